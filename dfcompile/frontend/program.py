@@ -18,7 +18,8 @@ class Level(IntEnum):
 
     ONNX = 0  # ONNX library nodes, as imported
     CANONICAL = 1  # canonical operators: a small set
-    MAPS = 2  # one state, only map scopes at top level
+    NESTS = 2  # loop nests
+    MAPS = 3  # of these, one state, only map scopes at top level
 
 
 class Port(Struct, frozen=True):

@@ -23,7 +23,7 @@ def level_two(
         UserError: an operator has no such expansion, or of a pass.
         PluginError: an expansion or a pass of a third party failed.
     """
-    nests = lower_to_nests(library, table, choices)
+    nests = apply_passes(lower_to_nests(library, table, choices), passes)
     return apply_passes(program_of(nests), passes) if of_level(passes, Level.MAPS) else nests
 
 

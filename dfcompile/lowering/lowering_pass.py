@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from msgspec import Struct, field
 
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import CANONICAL, AppliedPass, Level, Program
 from dfcompile.host.private_folder import in_private_folder
+from dfcompile.lowering.nests.program import NestProgram
+from dfcompile.lowering.nests.verifier import verify_nests
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.plugins import faults_of_pass, name_of
@@ -16,6 +18,7 @@ from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, s
 from dfcompile.records import replace
 
 Rewrite: TypeAlias = Callable[..., object]
+Lowered = TypeVar("Lowered", Program, NestProgram)
 
 
 class LoweringPass(Struct, frozen=True):
@@ -61,7 +64,7 @@ class LoweringPass(Struct, frozen=True):
         """
         return replace(self, values=MappingProxyType(values_of(call, self.settings, where)))
 
-    def apply(self, program: Program) -> Program:
+    def apply(self, program: Lowered) -> Lowered:
         """Return the program rewritten; it is valid, of the same level, and has the same inputs and outputs.
 
         Raises:
@@ -71,7 +74,9 @@ class LoweringPass(Struct, frozen=True):
         """
         with faults_of_pass(self.name, self.origin):
             changed = call_with(self.rewrite, program, self.values)
-            return program if changed is program else _verified(changed, program)
+            if changed is not program:
+                _verify(changed, program)
+            return cast("Lowered", changed)
 
 
 def lowering_pass(name: str, *, level: Level, source: str) -> Callable[[Rewrite], LoweringPass]:
@@ -100,7 +105,7 @@ def of_level(passes: Iterable[LoweringPass], level: Level) -> tuple[LoweringPass
     return tuple(found for found in passes if found.level is level)
 
 
-def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
+def apply_passes(program: Lowered, passes: Iterable[LoweringPass]) -> Lowered:
     """Apply the passes of the program's level in order; each must leave a valid program of that level.
 
     Raises:
@@ -115,12 +120,14 @@ def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
     return program
 
 
-def _counted(program: Program) -> str:
-    return "map scopes" if program.level is Level.MAPS else "operators"
+def _counted(program: Program | NestProgram) -> str:
+    return "operators" if program.level < Level.NESTS else "map scopes"
 
 
-def _size(program: Program) -> int:
-    """Return how many operators there are, or how many map scopes."""
+def _size(program: Program | NestProgram) -> int:
+    """Return how many operators there are, or how many map scopes: one more for each reduction, which it begins."""
+    if isinstance(program, NestProgram):
+        return sum(1 + nest.is_initialised for nest in program.nests)
     if program.level is not Level.MAPS:
         return len(operator_nodes(program))
     from dace.sdfg.nodes import MapEntry  # takes half a second
@@ -128,11 +135,19 @@ def _size(program: Program) -> int:
     return sum(isinstance(node, MapEntry) for node in program.sdfg.start_state.nodes())
 
 
-def _verified(changed: object, program: Program) -> Program:
+def _verify(changed: object, program: Program | NestProgram) -> None:
+    if not isinstance(changed, type(program)):
+        raise VerificationError(f"returned {type(changed).__name__} against a {type(program).__name__}")
+    if isinstance(changed, NestProgram):
+        verify_nests(changed)
+    else:
+        assert isinstance(changed, Program) and isinstance(program, Program)  # noqa: PT018
+        _verify_program(changed, program)
+
+
+def _verify_program(changed: Program, program: Program) -> None:
     from dace.sdfg.validation import InvalidSDFGError  # takes half a second
 
-    if not isinstance(changed, Program):
-        raise VerificationError(f"returned {type(changed).__name__} against a Program")
     if changed.level is not program.level:
         raise VerificationError(f"level {changed.level.name} against {program.level.name}")
     for what in ("inputs", "outputs"):
@@ -150,7 +165,6 @@ def _verified(changed: object, program: Program) -> Program:
     except InvalidSDFGError as error:
         raise VerificationError(f"invalid SDFG: {' '.join(str(error).split())}") from error
     _check_fields(changed)
-    return changed
 
 
 def _check_fields(program: Program) -> None:

@@ -10,11 +10,12 @@ from dfcompile.lowering import (
     apply_passes,
     choose_passes,
     lower_to_canonical,
-    lower_to_maps,
+    lower_to_nests,
     registered_expansions,
     registered_passes,
 )
 from dfcompile.lowering.execution.verification import verified_deviation
+from dfcompile.lowering.level_two import program_of
 from dfcompile.testing.canonical_dags import canonical_dags
 from dfcompile.testing.models import NO_PARAMETERS, Values, model_of_text
 from dfcompile.testing.schedules import check_schedules
@@ -85,7 +86,8 @@ def _checked_lowering(found: LoweringPass, model: Model, seed: int) -> Canonical
 def _lowered(found: LoweringPass, program: Program) -> Program:
     table = registered_expansions()
     library = lower_to_canonical(_applied(found, program), table)
-    return _applied(found, lower_to_maps(_applied(found, library), table))
+    nests = apply_passes(lower_to_nests(_applied(found, library), table), [found])
+    return _applied(found, program_of(nests))
 
 
 def _applied(found: LoweringPass, program: Program) -> Program:

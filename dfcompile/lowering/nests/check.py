@@ -1,8 +1,10 @@
 """Checks what an expansion of a third party builds, nest by nest: shapes, indices, code, results."""
 
+from collections.abc import Collection
 from math import prod
 
 from dfcompile.errors import VerificationError
+from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.map_fragment import ArrayMaker, MapFragment
 from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.code import tasklet_code
@@ -29,15 +31,7 @@ class CheckedFragment(MapFragment):
         """
         super()._add(nest)
         target = nest.write.tensor
-        for read in (*nest.reads.values(), *([] if nest.scatter else [nest.write])):
-            _check_indices(nest, read)
-        for tensor in (*(read.tensor for read in nest.reads.values()), *nest.tables.values()):
-            if tensor.name not in self._known and tensor.name not in self._written:
-                raise VerificationError(f"scope {nest.name}: reads {tensor.name!r}, which nothing has written")
-            if tensor.name == target.name:
-                raise VerificationError(f"scope {nest.name}: reads {tensor.name!r}, which it writes")
-        if not nest.library:
-            tasklet_code(nest)
+        check_nest(nest, {*self._known, *self._written})
         self._written[target.name] = self._written.get(target.name, 0) + _most_written(nest, target)
 
     def check_results(self) -> None:
@@ -53,6 +47,29 @@ class CheckedFragment(MapFragment):
                     f"operator {self._op.name!r}: {elements} elements written of result {tensor.name!r} "
                     f"against {tensor.elements}"
                 )
+
+
+def check_nest(nest: Nest, known: Collection[str]) -> None:
+    """Check what a nest accesses, and that its code is code.
+
+    Args:
+        nest: to check.
+        known: names of the arrays that have elements before it runs.
+
+    Raises:
+        VerificationError: an index leaves its array, or an array is read that nothing has written.
+        UserError: its code is no expression of Python.
+    """
+    for access in (*nest.reads.values(), *([] if nest.scatter else [nest.write])):
+        _check_indices(nest, access)
+    for tensor in (*(read.tensor for read in nest.reads.values()), *nest.tables.values()):
+        if tensor.name not in known:
+            raise VerificationError(f"scope {nest.name}: reads {tensor.name!r}, which nothing has written")
+        if tensor.name == nest.write.tensor.name:
+            raise VerificationError(f"scope {nest.name}: reads {tensor.name!r}, which it writes")
+    if not nest.library:
+        expression_tree(nest.code)
+        tasklet_code(nest)
 
 
 def _check_indices(nest: Nest, access: NestAccess) -> None:

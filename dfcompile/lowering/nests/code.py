@@ -11,6 +11,7 @@ from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.tensor import Tensor
 
 RESULT = "result"
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
 
 
 def tasklet_code(nest: Nest, names: Mapping[str, str] | None = None) -> str:
@@ -30,9 +31,14 @@ def tasklet_code(nest: Nest, names: Mapping[str, str] | None = None) -> str:
     return renamed_words(f"{place} = {_narrowed(widened(nest.code, dtypes), nest.tables)}", names or {})
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Return the names that code has."""
+    return frozenset(_WORD.findall(text))
+
+
 def renamed_words(text: str, names: Mapping[str, str]) -> str:
     """Return code with other names for some of its variables."""
-    return re.sub(r"\b[A-Za-z_]\w*", lambda word: names.get(word.group(), word.group()), text)
+    return _WORD.sub(lambda word: names.get(word.group(), word.group()), text)
 
 
 def _narrowed(expression: str, tables: Mapping[str, Tensor]) -> str:

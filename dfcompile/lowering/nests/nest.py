@@ -63,6 +63,11 @@ class Nest(Struct, frozen=True, eq=False):
         """Of all loops together."""
         return prod(self.extents.values())
 
+    @property
+    def is_initialised(self) -> bool:
+        """Whether what it writes is set to the neutral element of its reduction before."""
+        return self.accumulate is not None and not self.after_write
+
     def tensors(self) -> tuple[Tensor, ...]:
         """What it accesses."""
         return (*(read.tensor for read in self.reads.values()), *self.tables.values(), self.write.tensor)

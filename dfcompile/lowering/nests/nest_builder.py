@@ -85,4 +85,4 @@ class NestBuilder:
 
     def finish(self, chosen: Sequence[ChosenExpansion]) -> NestProgram:
         """Return what was collected."""
-        return NestProgram(self._library, tuple(chosen), tuple(self._steps), self._arrays)
+        return NestProgram(self._library, tuple(chosen), tuple(self._steps), self._arrays, self._library.applied)

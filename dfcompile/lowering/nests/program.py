@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UserError
-from dfcompile.frontend import AppliedPass, ChosenExpansion, ModelNode, Program
+from dfcompile.frontend import AppliedPass, ChosenExpansion, Level, ModelNode, Program
 from dfcompile.host.printable import printable
 from dfcompile.lowering.expressions import is_complex
+from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.nests.operator_nests import OperatorNests
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
@@ -38,12 +39,14 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         chosen: the expansions that led here, level after level.
         steps: its operators as nests, and its views, in an order in which they can run.
         arrays: by name, views among them.
+        applied: the passes that changed something on the way here.
     """
 
     library: Program
     chosen: tuple[ChosenExpansion, ...]
     steps: tuple[OperatorNests | View, ...]
     arrays: Mapping[str, Array]
+    applied: tuple[AppliedPass, ...] = ()
 
     @property
     def name(self) -> str:
@@ -56,9 +59,14 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         return self.library.nodes
 
     @property
-    def applied(self) -> tuple[AppliedPass, ...]:
-        """The passes that changed something on the way here."""
-        return self.library.applied
+    def level(self) -> Level:
+        """Of nests."""
+        return Level.NESTS
+
+    @property
+    def nests(self) -> Iterator[Nest]:
+        """All nests, in an order in which they can run."""
+        return (nest for step in self.steps if isinstance(step, OperatorNests) for nest in step.nests)
 
     @cached_property
     def dtypes(self) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 _ONCE = {"once": 1}  # the loops of a scope that has none
 
@@ -31,7 +32,7 @@ def sdfg_program(nests: NestProgram) -> Program:
         else:
             builder.adopt_outputs(nests.library.sdfg, step.op)
             writer.add(step, nests)
-    return builder.finish(Level.MAPS, nests.nodes, nests.chosen)
+    return replace(builder.finish(Level.MAPS, nests.nodes, nests.chosen), applied=nests.applied)
 
 
 class _Writer:
@@ -57,7 +58,7 @@ class _Writer:
         names = {name: builder.free_name(name) for name in (*nest.extents, *nest.reads, *nest.tables, RESULT)}
         output = builder.write(target.name)
         before = None
-        if nest.accumulate is not None and not nest.after_write:
+        if nest.accumulate is not None and nest.is_initialised:
             self._add_initialisation(nest, nest.accumulate, annotation)
         if nest.accumulate is not None or nest.after_write:
             before, output = builder.rewrite(target.name)

@@ -1,249 +1,199 @@
-"""The pass fuse-maps: a map scope of one operand is computed where its result is read."""
+"""The pass fuse-maps: a nest of one operand is computed where its result is read."""
 
-import ast
 from collections.abc import Mapping
 from math import prod
 
-import dace
-import networkx as nx
-import numpy as np
-from dace.data import View
-from dace.properties import CodeBlock
-from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Tasklet
-from dace.sdfg.state import SDFGState
 from msgspec import Struct
 
-from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.kernel import Digit, Kernel
-from dfcompile.frontend import Level, Program, WholeMemlets
-from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.lowering.declared import is_materialised
+from dfcompile.frontend import Level
 from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import stored, substitute
+from dfcompile.lowering.expressions import stored, substitute, widened
 from dfcompile.lowering.lowering_pass import lowering_pass
+from dfcompile.lowering.nests.code import words_of
+from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.operator_nests import OperatorNests
+from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
+_Place = tuple[int, int]  # step, nest of it
 
-@lowering_pass("fuse-maps", level=Level.MAPS, source="own")
-def fuse_maps(program: Program) -> Program:
-    """Compute a map scope of one operand where its result is read, if one scope alone reads that, each element once.
+
+@lowering_pass("fuse-maps", level=Level.NESTS, source="own")
+def fuse_maps(program: NestProgram) -> NestProgram:
+    """Compute a nest of one operand where its result is read, if one nest alone reads that, each element once.
 
     ``t[j, i] = f(x[i, j]); y[i] += g(t[j, i])`` becomes ``y[i] += g(f(x[i, j]))``, whatever the order of the loops:
     so a transposition, a cast or an activation needs no tasks of its own. An array that is an output, in memory, or
-    seen through a view stays, and so does one whose scope is a part of an operator.
+    seen through a view stays, and so does one whose nest is a part of an operator.
     """
-    sdfg = dace.SDFG.from_json(program.sdfg.to_json())
-    graph = _Scopes(sdfg)
-    position = {node: number for number, node in enumerate(graph.state.nodes())}
-    ordered = list(nx.lexicographical_topological_sort(graph.state.nx, key=position.__getitem__))
-    fused = [node for node in ordered if isinstance(node, AccessNode) and graph.fuse(node)]
-    if not fused:
-        return program
-    number_elements(sdfg)
-    return replace(program, sdfg=sdfg)
+    nests = _Nests(program)
+    fused = [number for number in range(len(program.steps)) if nests.fuse(number)]
+    return nests.finish() if fused else program
 
 
-class _Scope(Struct, frozen=True, eq=False):
-    """A map scope of one tasklet."""
+class _Joined(Struct, frozen=True, eq=False):
+    """A nest of one operand, and the nest that reads its result."""
 
-    entry: MapEntry
-    tasklet: Tasklet
-    exit: MapExit
-    kernel: Kernel
+    read: NestAccess
+    write: NestAccess
+    variable: str
+    producer: OperatorNests
+    consumer: OperatorNests
+    reader: Nest
 
     @property
-    def extents(self) -> Mapping[str, int]:
-        """Of the loops."""
-        ends = (int(last) + 1 for _, last, _ in self.entry.map.range.ranges)
-        return dict(zip(map(str, self.entry.map.params), ends, strict=True))
+    def maker(self) -> Nest:
+        """The nest that writes."""
+        return self.producer.nests[0]
 
 
-class _Scopes:
-    """The map scopes of a program, two of which can become one."""
+class _Nests:
+    """The nests of a program, two of which can become one."""
 
-    def __init__(self, sdfg: dace.SDFG) -> None:
-        self._sdfg = sdfg
-        self.state: SDFGState = sdfg.start_state
-        self._whole = WholeMemlets(sdfg)
-        self._access: dict[str, list[AccessNode]] = {}
-        self._tasklets: dict[str, list[Tasklet]] = {}  # by kernel
-        for node in self.state.nodes():
-            if isinstance(node, AccessNode):
-                self._access.setdefault(node.data, []).append(node)
-            elif isinstance(node, Tasklet):
-                kernel = Annotation.of_location(node.location, node.label).kernel
-                if kernel is not None:
-                    self._tasklets.setdefault(kernel.name, []).append(node)
+    def __init__(self, program: NestProgram) -> None:
+        self._program = program
+        self._steps: list[OperatorNests | View | None] = list(program.steps)
+        self._shown = {step.tensor.name: step.source for step in program.steps if isinstance(step, View)}
+        self._viewed = frozenset(self._shown.values())
+        self._writers: dict[str, list[_Place]] = {}
+        self._readers: dict[str, list[tuple[_Place, str]]] = {}  # with their variable; of a table none
+        self._rewritten: set[str] = set()
+        for number, step in enumerate(program.steps):
+            for place, nest in enumerate(step.nests) if isinstance(step, OperatorNests) else ():
+                self._add(nest, (number, place))
 
-    def fuse(self, between: AccessNode) -> bool:
-        """Join the scope that writes an array with the one that reads it, if possible; return whether it was."""
-        found = self._around(between)
-        if found is None:
+    def _add(self, nest: Nest, place: _Place) -> None:
+        self._writers.setdefault(nest.write.tensor.name, []).append(place)
+        if nest.accumulate is not None or nest.after_write:
+            self._rewritten.add(nest.write.tensor.name)
+        for variable, read in nest.reads.items():
+            self._readers.setdefault(read.tensor.name, []).append((place, variable))
+        for table in nest.tables.values():
+            self._readers.setdefault(table.name, []).append((place, ""))
+
+    def finish(self) -> NestProgram:
+        """Return the program as it is now."""
+        return replace(self._program, steps=tuple(step for step in self._steps if step is not None))
+
+    def fuse(self, number: int) -> bool:
+        """Join the nest of a step with the one that reads its result, if possible; return whether it was."""
+        joined = self._around(number)
+        if joined is None:
             return False
-        producer, consumer = found
-        (read,) = self.state.in_edges(producer.tasklet)
-        (write,) = self.state.out_edges(producer.tasklet)
-        (use,) = (edge for edge in self.state.in_edges(consumer.tasklet) if edge.data.data == between.data)
-        indices = self._composed(producer, consumer, (read.data, write.data, use.data))
-        code = None if indices is None else self._code(producer, consumer, (read, use.dst_conn))
-        kernel = self._kernel(producer, consumer.kernel, read.data, write.data)
+        indices, code = _composed(joined), _code(joined)
+        kernel = _kernel(joined)
         if indices is None or code is None or kernel is None:
             return False
-        (source,) = self._access[read.data.data]
-        self._connect(source, consumer, use, indices)
-        consumer.tasklet.code = CodeBlock(code)
-        for tasklet in self._tasklets[kernel.name]:
-            annotation = Annotation.of_location(tasklet.location, tasklet.label)
-            tasklet.location = replace(annotation, kernel=kernel).location()
-        self._remove(producer, between, consumer)
+        ((place, variable),) = self._readers.pop(joined.write.tensor.name)
+        reads = {**joined.reader.reads, variable: NestAccess(joined.read.tensor, indices)}
+        nests = list(joined.consumer.nests)
+        nests[place[1]] = replace(joined.reader, reads=reads, code=code)
+        self._steps[place[0]] = replace(joined.consumer, nests=tuple(nests), kernel=kernel)
+        self._steps[number] = None
+        readers = self._readers[joined.read.tensor.name]
+        readers[[reader for reader, _ in readers].index((number, 0))] = (place, variable)
         return True
 
-    def _around(self, between: AccessNode) -> tuple[_Scope, _Scope] | None:
-        """Return the scopes that write and read an array that nobody else sees."""
-        array, state = self._sdfg.arrays[between.data], self.state
-        is_plain = array.transient and not isinstance(array, View) and not is_materialised(array)
-        into, out = state.in_edges(between), state.out_edges(between)
-        if not is_plain or len(into) != 1 or len(out) != 1 or len(self._access[between.data]) > 1:
+    def _around(self, number: int) -> _Joined | None:
+        """Return the nest of a step and the one that reads its result, which nobody else sees."""
+        producer = self._steps[number]
+        if not isinstance(producer, OperatorNests) or len(producer.nests) != 1:
             return None
-        if not (isinstance(into[0].src, MapExit) and isinstance(out[0].dst, MapEntry)) or into[0].data.wcr is not None:
+        (maker,) = producer.nests
+        name = maker.write.tensor.name
+        array, readers = self._program.arrays[name], self._readers.get(name, [])
+        is_plain = array.is_transient and not array.is_materialised and name not in self._viewed
+        is_simple = len(maker.reads) == 1 and not maker.tables and maker.accumulate is None and maker.scatter is None
+        if not (is_plain and is_simple) or maker.library or len(self._writers[name]) > 1 or len(readers) != 1:
             return None
-        producer, consumer = self._scope(state.entry_node(into[0].src)), self._scope(out[0].dst)
-        if producer is None or consumer is None or len(self._tasklets[producer.kernel.name]) > 1:
+        (((step, place), variable),) = readers
+        consumer = self._steps[step]
+        assert isinstance(consumer, OperatorNests)
+        reader, (read,) = consumer.nests[place], maker.reads.values()
+        if not variable or reader.library or not self._is_never_rewritten(read.tensor.name):
             return None
-        reads, writes = state.in_edges(producer.tasklet), state.out_edges(producer.tasklet)
-        uses = [edge for edge in state.in_edges(consumer.tasklet) if edge.data.data == between.data]
-        alone = len(reads) == len(writes) == len(uses) == 1 and not reads[0].data.is_empty()
-        return (producer, consumer) if alone and self._is_never_rewritten(reads[0].data.data) else None
-
-    def _scope(self, entry: MapEntry) -> _Scope | None:
-        (tasklet,) = dict.fromkeys(edge.dst for edge in self.state.out_edges(entry))
-        annotation = Annotation.of_location(tasklet.location, tasklet.label)
-        if annotation.kernel is None or annotation.is_initialisation:
-            return None
-        return _Scope(entry, tasklet, self.state.exit_node(entry), annotation.kernel)
+        return _Joined(read, maker.write, variable, producer, consumer, reader)
 
     def _is_never_rewritten(self, name: str) -> bool:
         """Whether an array, and what it is a view of, has the same content wherever it is read."""
-        (node, *others) = self._access[name]
-        shown = [edge.src.data for edge in self.state.in_edges(node) if edge.dst_conn == "views"]
-        return not others and all(map(self._is_never_rewritten, shown))
+        shown = self._shown.get(name)
+        return name not in self._rewritten and (shown is None or self._is_never_rewritten(shown))
 
-    def _composed(
-        self, producer: _Scope, consumer: _Scope, memlets: tuple[dace.Memlet, dace.Memlet, dace.Memlet]
-    ) -> str | None:
-        """Return where the consumer finds what the producer reads; ``None`` unless all three see each element once."""
-        read, write, use = memlets
-        made, wanted = producer.extents, consumer.extents
-        of_read, of_write = _loops_of(read, made), _loops_of(write, made)
-        of_use = _loops_of(use, wanted)
-        if of_read is None or of_write is None or of_use is None:
-            return None
-        elements = prod(self._shape(write.data))
-        if {prod(made.values()), prod(wanted.values()), prod(self._shape(read.data))} != {elements}:
-            return None
-        place = {loop: used for loop, used in zip(of_write, of_use, strict=True) if loop is not None}
-        return ", ".join("0" if loop is None else str(place.get(loop) or "0") for loop in of_read)
 
-    def _code(
-        self,
-        producer: _Scope,
-        consumer: _Scope,
-        joined: tuple["dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]", str],
-    ) -> str | None:
-        read, variable = joined
-        inner, outer = _assigned(producer.tasklet), _assigned(consumer.tasklet)
-        if inner is None or outer is None:
-            return None
-        (write,) = self.state.out_edges(producer.tasklet)
-        inside = substitute(inner[1], {read.dst_conn: variable})
-        kept = stored(inside, self._tensor(write.data.data), [self._tensor(read.data.data)])
-        expression = substitute(outer[1], {variable: kept})
-        return f"{outer[0]} = {expression}" if is_readable(expression) else None
-
-    def _kernel(self, producer: _Scope, kernel: Kernel, read: dace.Memlet, write: dace.Memlet) -> Kernel | None:
-        """Return the kernel of the reader with what the writer reads as its operand."""
-        is_one = producer.kernel.inputs == (read.data,) and producer.kernel.outputs == (write.data,)
-        if not is_one or producer.kernel.variant.is_gemm or kernel.inputs.count(write.data) != 1:
-            return None
-        at = kernel.inputs.index(write.data)
-        inputs = (*kernel.inputs[:at], read.data, *kernel.inputs[at + 1 :])
-        moved = [self._moved(loop.inputs[at], producer, read, write) for loop in kernel.loops]
-        loops = tuple(
-            replace(loop, inputs=(*loop.inputs[:at], digit, *loop.inputs[at + 1 :]))
-            for loop, digit in zip(kernel.loops, moved, strict=True)
-        )
-        is_known = all(
-            (digit is None) == (loop.inputs[at] is None) for loop, digit in zip(kernel.loops, moved, strict=True)
-        )
-        return replace(kernel, inputs=inputs, loops=loops if is_known else ())
-
-    def _moved(self, digit: Digit | None, producer: _Scope, read: dace.Memlet, write: dace.Memlet) -> Digit | None:
-        """Return where a loop that moves in the result of a scope moves in its operand; ``None`` if not known."""
-        of_read, of_write = _loops_of(read, producer.extents), _loops_of(write, producer.extents)
-        if digit is None or of_read is None or of_write is None:
-            return None
-        target, source = self._strides(write.data), self._strides(read.data)
-        for axis, loop in enumerate(of_write):
-            whole = producer.extents.get(loop or "", 1) * target[axis]
-            if loop is not None and whole > 1 and target[axis] <= digit.stride < whole:
-                place = of_read.index(loop)
-                return Digit(source[place] * (digit.stride // target[axis]), place)
+def _composed(joined: _Joined) -> tuple[Mapping[str, int], ...] | None:
+    """Return where the reader finds what the maker reads; ``None`` unless all three see each element once."""
+    made, wanted = joined.maker.extents, joined.reader.extents
+    of_read, of_write = _loops_of(joined.read, made), _loops_of(joined.write, made)
+    of_use = _loops_of(joined.reader.reads[joined.variable], wanted)
+    if of_read is None or of_write is None or of_use is None:
         return None
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return tuple(int(size) for size in self._sdfg.arrays[name].shape)
-
-    def _strides(self, name: str) -> tuple[int, ...]:
-        shape = self._shape(name)
-        return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-    def _tensor(self, name: str) -> Tensor:
-        return Tensor(name, self._shape(name), np.dtype(self._sdfg.arrays[name].dtype.type).name)
-
-    def _connect(
-        self,
-        source: AccessNode,
-        consumer: _Scope,
-        use: "dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]",
-        indices: str,
-    ) -> None:
-        entry, name = consumer.entry, source.data
-        if f"IN_{name}" not in entry.in_connectors:
-            entry.add_in_connector(f"IN_{name}")
-            entry.add_out_connector(f"OUT_{name}")
-            self.state.add_edge(source, None, entry, f"IN_{name}", self._whole.of(name))
-        self.state.remove_edge(use)
-        memlet = self._whole.element(name, indices or "0")
-        self.state.add_edge(entry, f"OUT_{name}", consumer.tasklet, use.dst_conn, memlet)
-
-    def _remove(self, producer: _Scope, between: AccessNode, consumer: _Scope) -> None:
-        for node in (producer.entry, producer.tasklet, producer.exit, between):
-            self.state.remove_node(node)
-        consumer.entry.remove_in_connector(f"IN_{between.data}")
-        consumer.entry.remove_out_connector(f"OUT_{between.data}")
-        self._sdfg.remove_data(between.data, validate=False)
-        self._tasklets.pop(producer.kernel.name)
-        self._access.pop(between.data)
+    elements = joined.write.tensor.elements
+    if {prod(made.values()), prod(wanted.values()), joined.read.tensor.elements} != {elements}:
+        return None
+    place = {loop: used for loop, used in zip(of_write, of_use, strict=True) if loop is not None}
+    return tuple({} if loop is None or not place.get(loop) else {place[loop] or "": 1} for loop in of_read)
 
 
-def _loops_of(memlet: dace.Memlet, extents: Mapping[str, int]) -> tuple[str | None, ...] | None:
+def _code(joined: _Joined) -> str | None:
+    maker, reader, between = joined.maker, joined.reader, joined.write.tensor
+    if reader.scatter is not None or not maker.extents.keys().isdisjoint(words_of(maker.code)):
+        return None
+    (name,) = maker.reads
+    kept = stored(substitute(maker.code, {name: joined.variable}), between, [joined.read.tensor])
+    outer = widened(reader.code, {joined.variable: between.dtype})
+    expression = substitute(outer, {joined.variable: kept})
+    return expression if is_readable(expression) else None
+
+
+def _kernel(joined: _Joined) -> Kernel | None:
+    """Return the kernel of the reader with what the maker reads as its operand."""
+    made, kernel = joined.producer.kernel, joined.consumer.kernel
+    read, write = joined.read.tensor, joined.write.tensor
+    is_one = made.inputs == (read.name,) and made.outputs == (write.name,)
+    if not is_one or made.variant.is_gemm or kernel.inputs.count(write.name) != 1:
+        return None
+    at = kernel.inputs.index(write.name)
+    inputs = (*kernel.inputs[:at], read.name, *kernel.inputs[at + 1 :])
+    moved = [_moved(loop.inputs[at], joined) for loop in kernel.loops]
+    loops = tuple(
+        replace(loop, inputs=(*loop.inputs[:at], digit, *loop.inputs[at + 1 :]))
+        for loop, digit in zip(kernel.loops, moved, strict=True)
+    )
+    is_known = all(
+        (digit is None) == (loop.inputs[at] is None) for loop, digit in zip(kernel.loops, moved, strict=True)
+    )
+    return replace(kernel, inputs=inputs, loops=loops if is_known else ())
+
+
+def _moved(digit: Digit | None, joined: _Joined) -> Digit | None:
+    """Return where a loop that moves in the result of a nest moves in its operand; ``None`` if not known."""
+    extents = joined.maker.extents
+    of_read, of_write = _loops_of(joined.read, extents), _loops_of(joined.write, extents)
+    if digit is None or of_read is None or of_write is None:
+        return None
+    target, source = _strides(joined.write.tensor), _strides(joined.read.tensor)
+    for axis, loop in enumerate(of_write):
+        whole = extents.get(loop or "", 1) * target[axis]
+        if loop is not None and whole > 1 and target[axis] <= digit.stride < whole:
+            place = of_read.index(loop)
+            return Digit(source[place] * (digit.stride // target[axis]), place)
+    return None
+
+
+def _strides(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(prod(tensor.shape[axis + 1 :]) for axis in range(tensor.rank))
+
+
+def _loops_of(access: NestAccess, extents: Mapping[str, int]) -> tuple[str | None, ...] | None:
     """Return the loop that each dimension of an access is; ``None`` unless each loop is one, with other elements."""
     found: list[str | None] = []
-    for begin, end, _ in memlet.subset.ndrange():
-        index = str(begin)
-        if begin != end or index not in ("0", *extents):
+    for index in access.indices:
+        terms = {name: factor for name, factor in index.items() if factor}
+        if terms and (len(terms) > 1 or set(terms.values()) != {1} or "" in terms):
             return None
-        found.append(None if index == "0" else index)
+        found.append(next(iter(terms), None))
     loops = [loop for loop in found if loop is not None]
     is_once = len(loops) == len(set(loops)) and all(name in loops or extent == 1 for name, extent in extents.items())
     return tuple(found) if is_once else None
-
-
-def _assigned(tasklet: Tasklet) -> tuple[str, str] | None:
-    """Return the variable and the expression of a tasklet that assigns one; ``None`` of any other."""
-    statements = ast.parse(tasklet.code.as_string).body
-    match statements:
-        case [ast.Assign(targets=[ast.Name(id=name)], value=value)]:
-            return name, ast.unparse(value)
-    return None

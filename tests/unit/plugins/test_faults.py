@@ -1,6 +1,7 @@
 """What a plug-in does wrong is its own fault, named; what we do wrong stays a bug."""
 
 from collections.abc import Callable
+from typing import Any
 
 import dace
 import numpy as np
@@ -24,11 +25,16 @@ from dfcompile.lowering import (
     known_alternatives,
     lower_to_canonical,
     lower_to_maps,
+    lower_to_nests,
     lowering_pass,
     onnx_expansion,
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound
+from dfcompile.lowering.nests.nest import NestAccess
+from dfcompile.lowering.nests.operator_nests import OperatorNests
+from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.operators import MatMul
+from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import Plugin, faults_of
 from dfcompile.records import replace
 from dfcompile.scheduler import Blocks, Partitioner, ScheduleOptions, schedule
@@ -301,6 +307,44 @@ def test_a_pass_of_programs_is_named(rewrite: Callable[[Program], object], reaso
         apply_passes(program_from_text(RELU), [program_pass(rewrite)])
 
     assert str(caught.value).startswith(f"in pass mylab.bad.{rewrite.__qualname__}: {reason}")
+
+
+def changed_nest(**changes: Any) -> Callable[[NestProgram], NestProgram]:
+    def change(program: NestProgram) -> NestProgram:
+        (step,) = program.steps
+        assert isinstance(step, OperatorNests)
+        return replace(program, steps=(replace(step, nests=(replace(step.nests[0], **changes),)),))
+
+    return change
+
+
+TENSOR = Tensor("x", (2, 3), "float32")
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "reason"),
+    [
+        (lambda _program: None, "returned NoneType against a NestProgram"),
+        (lambda program: replace(program, steps=()), "output 'y': nothing writes 'y'"),
+        (changed_nest(extents={"i0": 3, "i1": 3}), "scope {}: index 'i0' of 'x' from 0 to 2 against 0 to 1"),
+        (changed_nest(code="a +"), "expression 'a +': found invalid syntax against an expression of Python"),
+        (
+            changed_nest(reads={"a": NestAccess(replace(TENSOR, name="t"), ({"i0": 1}, {"i1": 1}))}),
+            "scope {}: reads 't', which nothing has written",
+        ),
+        (
+            lambda program: replace(program, steps=(View(replace(TENSOR, name="v"), "t"), *program.steps)),
+            "view 'v': of 't', which nothing has written",
+        ),
+    ],
+)
+def test_a_pass_of_nests_is_named(rewrite: Callable[[NestProgram], object], reason: str) -> None:
+    bad = replace(lowering_pass("bad", level=Level.NESTS, source="lab")(rewrite), module="mylab.bad")
+    program = lower_to_nests(lower_to_canonical(program_from_text(RELU), TABLE), TABLE)
+    with pytest.raises((PluginError, UserError)) as caught:
+        apply_passes(program, [bad])
+
+    assert str(caught.value).endswith(reason.format(next(program.nests).name))
 
 
 def dags_pass(rewrite: Callable[[CanonicalDag], object]) -> DagPass:

@@ -9,33 +9,34 @@ from dace.sdfg.nodes import MapEntry
 from hypothesis import given
 
 from dfcompile.api.compile_model import compile_model
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.dfmodel_backend import dataflow_graph
 from dfcompile.driver import explore
 from dfcompile.frontend import Program
-from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
+from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_nests
+from dfcompile.lowering.nests.program import NestProgram
 from dfcompile.lowering.passes.fuse_maps import fuse_maps
 from dfcompile.options import Choice
 from tests.asked_options import asked
 from tests.examples import examples
 from tests.interpreter import interpret
-from tests.onnx_nodes import TABLE, Array, random
+from tests.onnx_nodes import TABLE, Array, checked_maps, random
 from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.random_programs import choices, programs
 
 
-def lowered(graph: str, **parameters: Array) -> Program:
-    return lower_to_maps(lower_to_canonical(program_from_text(graph, **parameters), TABLE), TABLE)
+def lowered(graph: str, **parameters: Array) -> NestProgram:
+    return lower_to_nests(lower_to_canonical(program_from_text(graph, **parameters), TABLE), TABLE)
 
 
-def scopes(program: Program) -> int:
-    return sum(isinstance(node, MapEntry) for node in program.sdfg.start_state.nodes())
+def scopes(program: NestProgram) -> int:
+    return sum(isinstance(node, MapEntry) for node in checked_maps(program).sdfg.start_state.nodes())
 
 
-def check_same(program: Program, inputs: dict[str, Array]) -> Program:
+def check_same(program: NestProgram, inputs: dict[str, Array]) -> NestProgram:
     """Check that the pass changes no number; return what it gives."""
     fused = apply_passes(program, [fuse_maps])
-    before, after = (interpret(each, inputs) for each in (program, fused))
+    before, after = (interpret(checked_maps(each), inputs) for each in (program, fused))
     for name, value in before.items():
         np.testing.assert_array_equal(after[name], value)
     assert apply_passes(fused, [fuse_maps]) is fused
@@ -60,7 +61,9 @@ def check_same(program: Program, inputs: dict[str, Array]) -> Program:
 def test_scope_of_one_operand_is_computed_where_it_is_read(graph: str, before: int, after: int) -> None:
     parameters = {"axes": np.array([1])} if "axes" in graph else {}
     program = lowered(graph, **parameters)
-    inputs: dict[str, Array] = {port.name: (3 * random(port.shape)).astype(np.float32) for port in program.inputs}
+    inputs: dict[str, Array] = {
+        port.name: (3 * random(port.shape)).astype(np.float32) for port in program.library.inputs
+    }
 
     fused = check_same(program, inputs)
 
@@ -91,12 +94,12 @@ def test_others_stay(graph: str) -> None:
 @given(programs(), choices())
 @examples(20)
 def test_no_number_changes_and_no_task_is_added(program: Program, chosen: list[Choice]) -> None:
-    maps = lower_to_maps(lower_to_canonical(program, TABLE, chosen), TABLE, chosen)
-    inputs: dict[str, Array] = {port.name: random(port.shape).astype(np.float32) for port in maps.inputs}
+    nests = lower_to_nests(lower_to_canonical(program, TABLE, chosen), TABLE, chosen)
+    inputs: dict[str, Array] = {port.name: random(port.shape).astype(np.float32) for port in program.inputs}
 
-    fused = check_same(maps, inputs)
+    fused = check_same(nests, inputs)
 
-    before, after = (extract(each.sdfg, parameters=tuple(each.parameters)) for each in (maps, fused))
+    before, after = (extract_graph(each.graph, parameters=tuple(each.parameters)) for each in (nests, fused))
     assert after.tasks_count <= before.tasks_count
     assert int(after.work.sum()) <= int(before.work.sum())
     dataflow_graph(after)  # kernels and their tensors fit each other
@@ -123,9 +126,9 @@ def test_on_several_chips_what_was_fused_is_whole(tmp_path: Path) -> None:
 def test_kernel_knows_its_new_operand() -> None:
     graph = "g (float[5,4] x) => (float[4,6] y) { t = Transpose(x) y = MatMul(t, w) }"
     program = lowered(graph, w=random((5, 6)))
-    loops = {kernel.name: kernel.loops for kernel in extract(program.sdfg).kernels}
+    loops = {kernel.name: kernel.loops for kernel in extract_graph(program.graph).kernels}
     fused = check_same(program, {"x": random((5, 4))})
-    (kernel,) = extract(fused.sdfg).kernels
+    (kernel,) = extract_graph(fused.graph).kernels
 
     assert kernel.op == "MatMul"
     assert kernel.inputs[0] == "x"
