@@ -190,24 +190,44 @@ def _resized(op: Operator, tensor: Tensor) -> int:
 
 
 def least_written(op: Operator, result: Tensor) -> int:
-    """Return how many words of a result are written at least: a transposed convolution leaves gaps of zeros."""
-    if _name(op) != "ConvTranspose":
-        return words_of(result)
+    """Return how many words of a result are written at least: windows that are added up may leave gaps of zeros."""
+    match _name(op):
+        case "ConvTranspose":
+            return packed(result, _reached_by_convolution(op, result))
+        case "Col2Im":
+            return packed(result, _reached_by_columns(op, result))
+        case _:
+            return words_of(result)
+
+
+def _reached_by_convolution(op: Operator, result: Tensor) -> int:
     x, w = op.input(0), op.input(1)
     rank = x.rank - 2
     strides, dilations = op.integers("strides", (1,) * rank), op.integers("dilations", (1,) * rank)
-    reached = (
-        min(size, len({place * stride + tap * dilation for place in range(extent) for tap in range(taps)}))
-        for size, extent, taps, stride, dilation in zip(
-            result.shape[2:], x.shape[2:], w.shape[2:], strides, dilations, strict=True
+    is_cut = any(op.integers("pads", (0,) * rank)) or op.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
+    if is_cut and any(stride > taps for stride, taps in zip(strides, w.shape[2:], strict=True)):
+        return 0
+    return prod((*result.shape[:2], *map(_reached, result.shape[2:], x.shape[2:], w.shape[2:], strides, dilations)))
+
+
+def _reached_by_columns(op: Operator, result: Tensor) -> int:
+    taps = op.static_integers(2, "block_shape") or ()
+    ones, none = (1,) * len(taps), (0,) * (2 * len(taps))
+    strides, dilations, pads = op.integers("strides", ones), op.integers("dilations", ones), op.integers("pads", none)
+    before, after = pads[: len(taps)], pads[len(taps) :]
+    places = (
+        (size + first + last - dilation * (tap - 1) - 1) // stride + 1
+        for size, first, last, tap, stride, dilation in zip(
+            result.shape[2:], before, after, taps, strides, dilations, strict=True
         )
     )
-    is_cut = any(op.integers("pads", (0,) * rank)) or op.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
-    return (
-        0
-        if is_cut and any(stride > taps for stride, taps in zip(strides, w.shape[2:], strict=True))
-        else packed(result, prod((*result.shape[:2], *reached)))
-    )
+    return prod((*result.shape[:2], *map(_reached, result.shape[2:], places, taps, strides, dilations, before)))
+
+
+def _reached(size: int, places: int, taps: int, stride: int, dilation: int, before: int = 0) -> int:
+    """Return how many elements of an axis are in a window."""
+    reached = {place * stride + tap * dilation - before for place in range(places) for tap in range(taps)}
+    return sum(0 <= place < size for place in reached)
 
 
 def _kept_of_triangle(op: Operator, tensor: Tensor) -> int:

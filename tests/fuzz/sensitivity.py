@@ -91,13 +91,20 @@ class _Noise:
         return self._units * ROUNDING[value.dtype.name] * np.abs(value.astype(np.float64))
 
     def disturbed(self, value: Array, *, coarse: bool) -> Array:
-        """Return the value with every element a little larger, or smaller, or as it was; a zero of either sign."""
+        """Return the value with every element a little larger, or smaller, or as it was; a zero of either sign.
+
+        One that stays and is next to a whole number may become that: only of such a one is a power of a negative number
+        defined.
+        """
         if value.dtype.kind != "f":
             return value
         unit = ROUNDING["float32" if coarse and value.dtype == np.float64 else value.dtype.name]
         steps = self.signs(value.shape)
         with np.errstate(all="ignore"):
             changed = value.astype(np.float64) * (1 + self._units * unit * steps)
+            whole = np.rint(value.astype(np.float64))
+            is_near = np.abs(changed - whole) <= self._units * unit * np.abs(whole)
+            changed = np.where((steps == 0) & is_near, whole, changed)
             return np.where(value == 0, np.copysign(value, steps), changed).astype(value.dtype)
 
 
@@ -167,6 +174,8 @@ def _rounded_sum(
 ) -> Floats:
     """Return a sum with an error of the size of its terms; where that may swallow it, it may be zero, or anything.
 
+    One that is next to a whole number may be that.
+
     Args:
         total: the sum.
         size: of the absolute values of its terms.
@@ -179,7 +188,10 @@ def _rounded_sum(
     kind = noise.signs(total.shape)
     left = noise.factors(total.shape)
     swallowed = np.where(kind > 0, 0.0, total * (-left if turns else left))
-    return np.where((noise.most(held) >= np.abs(total)) & (kind != 0), swallowed, total + error)
+    whole = np.rint(total)
+    is_near = (np.abs(total - whole) <= noise.most(held)) & (whole != 0)
+    rounded = np.where((kind == 0) & is_near, whole, total + error)
+    return np.where((noise.most(held) >= np.abs(total)) & (kind != 0), swallowed, rounded)
 
 
 def _of_rounded_transform(
@@ -305,7 +317,7 @@ _WITHIN: Mapping[str, _Change] = {
 
 def _explained(found: Array, expected: Array, wrong: Bools, runs: Sequence[Array]) -> Bools:
     """Return which elements are not wrong, or among what noise gives, or between, or not much farther off."""
-    explained = ~wrong
+    explained = np.array(~wrong)
     if not wrong.any() or any(run.shape != expected.shape for run in runs):
         return explained
     samples = np.stack([expected[wrong], *(run[wrong] for run in runs)]).astype(np.float64)

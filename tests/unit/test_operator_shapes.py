@@ -267,6 +267,10 @@ OF_GEMM = "(float[4,6] x, float[6,2] w, float[2] c) => (float[4,2] y)"
             "y = ConvTranspose <strides = [2, 2]> (x, w)",
             "(float[1,1,3,3] x, float[1,1,1,1] w) => (float[1,1,5,5] y)", {}, 10, 9,
         ),
+        (  # of each axis every second one, of 5 the first one beside a pad
+            "y = Col2Im <strides = [2], dilations = [2], pads = [1, 0]> (x, image, block)",
+            "(float[1,2,2] x) => (float[1,1,5] y)", {"image": [5], "block": [2]}, 0, 2,
+        ),
         (OF_LSTM, "(float[1,1,4] x) => (float[1,1,1,3] y)", LSTM, 4, 3),
         (OF_LSTM, "(float[2,1,4] x) => (float[2,1,1,3] y)", LSTM, 8 + 48 + 36, 6),
     ],
