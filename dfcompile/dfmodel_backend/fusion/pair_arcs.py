@@ -1,6 +1,6 @@
 """Configurations of a graph as columns: pairs of down-sets with their times and DRAM bytes, millions at a time."""
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +39,19 @@ class PairArcs(Struct, frozen=True, eq=False):
         return self.down_sets[int(self.after[arc])] ^ self.down_sets[int(self.before[arc])]
 
 
-class _Pairs(Struct, frozen=True, eq=False):
-    count: int  # those that do not fit, too
-    before: Numbers
-    after: Numbers
-    dram_bytes: Column
+class _Block(Struct, frozen=True, eq=False):
+    """Pairs of smaller down-sets from ``first`` to ``last`` with others before ``end``; counted from the first."""
+
+    first: int
+    last: int
+    end: int
+    before: npt.NDArray[np.int32]
+    after: npt.NDArray[np.int32]
+
+
+class _Order(Struct, frozen=True, eq=False):
+    members: Members
+    blocks: tuple[_Block, ...]
 
 
 def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: int) -> PairArcs | None:
@@ -55,16 +63,15 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
         most: kernels of a configuration.
         budget: pairs of which one holds the other.
     """
-    members = members_of(down_sets, len(model.works))
-    blocks: list[_Pairs] = []
-    for block in _pairs(model, members, most):
-        budget -= block.count
-        if budget < 0:
-            return None
-        blocks.append(block)
-    before = np.concatenate([block.before for block in blocks])
-    after = np.concatenate([block.after for block in blocks])
-    dram_bytes = np.concatenate([block.dram_bytes for block in blocks])
+    pairs = _ordered(down_sets, len(model.works), most, budget)
+    if pairs is None:
+        return None
+    members = pairs.members
+    tables = PairBytes(model.flows, model.held, model.dram_room >= model.most_waiting)
+    blocks = [_fitting(model, tables, members, block) for block in pairs.blocks]
+    before = np.concatenate([block for block, _, _ in blocks])
+    after = np.concatenate([block for _, block, _ in blocks])
+    dram_bytes = np.concatenate([block for _, _, block in blocks])
     order = np.lexsort((before, after))
     before, after, dram_bytes = before[order], after[order], dram_bytes[order]
     time_ns = _times(model, members, before, after, dram_bytes)
@@ -73,39 +80,50 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     return PairArcs(down_sets, before[possible], after[possible], time_ns[possible], dram_bytes[possible])
 
 
-def _pairs(model: GraphModel, members: Members, most: int) -> Iterator[_Pairs]:
-    """Yield pairs that fit SRAM and DRAM, by blocks of the smaller down-sets; a kernel alone counts as fitting."""
-    is_dram_free = model.dram_room >= model.most_waiting
-    tables = PairBytes(model.flows, model.held, is_dram_free)
+@lru_cache(maxsize=2)  # of one graph whatever its kernels cost, as where shardings are compared: a quarter of the time
+def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -> _Order | None:
+    """Return the pairs of which the second holds the first and up to ``most`` kernels more; None above the budget."""
+    members = members_of(down_sets, kernels)
+    members.setflags(write=False)
     sizes = members.sum(axis=1)
-    capacity = model.sram_capacity or np.inf
+    blocks: list[_Block] = []
     first = 0
     while first < len(members):
         reach = int(np.searchsorted(sizes, sizes[first] + most, side="right")) - first
         last = min(len(members), first + max(1, min(ROWS, PAIRS // max(1, reach))))
         end = int(np.searchsorted(sizes, sizes[last - 1] + most, side="right"))
-        before, after = _ordered(members[first:last], members[first:end], sizes[first:end], most)
-        if len(before):
-            figures = tables.figures(members[first:last], members[first:end])
-            traffic, sram, *alive = (figure[before, after] for figure in figures)
-            fits = (sizes[first + after] - sizes[first + before] == 1) | (sram <= capacity)
-            for live in alive:
-                fits &= live <= model.dram_room
-            yield _Pairs(len(before), first + before[fits], first + after[fits], traffic[fits])
+        before, after = _within(members[first:last], members[first:end], sizes[first:end], most)
+        budget -= len(before)
+        if budget < 0:
+            return None
+        blocks.append(_Block(first, last, end, before.astype(np.int32), after.astype(np.int32)))
         first = last
-    yield _Pairs(0, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return _Order(members, tuple(blocks))
 
 
-def _ordered(
+def _within(
     smaller: Members, larger: Members, sizes: npt.NDArray[np.int64], most: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the pairs of which the second holds the first and up to ``most`` kernels more."""
     changing = np.flatnonzero(larger.any(axis=0) & ~smaller.all(axis=0))
     part = smaller[:, changing].astype(np.float32)
     shared = part @ larger[:, changing].astype(np.float32).T
     more = sizes[None, :] - sizes[: len(smaller), None]
     pairs = np.nonzero((shared == part.sum(axis=1)[:, None]) & (more > 0) & (more <= most))
     return pairs[0], pairs[1]
+
+
+def _fitting(model: GraphModel, tables: PairBytes, members: Members, block: _Block) -> tuple[Numbers, Numbers, Column]:
+    """Return the pairs of a block that fit SRAM and DRAM, and what they move; a kernel alone counts as fitting."""
+    first, before, after = block.first, block.before, block.after
+    if not len(before):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    figures = tables.figures(members[first : block.last], members[first : block.end])
+    traffic, sram, *alive = (figure[before, after] for figure in figures)
+    sizes = members[first : block.end].sum(axis=1)
+    fits = (sizes[after] - sizes[before] == 1) | (sram <= (model.sram_capacity or np.inf))
+    for live in alive:
+        fits &= live <= model.dram_room
+    return first + before[fits].astype(np.int64), first + after[fits].astype(np.int64), traffic[fits]
 
 
 def _times(model: GraphModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:

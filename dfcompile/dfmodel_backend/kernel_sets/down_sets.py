@@ -5,6 +5,7 @@ difference of two neighbours.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -35,6 +36,7 @@ class DownSets(Struct, frozen=True):
             layer = [larger for larger in layer if may_grow(larger ^ down_set)]
 
 
+@lru_cache(maxsize=4)  # of one graph whatever its kernels cost
 def list_down_sets(predecessors: tuple[int, ...], limit: int) -> DownSets | None:
     """Return all down-sets, or None if there are more than ``limit``."""
     followers = followers_of(predecessors)
