@@ -114,3 +114,20 @@ def test_what_is_optimal_on_several_chips_is_the_best_chain(capsys: Capture, tmp
 
     words = ("--pes", "64", "--system", "h100", "--chips", "8", "--partition", "work-ordered")
     assert outcome(capsys, str(tmp_path / "deform.onnx"), *words) == (0, "")
+
+
+def test_a_part_of_what_was_gathered_for_other_readers_needs_no_exchange(capsys: Capture, tmp_path: Path) -> None:
+    """Two chips split the rows of a lookup, sums over all of it are whole on both, and its scaling splits columns."""
+    graph = """g (float16[3,3,4] x, float16[4,3,1] z) => (float16[4,3,1] a, float16[4,3,1] y)
+        {
+            l = GatherElements <axis = -3> (x, i)
+            a = GlobalAveragePool(z)
+            y = LayerNormalization <axis = -3> (l, s, b)
+        }"""
+    numbers = np.arange(12).reshape(4, 3, 1)
+    path = tmp_path / "gathered.onnx"
+    halves = (numbers - 5).astype(np.float16) / 2
+    onnx.save(model_from_text(graph, i=(numbers % 3).astype(np.int32), s=halves, b=halves), path)
+    words = ("--pes", "16", "--system", "sn10", "--chips", "8", "--partition", "sb-rlx")
+
+    assert outcome(capsys, str(path), *words) == (0, "")
