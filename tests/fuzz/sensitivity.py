@@ -52,10 +52,10 @@ def rounded(
         expected: onnxruntime's results by name.
         longest: elements of the largest operand.
     """
+    constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
+    known = {**constants, **feeds}
     try:
-        nodes = tuple(Alone(model, node) for node in model.graph.node)
-        constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
-        known = {**constants, **feeds}
+        nodes = tuple(_with_operands(model, node, known) for node in model.graph.node)
         # Each with other signs: that a zero has one of them in none of the runs is then as good as impossible.
         noises = [_Noise(np.random.default_rng([units, run]), units) for units in UNITS for run in range(RUNS)]
         runs = [_noisy_run(nodes, known, noise) for noise in noises]
@@ -69,6 +69,22 @@ def rounded(
         )
         for name, value in expected.items()
     }
+
+
+def _with_operands(model: onnx.ModelProto, node: onnx.NodeProto, known: Mapping[str, Array]) -> Alone:
+    """Return a node alone, with its real constants as operands if that runs: rounding within it is noise of these."""
+    opened = onnx.ModelProto()
+    opened.CopyFrom(model)
+    for constant in [entry for entry in opened.graph.initializer if known[entry.name].dtype.kind == "f"]:
+        opened.graph.initializer.remove(constant)
+    alone = Alone(opened, node)
+    if any(name not in known for name in alone.operands):
+        return Alone(model, node)
+    try:
+        alone.run({name: known[name] for name in alone.operands})
+    except CannotRunError:
+        return Alone(model, node)
+    return alone
 
 
 class _Noise:
