@@ -1,6 +1,5 @@
 """The loops of a canonical operator: which of its dimensions index which axis of each operand and of the result."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +8,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
+from dfcompile.errors import UserError
+from dfcompile.lowering.nests import affine as affine_index
 from dfcompile.lowering.reduction import Reduction
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
@@ -182,41 +183,7 @@ def affine(text: str) -> Mapping[str, int] | None:
     >>> affine("2*i0 + i1 - 1")
     {'i0': 2, 'i1': 1, '': -1}
     """
-    return _affine(ast.parse(text.strip(), mode="eval").body)
-
-
-def _affine(node: ast.expr) -> dict[str, int] | None:
-    match node:
-        case ast.Constant(value=int(value)):
-            return {"": value}
-        case ast.Name(id=name):
-            return {name: 1}
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _scaled(_affine(operand), -1)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operation, right=right):
-            sign = 1 if isinstance(operation, ast.Add) else -1
-            return _sum(_affine(left), _scaled(_affine(right), sign))
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _product(_affine(left), _affine(right))
-    return None
-
-
-def _scaled(terms: dict[str, int] | None, factor: int) -> dict[str, int] | None:
-    return None if terms is None else {name: factor * value for name, value in terms.items()}
-
-
-def _sum(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
-    if one is None or other is None:
+    try:
+        return affine_index.affine(text.strip())
+    except UserError:
         return None
-    return {
-        name: one.get(name, 0) + other.get(name, 0) for name in (*one, *(name for name in other if name not in one))
-    }
-
-
-def _product(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
-    if one is None or other is None:
-        return None
-    for factor, terms in ((one, other), (other, one)):
-        if set(factor) <= {""}:
-            return _scaled(terms, factor.get("", 0))
-    return None
