@@ -1,6 +1,7 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import assert_never
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ from dfcompile.choosing import (
     UNBOUNDED,
     AutomaticChoice,
     Limits,
+    Machine,
+    Memory,
     Score,
     Scores,
     Selection,
@@ -40,6 +43,7 @@ from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.options import QUICK_PARTITION
 from dfcompile.scheduler.repetition import Repetition, best_repetition
+from dfcompile.scheduler.streaming_schedule import TimedSchedule
 from dfcompile.traffic_plans import TrafficPlans
 from dfcompile.variants import Lowerings, Variant
 
@@ -189,7 +193,7 @@ def _selection(
         return choice.glance(schedule.pes)
     # Many schedules are compared: the last effort is made for the choice alone.
     compared = replace(schedule, effort=Effort.DEFAULT) if schedule.effort is Effort.HIGH else schedule
-    found = choice.on(compared, _scores(choice, compared, plan, lowerings))
+    found = choice.on(compared, _scores(choice, compared, plan, lowerings), _machine(compared, plan))
     return replace(
         found,
         made=found.made if compared is schedule else None,
@@ -198,15 +202,30 @@ def _selection(
 
 
 def _scores(choice: AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> Scores | None:
-    """Return what is to be small; ``None``: the makespan."""
+    """Return what is to be small; ``None``: time or makespan."""
     match plan.aim:
-        case Aim.MAKESPAN:
+        case Aim.TIME | Aim.MAKESPAN:
             return None
         case Aim.IO:
             return Traffic(plan.extraction.volumes, choice.finish)
         case Aim.ENERGY | Aim.COST:
             return _MappedScores(schedule, plan, lowerings)
     assert_never(plan.aim)
+
+
+def _machine(schedule: ScheduleOptions, plan: Plan) -> Machine | None:
+    """Return the machine whose time is to be small; ``None``: it is something else."""
+    if plan.aim is not Aim.TIME:
+        return None
+    system = plan.system.with_cores(schedule.pes)
+    chip = system.accelerator
+    ghz = chip.frequency_ghz
+
+    def time_of(dag: CanonicalDag, timed: TimedSchedule) -> float:
+        return _tasks(dag, schedule, system, plan).whole_ns(timed.schedule) * ghz
+
+    sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
+    return Machine(Memory(sram_bytes, per_cycle), time_of)
 
 
 class _MappedScores:
@@ -321,7 +340,7 @@ def _ideal(
     except InfeasibleError as error:
         roomy = replace(system, accelerator=replace(system.accelerator, sram=backend.Amount(0.0)))
         found = backend.ChipCounts(graph, roomy, plan.mapping).fastest(1)
-        said = backend.Assumption("SRAM of the ideal", f"not limited: {error}", "dfcompile")
+        said = backend.Assumption("SRAM of perfect streams", f"not limited: {error}", "dfcompile")
         return replace(found, assumptions=(*found.assumptions, said))
 
 

@@ -1,6 +1,6 @@
 """Words and patterns of ``--expand``: what they stand for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -24,6 +24,39 @@ def is_within(pattern: str, origin: str) -> bool:
     if not any(sign in pattern for sign in "*?["):
         return origin == pattern or origin.startswith((f"{pattern}.", f"{pattern}/"))
     return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
+
+
+def base_name(name: str) -> str:
+    """Return the name of an expansion without the value of a parameter.
+
+    >>> base_name("split-k{parts=8}"), base_name("mv")
+    ('split-k', 'mv')
+    """
+    return name.partition("{")[0]
+
+
+def told_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of expansions as they are listed: a parametric one once, with its first and its last value.
+
+    >>> told_names(["ip", "split-k{parts=2}", "split-k{parts=4}", "split-k{parts=16}"])
+    ('ip', 'split-k{parts=2…16}')
+    """
+    by_base: dict[str, list[str]] = {}
+    for name in sorted(names, key=natural_order):
+        by_base.setdefault(base_name(name), []).append(name)
+    return tuple(
+        values[0] if len(values) == 1 else f"{values[0].removesuffix('}')}…{values[-1].rpartition('=')[2]}"
+        for values in by_base.values()
+    )
+
+
+def natural_order(name: str) -> tuple[str, int, str]:
+    """Return what sorts names of expansions, parametric ones by their values.
+
+    >>> sorted(["split{parts=16}", "split{parts=2}", "map"], key=natural_order)
+    ['map', 'split{parts=2}', 'split{parts=16}']
+    """
+    return base_name(name), len(name), name
 
 
 def named_word(texts: Collection[str]) -> str | None:

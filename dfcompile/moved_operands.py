@@ -134,13 +134,20 @@ def _is_uncertain(op: Operator, place: int) -> bool:
 def _is_uncertain_of_gates(op: Operator, place: int) -> bool:
     """Return whether gates may leave out any element: sequences may be empty, and before the first state is nothing."""
     given = [operand is not None for operand in op.inputs]
+    if place in (_STATE, _CELL) and _is_zero(op.inputs[place]):
+        return True  # as if it were not given
     if len(given) > _LENGTHS and given[_LENGTHS]:
         return True
     states = (_STATE, _CELL) if _name(op) == "LSTM" else (_STATE,)
-    has_state = all(len(given) > state and given[state] for state in states)
+    has_state = all(len(given) > state and given[state] and not _is_zero(op.inputs[state]) for state in states)
     is_long = op.input(0).shape[op.integer("layout", 0)] > 1
     uses_all_gates = (has_state or is_long) and not op.integer("input_forget", 0)
     return place == _PEEPHOLES or (place in _OF_GATES and not uses_all_gates)
+
+
+def _is_zero(tensor: Tensor | None) -> bool:
+    """Return whether an operand is a constant of zeros."""
+    return tensor is not None and tensor.value is not None and not np.any(tensor.value)
 
 
 def _least_of_first(op: Operator, tensor: Tensor) -> int:

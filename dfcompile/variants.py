@@ -162,12 +162,17 @@ def _in_effect(
         others = names.setdefault(found.op_type, set())
         if all(choice.fit(found.op_type, found.origin) is None for choice in single):
             others.add(found.name)
+    asked = {choice.op_type for choice in choices}
     for (_, op_type), named in sorted(table.by_operator.items()):
-        if op_type in names and sum(not found.runs_only for found in named.values()) > 1:
-            default = {name for name, found in named.items() if found.is_default}
-            used = names[op_type] & set(named) if names[op_type] else default
-            if used:
-                yield op_type, "+".join(sorted(used))
+        if op_type not in names:
+            continue
+        default = {name for name, found in named.items() if found.is_default}
+        used = names[op_type] & set(named) if names[op_type] else default
+        # Where the others are parametric, the default goes without saying.
+        offered = [found for found in named.values() if not found.runs_only]
+        is_told = op_type in asked or not used <= default or sum(not found.values for found in offered) > 1
+        if used and is_told and len(offered) > 1:
+            yield op_type, "+".join(sorted(used))
     for choice in choices:
         if choice.origin:
             yield choice.key, choice.name

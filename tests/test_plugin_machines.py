@@ -47,7 +47,7 @@ def test_a_model_of_theirs_runs_on_their_system_by_their_solver(packages: Path, 
 
     assert run.returncode == 0, run.stderr
     found = json.loads(report.read_text())
-    assert [result["mapping"]["ideal"]["solver"] for result in found["results"]] == ["greedy"]
+    assert [result["mapping"]["perfect_streams"]["solver"] for result in found["results"]] == ["greedy"]
     assert "mylab row" in json.dumps(found["assumptions"])
 
 

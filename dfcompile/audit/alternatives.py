@@ -70,6 +70,50 @@ def divided_work(known: KnownAlternatives) -> Mapping[str, int]:
     return work
 
 
+def chain_cycles(known: KnownAlternatives, word: int) -> int:
+    """Return the cycles of dependent work in every lowering, each scope in as many tasks as it can be.
+
+    Args:
+        known: operators of the model under all their expansions.
+        word: most elements that a task takes in a cycle.
+    """
+    begun: dict[str, int] = {}
+    ends = [0]
+    for op in known.operators:
+        operands = {f"x{place}": begun[array] for place, array in op.inputs.items() if array in begun}
+        ways = [_chained(way, operands, word) for way in op.expansions]
+        for place, array in op.outputs.items():
+            begun[array] = min(
+                there.get(way.results[place], 0) for way, (there, _) in zip(op.expansions, ways, strict=True)
+            )
+        ends.append(min(end for _, end in ways))
+    return max(ends)
+
+
+def _chained(way: OnnxAlternative, operands: Mapping[str, int], word: int) -> tuple[dict[str, int], int]:
+    """Return from when each array can be read of an operator by one expansion, and the cycle of its last task."""
+    on_chip = _on_chip(way, set(operands))
+    there, last = dict(operands), 0
+    for op in way.operators:
+        choices: list[tuple[dict[str, int], int]] = []
+        for scopes in op.scopes.values():
+            own, end = dict[str, int](), 0
+            for scope in scopes:
+                begin = max([0, *(own.get(array, there.get(array, 0)) for array, _ in scope.reads)])
+                takes_slices = _takes_slices(scope, on_chip)
+                elements = min(scope.least_iterations, scope.least_written if takes_slices else scope.least_iterations)
+                whole = begin + max(elements // word, 1)
+                sends_early = scope.can_send and scope.least_written > 1
+                own[scope.write] = max(own.get(scope.write, 0), begin + 1 if sends_early else whole)
+                end = max(end, whole)
+            choices.append((own, end))
+        for array in choices[0][0]:
+            if all(array in own for own, _ in choices):
+                there[array] = min(own[array] for own, _ in choices)
+        last = max(last, min(end for _, end in choices))
+    return there, last
+
+
 def alone(known: KnownAlternatives, pes: int) -> Iterator[tuple[str, str, Mapping[str, int]]]:
     """Yield operator, type and cycles by name of the expansion, of all types that offer several, outer ones first."""
     for op in known.operators:
@@ -137,17 +181,25 @@ def _soonest(found: Sequence[There]) -> There:
 
 def _undivided_work(way: OnnxAlternative, streams: set[str]) -> int:
     """Return the work by one expansion: all iterations of what reads memory, else what is written at least."""
-    scopes = [scope for op in way.operators for choice in op.scopes.values() for scope in choice]
-    stored = {scope.write for scope in scopes if scope.is_stored}
-    on_chip = streams | {scope.write for scope in scopes if scope.write not in stored}
+    on_chip = _on_chip(way, streams)
     return sum(
         min(sum(_least(scope, on_chip) for scope in choice) for choice in op.scopes.values()) for op in way.operators
     )
 
 
+def _on_chip(way: OnnxAlternative, streams: set[str]) -> set[str]:
+    """Return the arrays that an operator may take from tasks, some of them given."""
+    scopes = [scope for op in way.operators for choice in op.scopes.values() for scope in choice]
+    stored = {scope.write for scope in scopes if scope.is_stored}
+    return streams | {scope.write for scope in scopes if scope.write not in stored}
+
+
+def _takes_slices(scope: TaskScope, on_chip: set[str]) -> bool:
+    return scope.visits_once and {array for array, _ in scope.reads} <= on_chip
+
+
 def _least(scope: TaskScope, on_chip: set[str]) -> int:
-    takes_slices = scope.visits_once and {array for array, _ in scope.reads} <= on_chip
-    each = min(scope.written, scope.iterations) if takes_slices else scope.iterations
+    each = min(scope.written, scope.iterations) if _takes_slices(scope, on_chip) else scope.iterations
     return each * scope.members
 
 

@@ -14,6 +14,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import distinct
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
+from dfcompile.expansion_names import natural_order
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.options import Timing
 from dfcompile.report.figures import ExpansionsSummary, HintSummary
@@ -87,7 +88,7 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
         if cycles[taken] == least:
             continue
         told.add(origin)
-        best = min(name for name, each in cycles.items() if each == least)
+        best = min((name for name, each in cycles.items() if each == least), key=natural_order)
         both = by_expansion.setdefault((op_type, best), {}).setdefault(origin, [0, 0])
         both[0] += cycles[taken]
         both[1] += least

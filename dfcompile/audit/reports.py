@@ -4,7 +4,7 @@ from dfcompile.audit.automatic import audit_automatic
 from dfcompile.audit.comparing import expect
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.audit.mapping import audit_mapping
+from dfcompile.audit.mapping import IdealAudit, audit_mapping
 from dfcompile.audit.model import audit_model
 from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
@@ -25,6 +25,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     expect("results: their number", len(report.results), len(exploration.points))
     expansions = ExpansionsAudit(exploration.alternatives)
     traffic = TrafficAudit(exploration.model.program, exploration.plans)
+    ideals = IdealAudit(exploration.alternatives, traffic.proved_bytes)
     graphs: dict[CanonicalDag, GraphFigures] = {}
     for number, (result, point) in enumerate(zip(report.results, exploration.points, strict=True)):
         where = f"results[{number}]"
@@ -38,3 +39,4 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:
             audit_mapping(f"{where}.mapping", result.mapping, point)
+            ideals.audit(f"{where}.mapping", result.mapping, point)

@@ -30,6 +30,11 @@ class TrafficAudit:
         _expect_words(plans.model, program)
         self._proved = _compulsory_bytes(plans.model)
 
+    @property
+    def proved_bytes(self) -> int:
+        """Inputs and parameters that some operator reads, and outputs, each once."""
+        return self._proved
+
     def audit(self, where: str, summary: TrafficSummary | None, point: Point, graph: GraphFigures) -> None:
         """Compute the figures of a mapping anew.
 

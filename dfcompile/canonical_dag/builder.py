@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dfcompile.canonical_dag.dag import (
     NO_KERNEL,
     NO_MEMBER,
+    NO_PLACE,
     UNORDERED,
     CanonicalDag,
     Int64,
@@ -47,6 +48,8 @@ class DagBuilder:
         self._edge_distinct = array("q")
         self._edge_bytes = array("b")
         self._edge_order = array("i")
+        self._edge_first = array("q")
+        self._edge_taken = array("q")
 
     @classmethod
     def of(cls, dag: CanonicalDag) -> DagBuilder:
@@ -60,10 +63,11 @@ class DagBuilder:
         builder._orders = {order: number for number, order in enumerate(dag.orders)}
         fixed = np.where(dag.is_computational, _TASK, dag.kind).astype(np.int8)
         columns = (fixed, dag.node_scope, dag.node_member, dag.edge_source, dag.edge_target, dag.edge_volume,
-                   dag.edge_distinct, dag.edge_element_bytes, dag.edge_order)  # fmt: skip
+                   dag.edge_distinct, dag.edge_element_bytes, dag.edge_order, dag.edge_first,
+                   dag.edge_taken)  # fmt: skip
         held = (builder._fixed_kind, builder._node_scope, builder._node_member, builder._edge_source,
                 builder._edge_target, builder._edge_volume, builder._edge_distinct, builder._edge_bytes,
-                builder._edge_order)  # fmt: skip
+                builder._edge_order, builder._edge_first, builder._edge_taken)  # fmt: skip
         for values, column in zip(held, columns, strict=True):
             values.frombytes(np.ascontiguousarray(column).tobytes())
         return builder
@@ -145,6 +149,8 @@ class DagBuilder:
         self._edge_distinct.append(volume if distinct is None else distinct)
         self._edge_bytes.append(element_bytes)
         self._edge_order.append(self.add_order(order))
+        self._edge_first.append(NO_PLACE)
+        self._edge_taken.append(self._edge_distinct[-1])
         return len(self._edge_source) - 1
 
     def add_edges(
@@ -155,6 +161,8 @@ class DagBuilder:
         element_bytes: int = 4,
         order: str = UNORDERED,
         distinct: Sequence[int] | npt.NDArray[np.integer] | None = None,
+        first: Sequence[int] | npt.NDArray[np.integer] | None = None,
+        taken: int | None = None,
     ) -> None:
         """Add many edges of one element size and order at once; the sequences run in parallel.
 
@@ -170,6 +178,11 @@ class DagBuilder:
         self._edge_distinct.frombytes(np.asarray(volumes if distinct is None else distinct, dtype=np.int64).tobytes())
         self._edge_bytes.frombytes(np.full(count, element_bytes, dtype=np.int8).tobytes())
         self._edge_order.frombytes(np.full(count, self.add_order(order), dtype=np.int32).tobytes())
+        places = np.full(count, NO_PLACE) if first is None else first
+        self._edge_first.frombytes(np.asarray(places, dtype=np.int64).tobytes())
+        own = volumes if distinct is None else distinct
+        everything = own if taken is None else np.full(count, taken)
+        self._edge_taken.frombytes(np.asarray(everything, dtype=np.int64).tobytes())
 
     def add_edge_columns(
         self, sources: Int64, targets: Int64, volumes: Int64, distinct: Int64, element_bytes: Int64, orders: Int64
@@ -180,6 +193,8 @@ class DagBuilder:
                 self._edge_order)  # fmt: skip
         for values, column in zip(held, columns, strict=True):
             values.frombytes(column.astype(f"i{values.itemsize}").tobytes())
+        self._edge_first.frombytes(np.full(len(sources), NO_PLACE, dtype=np.int64).tobytes())
+        self._edge_taken.frombytes(distinct.astype(np.int64).tobytes())
 
     def split_edge(self, edge: int, node: int) -> int:
         """Lead an edge to a node and from there on to where it ended; return the number of the second half.
@@ -192,7 +207,9 @@ class DagBuilder:
         self._edge_target[edge] = node
         self._edge_source.append(node)
         self._edge_target.append(target)
-        for column in (self._edge_volume, self._edge_distinct, self._edge_bytes, self._edge_order):
+        held = (self._edge_volume, self._edge_distinct, self._edge_bytes, self._edge_order, self._edge_first,
+                self._edge_taken)  # fmt: skip
+        for column in held:
             column.append(column[edge])
         return len(self._edge_source) - 1
 
@@ -227,6 +244,8 @@ class DagBuilder:
             edge_distinct=_column(self._edge_distinct, np.int64),
             edge_element_bytes=_column(self._edge_bytes, np.int8),
             edge_order=_column(self._edge_order, np.int32),
+            edge_first=_column(self._edge_first, np.int64),
+            edge_taken=_column(self._edge_taken, np.int64),
         )
         verify(dag, error)
         return dag

@@ -48,6 +48,7 @@ Column = TypeVar("Column", bound=npt.NDArray[np.generic])
 
 NO_KERNEL = -1
 NO_MEMBER = -1
+NO_PLACE = -1  # of what travels on an edge: not known
 UNORDERED = "any"  # text of an access order that is not known
 
 
@@ -88,6 +89,10 @@ class CanonicalDag:
         edge_element_bytes: bytes per element, shape [edges].
         edge_order: index into ``orders`` of the order in which the elements travel, shape [edges]. On an
             edge between computational nodes producer and consumer agree on it: that was proved.
+        edge_first: place in its array of the first element that travels on each edge, `NO_PLACE` where it is not known,
+            shape [edges]. Edges of one buffer, order, volume and place carry the same elements. Files do not have it.
+        edge_taken: how many different elements all tasks of its scope take by the operand of each edge, at least, shape
+            [edges]; of a graph from a file what the edge itself carries.
     """
 
     name: str
@@ -106,6 +111,8 @@ class CanonicalDag:
     edge_distinct: Int64
     edge_element_bytes: Int8
     edge_order: Int32
+    edge_first: Int64
+    edge_taken: Int64
 
     @property
     def nodes_count(self) -> int:
@@ -174,13 +181,13 @@ class CanonicalDag:
         return _row_starts(self.edge_target, self.nodes_count)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same nodes, edges and tables in the same order."""
+        """Whether both have the same nodes, edges and tables in the same order: all that files have."""
         if not isinstance(other, CanonicalDag):
             return NotImplemented
-        columns = (getattr(self, field.name) for field in fields(self))
+        names = [field.name for field in fields(self) if field.name not in {"edge_first", "edge_taken"}]
         return all(
             np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
-            for mine, theirs in zip(columns, (getattr(other, field.name) for field in fields(self)), strict=True)
+            for mine, theirs in ((getattr(self, name), getattr(other, name)) for name in names)
         )
 
     def __hash__(self) -> int:

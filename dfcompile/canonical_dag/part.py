@@ -67,6 +67,8 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
         edge_distinct=dag.edge_distinct[edges],
         edge_element_bytes=dag.edge_element_bytes[edges],
         edge_order=dag.edge_order[edges],
+        edge_first=dag.edge_first[edges],
+        edge_taken=dag.edge_taken[edges],
     )
     for field in fields(part):
         if isinstance(column := getattr(part, field.name), np.ndarray):

@@ -33,6 +33,8 @@ _DTYPES = {
     "edge_distinct": np.int64,
     "edge_element_bytes": np.int8,
     "edge_order": np.int32,
+    "edge_first": np.int64,
+    "edge_taken": np.int64,
 }
 
 

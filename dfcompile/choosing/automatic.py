@@ -8,10 +8,11 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Space, granularities
 from dfcompile.choosing.limits import NOTHING, THOROUGH, Limits
-from dfcompile.choosing.scoring import Makespans, Scores
+from dfcompile.choosing.scoring import Machine, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.choosing.space import space_of
+from dfcompile.choosing.traffic import Memory
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
 from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
@@ -28,7 +29,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         rules: of the user, which limit what is chosen from.
         granularity: of the user; ``None``: it is chosen.
         own: pieces that the user wants of single operators, where others are chosen.
-        limits: to what is compared with a choice for the makespan.
+        limits: to what is compared with a choice for the time or the makespan.
         volumes: of edges.
         finish: passes over canonical DAGs.
     """
@@ -43,28 +44,30 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
     own: tuple[tuple[str, int | None], ...] = ()
     limits: Limits = THOROUGH
 
-    def on(self, options: ScheduleOptions, scores: Scores | None = None) -> Selection:
+    def on(self, options: ScheduleOptions, scores: Scores | None = None, machine: Machine | None = None) -> Selection:
         """Choose for a number of processing elements.
 
         Args:
             options: P, and how schedules are made.
-            scores: say what is to be small; ``None``: the makespan.
+            scores: say what is to be small; ``None``: the time on the machine, or without one the makespan.
+            machine: with its memory.
 
         Raises:
             UserError: no choice is possible.
         """
         if scores is not None:
-            return self._selected(options, scores)
-        makespans = self._makespans(options)
-        return replace(self._selected(options, makespans), made=makespans.made)
+            return self._selected(options, scores, None)
+        makespans = self._makespans(options, machine)
+        memory = None if machine is None else machine.memory
+        return replace(self._selected(options, makespans, memory), made=makespans.made)
 
-    def _makespans(self, options: ScheduleOptions) -> Makespans:
+    def _makespans(self, options: ScheduleOptions, machine: Machine | None) -> Makespans:
         is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
         limits = self.limits if is_fast else self.limits.of_slow_schedules()
-        return Makespans(self.volumes, options, self.finish, limits)
+        return Makespans(self.volumes, options, self.finish, limits, machine)
 
-    def _selected(self, options: ScheduleOptions, scores: Scores) -> Selection:
-        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort)
+    def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
+        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
         return select(self._space(options.pes, scores.limits), sketches, self.volumes, options.pes, scores)
 
     def glance(self, pes: int) -> Selection | None:
@@ -80,4 +83,4 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
             looked_at = (self.granularity,)
         elif self.own:
             looked_at = tuple(replace(each, own=self.own) for each in looked_at)
-        return space_of(self.known, self.table, self.rules, looked_at)
+        return space_of(self.known, self.table, self.rules, looked_at, pes)

@@ -7,6 +7,7 @@ from math import prod
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.expansion_names import base_name
 from dfcompile.frontend import ChosenExpansion
 from dfcompile.options import Choice
 
@@ -50,7 +51,8 @@ class Space(Struct, frozen=True):
     def uniform(self) -> Iterator[Candidate]:
         """Yield the defaults, then every expansion of every type with every other, each in every granularity.
 
-        Of so many types that this would be too much the last are varied together instead of with one another.
+        Parametric ones suit single shapes, and are left to single operators where a type has others. Of so many types
+        that this would be too much the last are varied together instead of with one another.
         """
         combinations = dict.fromkeys([(), *self._combinations()])
         for granularity in self.granularities:
@@ -99,7 +101,9 @@ class Space(Struct, frozen=True):
 
     def _types(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from self.onnx.items()
-        yield from self.canonical.items()
+        for op_type, names in self.canonical.items():
+            alone = tuple(name for name in names if base_name(name) == name)
+            yield op_type, alone or names
 
     def _complete(self, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
         instead = (other for choice in choices for other in self.single.get((choice.op_type, choice.name), ()))

@@ -33,14 +33,14 @@ class Descent:
             uniform: choices to begin from as well.
         """
         starts = [(sketch, options) for options in alone if (sketch := self._sketch(options)) is not None]
-        first = min((sketch for sketch, _ in starts), key=lambda sketch: sketch.estimate.cycles, default=None)
+        first = min((sketch for sketch, _ in starts), key=lambda sketch: sketch.estimate.time, default=None)
         for sketch in uniform:
             options = self._options(sketch)
             if options is not None:
                 starts.append((sketch, options))
         if not starts:
             return ()
-        best = self._improved(*min(starts, key=lambda start: start[0].estimate.cycles))
+        best = self._improved(*min(starts, key=lambda start: start[0].estimate.time))
         return (best,) if first is None or best is first else (best, first)
 
     def _improved(self, best: Sketch, options: tuple[OperatorOption, ...]) -> Sketch:
@@ -50,14 +50,14 @@ class Descent:
             found = self._sketch(changed)
             if found is None or found.estimate.tasks > self._most:
                 continue
-            if found.estimate.cycles < best.estimate.cycles:
+            if found.estimate.time < best.estimate.time:
                 best, options = found, changed
         return best
 
     def _changes(self, options: Sequence[OperatorOption]) -> Iterator[tuple[int, OperatorOption]]:
         """Yield other options, those first that gain most where each operator has the machine for itself."""
         changes = [
-            (len(each.origins) * (option.alone.cycles - taken.alone.cycles), option.alone.tasks, number, option)
+            (len(each.origins) * (option.alone.time - taken.alone.time), option.alone.tasks, number, option)
             for number, (each, taken) in enumerate(zip(self._operators, options, strict=True))
             for option in each.options
             if option != taken

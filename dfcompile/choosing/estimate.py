@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.choosing.placing import Family, Placing, Times
+from dfcompile.choosing.traffic import Memory, traffic
 
 
 class Estimate(Struct, frozen=True):
@@ -17,6 +18,7 @@ class Estimate(Struct, frozen=True):
         work_cycles: of all tasks.
         tasks: their number.
         families: of the tasks, with streams as they are proved.
+        memory_cycles: in which DRAM moves what it has to; 0 where memory is not looked at.
     """
 
     cycles: int
@@ -24,9 +26,17 @@ class Estimate(Struct, frozen=True):
     work_cycles: int
     tasks: int
     families: tuple[Family, ...] = ()
+    memory_cycles: int = 0
+
+    @property
+    def time(self) -> int:
+        """Cycles of tasks or of DRAM, whichever are more."""
+        return max(self.cycles, self.memory_cycles)
 
 
-def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = None) -> Estimate:
+def estimate(
+    flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = None, memory: Memory | None = None
+) -> Estimate:
     """Place families as a list scheduler places tasks: where elements get free, what is most urgent of what can begin.
 
     A family that takes a stream begins early enough to end with its producer, one past memory after all of it. Where
@@ -37,6 +47,7 @@ def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = 
         pes: number of processing elements P.
         streams: whether a schedule streams at all, given the number of tasks and the elements of all streams; ``None``:
             it does.
+        memory: of the chip; ``None``: it is not looked at.
     """
     found = families = [Family.of(flow, number, pes) for number in range(len(flow.families))]
     if not families:
@@ -48,7 +59,8 @@ def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = 
         families = [each.through_memory() for each in families]
     placing = Placing(flow.order, families, pes)
     placing.run()
-    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found))
+    moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory))
+    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved)
 
 
 def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:

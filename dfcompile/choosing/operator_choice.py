@@ -23,14 +23,14 @@ def fastest_options(operators: Sequence[OperatorOptions], most_tasks: int) -> tu
     """
     chosen = [0] * len(operators)
     tasks = sum(each.options[0].alone.tasks * len(each.origins) for each in operators)
-    cycles = sum(each.options[0].alone.cycles * len(each.origins) for each in operators)
+    cycles = sum(each.options[0].alone.time * len(each.origins) for each in operators)
     steps = [step for number in range(len(operators)) if (step := _step(operators, number, 0)) is not None]
     heapify(steps)
     while steps:
         _, number, target = heappop(steps)
         count = len(operators[number].origins)
         before, after = operators[number].options[chosen[number]], operators[number].options[target]
-        gain = (before.alone.cycles - after.alone.cycles) * count
+        gain = (before.alone.time - after.alone.time) * count
         more = (after.alone.tasks - before.alone.tasks) * count
         if gain * _WORTH < cycles or tasks + more > most_tasks:
             continue
@@ -46,9 +46,7 @@ def _step(operators: Sequence[OperatorOptions], number: int, at: int) -> tuple[F
     options = operators[number].options
     steps = [
         (
-            Fraction(
-                other.alone.cycles - options[at].alone.cycles, max(other.alone.tasks - options[at].alone.tasks, 1)
-            ),
+            Fraction(other.alone.time - options[at].alone.time, max(other.alone.tasks - options[at].alone.tasks, 1)),
             number,
             target,
         )

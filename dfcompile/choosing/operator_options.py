@@ -1,5 +1,6 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -9,7 +10,10 @@ from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
+from dfcompile.choosing.pieces import fitting_pieces
+from dfcompile.choosing.traffic import Memory
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import base_name
 from dfcompile.host.stages import counted
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Volumes
@@ -51,8 +55,8 @@ class OperatorOptions(Struct, frozen=True, dict=True):
     def options(self) -> tuple[OperatorOption, ...]:
         """Those of more and more tasks and less and less time; others are not worth their tasks."""
         front: list[OperatorOption] = []
-        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.cycles)):
-            if not front or option.alone.cycles < front[-1].alone.cycles:
+        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.time)):
+            if not front or option.alone.time < front[-1].alone.time:
                 front.append(option)
         return tuple(front)
 
@@ -61,19 +65,26 @@ class OperatorOptions(Struct, frozen=True, dict=True):
         known = tuple(option for option in self.known if option.pieces != pieces)
         return OperatorOptions(self.origins, known or self.known)
 
+    @cached_property
+    def plain(self) -> "OperatorOptions":
+        """Them without the options of parametric expansions, if there are others."""
+        known = tuple(option for option in self.known if all(base_name(name) == name for _, name in option.expansions))
+        return OperatorOptions(self.origins, known) if known and known != self.known else self
+
 
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""
 
-    def __init__(self, space: Space, volumes: Volumes, pes: int) -> None:
+    def __init__(self, space: Space, volumes: Volumes, pes: int, memory: Memory | None = None) -> None:
         """Begin without any.
 
         Args:
             space: all that may be chosen.
             volumes: of edges.
             pes: number of processing elements P.
+            memory: of the chip; ``None``: it is not looked at.
         """
-        self._space, self._volumes, self._pes = space, volumes, pes
+        self._space, self._volumes, self._pes, self._memory = space, volumes, pes, memory
         self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
         self._own = dict(space.granularities[0].own)  # of the user, who leaves these operators no other
         self._estimates: dict[tuple[object, ...], Estimate | None] = {}
@@ -103,20 +114,27 @@ class OptionTable:
         return (self._own[origin],) if origin in self._own else ()
 
     def _known(self, origin: str) -> tuple[OperatorOption, ...]:
-        granularities = self._space.granularities[: 1 if self._fixed(origin) else None]
         found = (
             (names, granularity.pieces_of(origin), self._estimate(part, granularity, self._fixed(origin)))
             for names, part in self._parts[origin].items()
-            for granularity in granularities
+            for granularity in self._granularities(origin, part)
         )
         return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
+
+    def _granularities(self, origin: str, part: LoweredGraph) -> Sequence[Granularity]:
+        """Return those that all scopes may have, and if the user left it open those that fill the elements."""
+        every = self._space.granularities
+        if self._fixed(origin):
+            return every[:1]
+        fitting = fitting_pieces(part.scopes, self._pes) if len(every) > 1 else ()
+        return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
     def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
         key = (_shape(part), granularity, fixed)
         if key not in self._estimates:
             try:
                 flow = flow_of(part, ExtractionOptions(self._volumes, granularity))
-                self._estimates[key] = estimate(flow, self._pes)
+                self._estimates[key] = estimate(flow, self._pes, memory=self._memory)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None
         return self._estimates[key]

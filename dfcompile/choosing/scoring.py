@@ -12,6 +12,7 @@ from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.limits import THOROUGH, Limits
 from dfcompile.choosing.sketches import Sketch
+from dfcompile.choosing.traffic import Memory
 from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
@@ -70,8 +71,20 @@ class Scores(Protocol):
         ...
 
 
+class Machine(Struct, frozen=True):
+    """What a choice for the least time knows of the machine.
+
+    Attributes:
+        memory: of a chip.
+        time_of: gives the cycles that a schedule of a DAG takes on it, memory included.
+    """
+
+    memory: Memory
+    time_of: Callable[[CanonicalDag, TimedSchedule], float]
+
+
 class Makespans:
-    """The makespan of a schedule, then the elements of its FIFOs."""
+    """The makespan of a schedule, or its time on a machine, then the elements of its FIFOs."""
 
     def __init__(
         self,
@@ -79,6 +92,7 @@ class Makespans:
         options: ScheduleOptions,
         finish: Callable[[CanonicalDag], CanonicalDag],
         limits: Limits = THOROUGH,
+        machine: Machine | None = None,
     ) -> None:
         """Say how schedules are made.
 
@@ -87,8 +101,9 @@ class Makespans:
             options: of schedules.
             finish: passes over canonical DAGs.
             limits: to what is scheduled.
+            machine: that times are of; ``None``: makespans are what counts.
         """
-        self.limits = limits
+        self.limits, self._machine = limits, machine
         self._volumes, self._options, self._finish = volumes, options, finish
         self._least: tuple[Score, MadeSchedule] | None = None
         self._dags: dict[Candidate, CanonicalDag] = {}
@@ -100,13 +115,14 @@ class Makespans:
         return True
 
     def of(self, sketch: Sketch) -> Score:
-        """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
+        """Return time, makespan and FIFOs of a schedule, or what is never the least if it does not end."""
         dag = self.dag(sketch)
         del self._dags[sketch.candidate]  # a million tasks are a hundred megabytes
         found = timed_schedule(dag, self._options, plan=self._plan_of(sketch))
         if found.deadlock:
             return NEVER
-        score = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
+        makespan = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
+        score: Score = makespan if self._machine is None else (self._machine.time_of(dag, found), *makespan)
         if self._least is None or score < self._least[0]:
             self._least = score, MadeSchedule(dag, found)
         return score

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import product
+from operator import is_
 
 from msgspec import Struct
 
@@ -99,7 +101,7 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
     with work.part(whole):
         distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
-    uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
+    uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
     descent = Descent(operators, sketches, space, most)
     with work.part(changes):
         few = [each for each in uniform if each.estimate.tasks <= most]
@@ -117,7 +119,8 @@ def _fastest(
 ) -> Iterator[tuple[OperatorOption, ...]]:
     """Yield the options that are fastest alone; if tasks are short, those of operators without the fewest pieces too.
 
-    What few pieces of one leave to others, or many pieces bring together, only the estimate of the whole tells.
+    What few pieces of one leave to others, or many pieces bring together, only the estimate of the whole tells; so it
+    does whether parts of sums are worth their tasks.
 
     Args:
         operators: of a model.
@@ -125,10 +128,15 @@ def _fastest(
         limits: how many tasks all may have together.
     """
     pieces = [granularity.pieces for granularity in space.granularities if granularity.pieces is not None]
-    for most in dict.fromkeys(limits):
-        yield fastest_options(operators, most)
+    for most, among in product(dict.fromkeys(limits), _with_and_without_parts(operators)):
+        yield fastest_options(among, most)
         if len(pieces) > len(PIECES_PER_ELEMENT):
-            yield fastest_options([each.without(min(pieces)) for each in operators], most)
+            yield fastest_options([each.without(min(pieces)) for each in among], most)
+
+
+def _with_and_without_parts(operators: Sequence[OperatorOptions]) -> tuple[Sequence[OperatorOptions], ...]:
+    plain = [each.plain for each in operators]
+    return (operators,) if all(map(is_, plain, operators)) else (operators, plain)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
@@ -140,8 +148,9 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
     operators = _operators(space, tuple(space.glancing()), sketches, volumes, pes)
-    options = fastest_options(operators, NOTHING.most_tasks(pes))
-    found = sketches.of(candidate_of(operators, options, space))
+    fastest = [fastest_options(among, NOTHING.most_tasks(pes)) for among in _with_and_without_parts(operators)]
+    made = (sketches.of(candidate_of(operators, options, space)) for options in fastest)
+    found = min((each for each in made if each is not None), key=lambda each: each.estimate.cycles, default=None)
     if found is None:
         return None
     expansions = space.expansions_of(found.outline.chosen)
@@ -187,7 +196,7 @@ def _compared(
             looks += 1
             is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
             tasks = 0 if is_given else sketches[number].estimate.tasks
-            cycles = sketches[number].estimate.cycles
+            cycles = sketches[number].estimate.time
             if not is_planned:
                 plan = scores.planned(sketches[number]) if budgets.fits(tasks) else UNBOUNDED
                 known[number] = max(known[number], plan)
@@ -276,7 +285,7 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
 def _least_alone(operators: OperatorOptions, pieces: int | None, names: Mapping[str, str]) -> int:
     """Return what an operator takes in so many pieces by these expansions; 0 if that is not known."""
     fitting = [
-        option.alone.cycles
+        option.alone.time
         for option in operators.known
         if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
     ]
@@ -286,7 +295,7 @@ def _least_alone(operators: OperatorOptions, pieces: int | None, names: Mapping[
 def _operators(
     space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches, volumes: Volumes, pes: int
 ) -> tuple[OperatorOptions, ...]:
-    table = OptionTable(space, volumes, pes)
+    table = OptionTable(space, volumes, pes, sketches.memory)
     with work_of(2) as work:
         with work.part(1):
             for choices in counted(covering):

@@ -9,6 +9,7 @@ from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.estimate import Estimate, estimate
+from dfcompile.choosing.traffic import Memory
 from dfcompile.errors import UserError
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Effort, Volumes
@@ -34,7 +35,9 @@ class Sketch(Struct, frozen=True, eq=False):
 class Sketches:
     """The sketches of one model on one number of processing elements; each is made once."""
 
-    def __init__(self, outline_of: OutlineOf, volumes: Volumes, pes: int, effort: Effort) -> None:
+    def __init__(
+        self, outline_of: OutlineOf, volumes: Volumes, pes: int, effort: Effort, memory: Memory | None = None
+    ) -> None:
         """Say what sketches are of, and how schedules are made.
 
         Args:
@@ -42,8 +45,10 @@ class Sketches:
             volumes: of edges.
             pes: number of processing elements P.
             effort: of schedules: with little, large graphs hardly stream.
+            memory: of the chip; ``None``: it is not looked at.
         """
         self._outline_of, self._volumes, self._pes, self._effort = outline_of, volumes, pes, effort
+        self.memory = memory
         self._found: dict[Candidate, Sketch | None] = {}
         self._estimates: dict[tuple[object, ...], Estimate] = {}  # by what candidates give: several may give the same
 
@@ -90,4 +95,6 @@ class Sketches:
         return Sketch(candidate, outline, self._estimates[key])
 
     def _estimated(self, flow: Flow) -> Estimate:
-        return estimate(flow, self._pes, lambda tasks, elements: is_listable_size(tasks, elements, self._effort))
+        return estimate(
+            flow, self._pes, lambda tasks, elements: is_listable_size(tasks, elements, self._effort), self.memory
+        )

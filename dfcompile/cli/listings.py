@@ -7,6 +7,7 @@ from dfcompile.canonical_dag import DagPass, registered_dag_passes
 from dfcompile.dfmodel_backend import System, named_systems, read_named_system
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import base_name, natural_order, told_names
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.frontend.operator_claims import Cover, operator_claims
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
@@ -25,10 +26,17 @@ def expansions_listing(width: int) -> str:
     for dialect, title in TITLES.items():
         rows = []
         for found, origin in ((plugin.value, plugin.origin) for plugin in table.plugins):
-            if found.dialect == dialect:
-                alone = len(table.by_operator[dialect, found.op_type]) == 1
-                mark = DEFAULT if found.is_default or alone else CONDITIONAL if found.condition is not None else ""
-                rows.append((found.op_type, mark, found.name, origin, found.source, _plain(found.summary)))
+            named = table.by_operator.get((dialect, found.op_type), {})
+            values = sorted((name for name in named if base_name(name) == base_name(found.name)), key=natural_order)
+            if found.dialect == dialect and found.name == values[0]:
+                mark = (
+                    DEFAULT
+                    if found.is_default or len(named) == 1
+                    else CONDITIONAL
+                    if found.condition is not None
+                    else ""
+                )
+                rows.append((found.op_type, mark, *told_names(values), origin, found.source, _plain(found.summary)))
         listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
     conditional = f"{CONDITIONAL} taken instead where its description says so"
     marks = folded(f"{DEFAULT} taken where --expand names none; {conditional}", width)
@@ -52,7 +60,7 @@ def ops_listing(width: int) -> str:
     """Return a table of every operator type and its expansions, those of ONNX first, of the others, and of fields."""
     table = registered_expansions()
     rows = [
-        (dialect, op_type, ", ".join(sorted(table.by_operator[dialect, op_type])))
+        (dialect, op_type, ", ".join(told_names(table.by_operator[dialect, op_type])))
         for dialect in (ONNX, CANONICAL)
         for op_type in table.op_types(dialect)
     ]

@@ -88,7 +88,8 @@ def explore_space(
         UserError: a rule fits no operator, a stage refuses the model, or workers die.
     """
     outlined = OutlinedModel(program, table)
-    known = known_alternatives(program, table)
+    named = {name for rule in asked.rules for name in rule.names}
+    known = known_alternatives(program, table.offering(named))
     space = space_of(known, outlined.outline(()), _addressed(asked.rules, program, table))
     jobs = _Jobs(asked, space, outlined, store, workers)
     found = search(

@@ -6,7 +6,7 @@ from dfcompile.lowering.alternatives.known import KnownAlternatives, OperatorAlt
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.choice_check import addressed, check_choices, operator_origins
 from dfcompile.lowering.chosen_passes import ChosenPasses, choose_passes
-from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
+from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion, parametric_expansion
 from dfcompile.lowering.levels import lower_to_canonical, lower_to_maps, lower_to_nests
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment
@@ -49,6 +49,7 @@ __all__ = [
     "lowering_pass",
     "onnx_expansion",
     "operator_origins",
+    "parametric_expansion",
     "registered_expansions",
     "registered_passes",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.expansion_names import is_within
+from dfcompile.expansion_names import is_within, told_names
 from dfcompile.frontend import Program
 from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.lowering.selection import ExpansionTable
@@ -72,7 +72,9 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
         if choice.op_type and choice.op_type not in within:
             raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, within)}")
         if choice.name not in names:
-            raise UserError(f"expansion '{choice}': {where} has no {choice.name!r}{nearest(choice.name, names)}")
+            raise UserError(
+                f"expansion '{choice}': {where} has no {choice.name!r}{nearest(choice.name, told_names(names))}"
+            )
 
 
 def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:

@@ -1,9 +1,10 @@
 """Expansions: named rewrites of one operator type to the next level."""
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Concatenate, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dfcompile.errors import RegistrationError
 from dfcompile.frontend import CANONICAL, ONNX
@@ -12,9 +13,11 @@ from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import Canonical, CanonicalOperator, schema_of
 from dfcompile.plugins import faults_of, is_own, name_of
+from dfcompile.records import replace
 
 OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
 CanonicalRewrite: TypeAlias = Callable[[CanonicalNode[Canonical], MapFragment], None]
+ParametricRewrite: TypeAlias = Callable[Concatenate[CanonicalNode[Canonical], MapFragment, ...], None]
 Condition: TypeAlias = Callable[[Operator], bool]
 CanonicalCondition: TypeAlias = Callable[[CanonicalNode[Canonical]], bool]
 
@@ -33,6 +36,7 @@ class Expansion(Struct, frozen=True):
         condition: the operators for which it is taken instead of the default when the user names none; ``None``: none.
         operator: class of the canonical operator; ``None`` of an ONNX operator.
         runs_only: whether what it makes can be run but not scheduled: calls of libraries.
+        values: of the rewrite's parameter, by its name, if it has one (see `parametric_expansion`).
     """
 
     dialect: str
@@ -45,6 +49,7 @@ class Expansion(Struct, frozen=True):
     condition: Callable[..., bool] | None = None
     operator: type[CanonicalOperator] | None = None
     runs_only: bool = False
+    values: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def __str__(self) -> str:
         return f"{self.dialect}.{self.op_type}={self.name}"
@@ -74,7 +79,7 @@ class Expansion(Struct, frozen=True):
         """
         try:
             with faults_of("expansion", self.origin):
-                self.rewrite(op, fragment)
+                self.rewrite(op, fragment, **self.values)
         except MemoryError as error:
             raise op.unsupported(
                 f"found sizes whose lowering by {self.name!r} needs more memory than there is"
@@ -130,6 +135,37 @@ def expansion(
             condition,
             operator,
             runs_only,
+        )
+
+    return decorate
+
+
+def parametric_expansion(
+    operator: type[Canonical], name: str, *, source: str, parameter: str, values: Iterable[int]
+) -> Callable[[ParametricRewrite[Canonical]], tuple[Expansion, ...]]:
+    """Make an `Expansion` for each value of a parameter, called such as ``split-k{parts=8}``.
+
+    Each is one more expansion of the operator: it is named, chosen and bounded like any other. The automatic choice
+    looks at the values whose tasks suit the number of processing elements.
+
+    Args:
+        operator: class of the canonical operator.
+        name: without the value.
+        source: citation key.
+        parameter: of the function, after the operator and the fragment.
+        values: that it may have, from the fewest tasks to the most.
+
+    Raises:
+        RegistrationError: it is no class of a canonical operator.
+    """
+
+    def decorate(rewrite: ParametricRewrite[Canonical]) -> tuple[Expansion, ...]:
+        return tuple(
+            replace(
+                expansion(operator, f"{name}{{{parameter}={value}}}", source=source)(rewrite),
+                values=MappingProxyType({parameter: value}),
+            )
+            for value in values
         )
 
     return decorate

@@ -1,5 +1,6 @@
 """Reductions: how several values become one."""
 
+from collections.abc import Sequence
 from enum import Enum, unique
 from typing import assert_never
 
@@ -27,6 +28,25 @@ class Reduction(Enum):
                 return _extreme(dtype, least=True)
             case Reduction.MIN:
                 return _extreme(dtype, least=False)
+        assert_never(self)
+
+    def combined(self, operands: Sequence[str]) -> str:
+        """Return what several operands, one at least, become together, as Python source of a tasklet.
+
+        >>> Reduction.SUM.combined("abc"), Reduction.MAX.combined("ab"), Reduction.MAX.combined("a")
+        ('a + b + c', 'max(a, b)', 'a')
+        """
+        if len(operands) == 1:
+            return operands[0]
+        match self:
+            case Reduction.SUM:
+                return " + ".join(operands)
+            case Reduction.PRODUCT:
+                return " * ".join(operands)
+            case Reduction.MAX:
+                return f"max({', '.join(operands)})"
+            case Reduction.MIN:
+                return f"min({', '.join(operands)})"
         assert_never(self)
 
 

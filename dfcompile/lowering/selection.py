@@ -1,10 +1,11 @@
 """Which expansion is taken for which operator."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError
+from dfcompile.expansion_names import told_names
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import Node
@@ -51,6 +52,11 @@ class ExpansionTable(Struct, frozen=True):
                 )
         return ExpansionTable(ordered, table, operators, faults)
 
+    def offering(self, names: Collection[str]) -> "ExpansionTable":
+        """Return the table with those values of parametric expansions alone that are named."""
+        left = (plugin for plugin in self.plugins if not plugin.value.values or plugin.value.name in names)
+        return ExpansionTable.of(left, self.faults)
+
     def op_types(self, dialect: str) -> tuple[str, ...]:
         """Return the operator types of a dialect that have an expansion."""
         return tuple(sorted(op_type for known, op_type in self.by_operator if known == dialect))
@@ -73,7 +79,7 @@ class ExpansionTable(Struct, frozen=True):
         if choice.name not in names:
             raise UserError(
                 f"expansion '{choice}': {choice.op_type} has no {choice.name!r}"
-                f"{missing(choice.name, names, self.faults)}"
+                f"{missing(choice.name, told_names(names), self.faults)}"
             )
 
     def select(self, op: Node, choices: Iterable[Choice]) -> Expansion:

@@ -48,7 +48,7 @@ class Options:
         is_repeatable=True,
     )
     objective: Aim = option(
-        word(Aim), "What the choice of expansions makes small.", default=Aim.MAKESPAN, choices=tuple(Aim)
+        word(Aim), "What the choice of expansions makes small.", default=Aim.TIME, choices=tuple(Aim)
     )
     volumes: Volumes = option(
         word(Volumes),
@@ -116,7 +116,7 @@ class Options:
         counts,
         "Chips at hand; kernels are sharded over as many of them as give the least time.",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
-        "ideals](dfmodel.md#models-on-several-chips).",
+        "shardings](dfmodel.md#models-on-several-chips).",
         default=(1,),
         metavar="N[,N…]",
         is_repeatable=True,
@@ -142,7 +142,7 @@ class Options:
         Raises:
             UserError: an objective of a choice is given, and nothing is chosen.
         """
-        if self.objective is not Aim.MAKESPAN and not self.expand.chooses:
+        if self.objective is not Aim.TIME and not self.expand.chooses:
             raise UserError(
                 f"--objective: found {self.objective} beside rules or published, without --expand auto, which it is "
                 "about"

@@ -115,8 +115,8 @@ def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
     Raises:
         UserError: another form, or two rules about the same operators.
 
-    >>> parse_expand(["conv1:MatMul=mv,op"])
-    (ExpansionRule(op_type='MatMul', names=('mv', 'op'), origin='conv1'),)
+    >>> parse_expand(["conv1:MatMul=mv,split-k{parts=8}"])
+    (ExpansionRule(op_type='MatMul', names=('mv', 'split-k{parts=8}'), origin='conv1'),)
     """
     rules = tuple(_expansion_rule(text) for text in texts if text.strip() not in WORDS)
     reject_duplicates("--expand", tuple(rule.key for rule in rules))
@@ -125,10 +125,12 @@ def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
 
 def _expansion_rule(text: str) -> ExpansionRule:
     # Names of the user's operators may hold a colon or an equals sign, types and names of expansions never do.
-    left, equals, right = text.rpartition("=")
+    # What is in braces are values of parameters.
+    match = re.fullmatch(r"(?P<left>.*)=(?P<names>(?:[^={}]|\{[^{}]*\})*)", text, re.DOTALL)
+    left, names = ("", "") if match is None else (match["left"], match["names"])
     origin, _, op_type = left.rpartition(":")
-    found = tuple(name.strip() for name in right.split(","))
-    if not equals or not op_type.strip() or not all(found):
+    found = tuple(name.strip() for name in _outside_braces(names))
+    if not op_type.strip() or not all(found):
         raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…] or ORIGIN=NAME[,NAME…]")
     reject_duplicates(f"--expand {left}", found)
     return ExpansionRule(op_type.strip(), found, origin)
@@ -144,12 +146,17 @@ def passes(where: str, given: Names) -> tuple[str, ...]:
     ('fuse{max=8,deep=true}', 'fold')
     """
     listed = given if isinstance(given, str) else ",".join(given)
-    found = tuple(each.strip() for each in re.split(r",(?![^{}]*\})", listed))
+    found = tuple(each.strip() for each in _outside_braces(listed))
     called = tuple(each.partition("{")[0].strip() for each in found)
     if not all(called):
         raise UserError(f"{where}: found {listed!r} against NAME[{{OPTION=VALUE,…}}][,NAME…]")
     reject_duplicates(where, called)
     return found
+
+
+def _outside_braces(listed: str) -> list[str]:
+    """Split a list at the commas outside of braces."""
+    return re.split(r",(?![^{}]*\})", listed)
 
 
 def granularities(_where: str, given: Names) -> Granularities:

@@ -79,7 +79,8 @@ class Objective(StrEnum):
 class Aim(StrEnum):
     """What an automatic choice makes small; among equals the makespan."""
 
-    MAKESPAN = "makespan"  # of the schedule
+    TIME = "time"  # of the schedule on the machine, memory included
+    MAKESPAN = "makespan"  # of the schedule, if memory cost no time
     IO = "io"  # bytes of all edges that touch a buffer
     ENERGY = "energy"  # of the mapping
     COST = "cost"  # of the mapping's machine

@@ -13,7 +13,7 @@ from dfcompile.report.operator_figures import OperatorGapSummary
 from dfcompile.report.plain_values import Json
 from dfcompile.report.traffic_figures import TrafficSummary
 
-FORMAT: Final = "dfcompile-report/2"
+FORMAT: Final = "dfcompile-report/3"
 
 
 @record

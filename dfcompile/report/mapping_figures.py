@@ -6,6 +6,7 @@ from dfcompile.report.figure import figure, record
 from dfcompile.report.kernel_figures import BOUND_BY, KernelGroupSummary, RoofsSummary
 
 ACCESSES: Final = ("read", "written")
+IDEAL_BOUND_BY: Final = ("compute", "memory", "chain")
 COLLECTIVES: Final = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
 
@@ -41,8 +42,8 @@ class ConfigurationSummary:
 
 
 @record
-class IdealConfigurationSummary:
-    """One configuration of the ideal."""
+class StreamsConfigurationSummary:
+    """One configuration of the mapping with perfect streams."""
 
     kernels: tuple[str, ...] = figure(meaning="that are on the chip together", least=1)
     time_s: float = figure(unit="s", meaning="of it")
@@ -51,15 +52,39 @@ class IdealConfigurationSummary:
 
 @record
 class IdealSummary:
-    """The ideal of the operators on the machine: perfect streams between kernels, any parallelism [ko24]."""
+    """The terms of a time that no known algorithm beats on the machine, however operators are lowered."""
 
+    bound_by: str = figure(meaning="the largest of the terms: `compute`, `memory` or `chain`", choices=IDEAL_BOUND_BY)
+    compute_s: float | None = figure(
+        unit="s",
+        meaning="least work of every operator by any known expansion / all PEs of all chips available, in the widest "
+        "words; `null` if passes, `--volumes array` or another `--granularity` change what expansions give",
+    )
+    memory_s: float = figure(
+        unit="s", meaning="`traffic.proved_bytes` / DRAM bandwidth of all chips available: every expansion moves them"
+    )
+    chain_s: float | None = figure(
+        unit="s",
+        meaning="longest chain of dependent work that no known expansion avoids, on however many PEs; `null` as "
+        "`compute_s`, and on several chips",
+    )
+
+
+@record
+class PerfectStreamsSummary:
+    """The operators mapped by the model of [ko24]: perfect streams between kernels, any parallelism, no tasks.
+
+    The shardings over chips that are tried come from it. An algorithm that this model does not know may be faster.
+    """
+
+    time_s: float = figure(unit="s", meaning="for one inference")
     chips: int = figure(unit="chips", meaning="that it uses: as many as give its least time", least=1)
     configs: int = figure(unit="configurations", meaning="that follow one another on the chip", least=1)
     optimal: bool = figure(
         meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding "
         "over a number of chips that was tried"
     )
-    gap: float = figure(meaning="(`ideal_time_s` − `bound_time_s`) / `bound_time_s`")
+    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `bound_time_s`")
     bound_time_s: float = figure(unit="s", meaning="that no assignment, under no sharding, can fall below")
     dram_bytes: float = figure(unit="bytes", meaning="read from and written to DRAM")
     network_bytes: float = figure(unit="bytes", meaning="of the messages between its chips")
@@ -67,7 +92,7 @@ class IdealSummary:
     solver_s: float = figure(
         unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
     )
-    configurations: tuple[IdealConfigurationSummary, ...] = figure(meaning="in their order", of="configs")
+    configurations: tuple[StreamsConfigurationSummary, ...] = figure(meaning="in their order", of="configs")
 
 
 @record
@@ -201,8 +226,8 @@ class MappingSummary:
     )
     ideal_time_s: float = figure(
         unit="s",
-        meaning="what the operators take with perfect streams and any parallelism [ko24]: only a lowering with fewer "
-        "operations or more parallelism than that model knows is faster",
+        meaning="no known algorithm on this machine is faster, by whichever expansions and in however many tasks: the "
+        "terms of `ideal` joined as `--overlap` says",
         heading="ideal\n{}s",
         table="mapping",
     )
@@ -255,6 +280,9 @@ class MappingSummary:
     kernels: tuple[KernelGroupSummary, ...] = figure(meaning="what each does on one chip; equal ones together")
     roofs: RoofsSummary = figure(meaning="of one chip: what kernels attain at most", prefix="roof")
     ideal: IdealSummary = figure(meaning="what `ideal_time_s` is of", prefix="ideal")
+    perfect_streams: PerfectStreamsSummary = figure(
+        meaning="the same operators by the model of [ko24]", prefix="perfect_streams"
+    )
     network_chips: tuple[int, ...] = figure(
         meaning="chips along each dimension of the network, the innermost first; absent on one chip",
         is_optional=True,

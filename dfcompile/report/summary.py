@@ -20,11 +20,13 @@ from dfcompile.report.figures import (
     VerificationSummary,
 )
 from dfcompile.report.filled import filled
+from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideal, Ideals
 from dfcompile.report.kernel_summary import kernel_groups
 from dfcompile.report.mapping_figures import (
     IdealSummary,
     LayoutSummary,
     MappingSummary,
+    PerfectStreamsSummary,
 )
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
@@ -38,11 +40,14 @@ from dfcompile.variants import Variant
 def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
+    ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
+    found = tuple((point, ideals.of(point)) for point in exploration.points)
     return Report(
         model=_model(first.lowered.name, first.lowered.nodes),
-        results=tuple(_result(point, traffic_summary(exploration.plans, point)) for point in exploration.points),
+        results=tuple(_result(point, ideal, traffic_summary(exploration.plans, point)) for point, ideal in found),
         assumptions=(
             *_assumptions(exploration.options, exploration.points),
+            *([] if all(ideal.is_known for _, ideal in found) else [TRAFFIC_ALONE]),
             *complex_assumptions(
                 dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
             ),
@@ -59,7 +64,7 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
     return ModelSummary(name, len(nodes), sum(ways), *ways)
 
 
-def _result(point: Point, traffic: TrafficSummary) -> Result:
+def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
     variant, bound = point.variant, point.expansion_bound
     return Result(
         pes=point.pes,
@@ -70,7 +75,7 @@ def _result(point: Point, traffic: TrafficSummary) -> Result:
         if point.selection is None
         else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
         repetition=_repetition(point),
-        mapping=_mapping(point),
+        mapping=_mapping(point, ideal),
         traffic=traffic,
         verification=_verification(variant),
     )
@@ -115,26 +120,27 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
     return ExpansionsSummary(bound.cycles, gap, hints, gaps)
 
 
-def _mapping(point: Point) -> MappingSummary:
-    ideal, attained = point.mapping, point.attained
+def _mapping(point: Point, ideal: Ideal) -> MappingSummary:
+    streams, attained = point.mapping, point.attained
     return filled(
         MappingSummary,
         attained,
         chips_available=point.chips,
-        ideal_time_s=ideal.figures.time_s,
+        ideal_time_s=ideal.time_s,
         configs=len(attained.configurations),
-        utilization=_utilization(ideal, attained),
+        utilization=_utilization(streams, attained),
         sharding=tuple(_layouts(point)),
         kernels=kernel_groups(attained.kernels, attained.chips),
-        ideal=filled(IdealSummary, ideal, ideal.figures, configs=len(ideal.figures.configs)),
+        ideal=filled(IdealSummary, ideal),
+        perfect_streams=filled(PerfectStreamsSummary, streams, streams.figures, configs=len(streams.figures.configs)),
     )
 
 
-def _utilization(ideal: backend.Mapping, attained: backend.TaskMapping) -> float:
-    """Return that of the ideal, which does the same operations on chips of the same kind, in another time."""
+def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> float:
+    """Return that of perfect streams, which do the same operations on chips of the same kind, in another time."""
     if not attained.time_s:
         return 0.0
-    return ideal.figures.utilization * ideal.figures.time_s * ideal.chips / (attained.time_s * attained.chips)
+    return streams.figures.utilization * streams.figures.time_s * streams.chips / (attained.time_s * attained.chips)
 
 
 def _layouts(point: Point) -> Iterator[LayoutSummary]:

@@ -93,8 +93,8 @@ def test_the_schedule_of_several_chips_is_one_chips(encoder: Exploration) -> Non
 def test_a_product_on_two_chips_takes_what_a_reader_computes() -> None:
     """docs/mapping.md has each figure from its formula.
 
-    The ideal splits what is summed over. A core multiplies 192 pairs at a time, so that 48 take as long as 96: attained
-    is less by columns.
+    The mapping with perfect streams splits what is summed over. A core multiplies 192 pairs at a time, so that 48 take
+    as long as 96: attained is less by columns.
     """
     options = asked(PRODUCT, (8,), "MatMul=ip", chips=(1, 2), system="sn30")
     alone, both = (point.attained for point in explore(options).points)

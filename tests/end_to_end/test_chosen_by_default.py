@@ -114,7 +114,9 @@ def test_text_says_what_was_chosen_and_how_to_get_the_published_lowering(capsys:
     )
 
     assert "--expand published takes the published ones" in table
-    assert re.search(r"chosen on 16 PEs: --expand MatMul=\w+ .*; as published it would take about [\d,]+ cycles", table)
+    assert re.search(
+        r"chosen on 16 PEs: --expand MatMul=[^ ]+ .*; as published it would take about [\d,]+ cycles", table
+    )
     assert "hint on 16 PEs: --expand auto" not in table
     for other in (published, rules):
         assert "--expand published takes" not in other
@@ -122,9 +124,7 @@ def test_text_says_what_was_chosen_and_how_to_get_the_published_lowering(capsys:
 
 
 def test_assumptions_say_which(capsys: Capture) -> None:
-    assert " expansions that are not named: chosen per number of PEs, makespan first — --expand" in printed(
-        capsys, "-v"
-    )
+    assert " expansions that are not named: chosen per number of PEs, time first — --expand" in printed(capsys, "-v")
     assert " expansions that are not named: published — --expand" in printed(capsys, "-v", *PUBLISHED)
 
 
@@ -152,7 +152,7 @@ def test_granularity_that_is_named_is_kept(every: tuple[str, ...]) -> None:
     for option in automatic.options:
         assert (option.pieces == 3) == (option.operators == ("MatMul_1",))
     others = {option.pieces for option in automatic.options if option.operators != ("MatMul_1",)}
-    assert others == ({4} if every else {None, 8, 32})
+    assert others == {4} if every else others > {None, 8, 32}  # and what fills the elements
 
 
 def test_operators_of_one_shape_are_told_apart_where_pieces_of_one_are_named(tmp_path: Path) -> None:
@@ -256,9 +256,9 @@ def test_high_effort_is_made_for_the_choice_alone(tmp_path: Path, monkeypatch: p
     compared = []
     on = AutomaticChoice.on
 
-    def noted(self: AutomaticChoice, options, scores=None):  # type: ignore[no-untyped-def]  # as `on`
+    def noted(self: AutomaticChoice, options, *others):  # type: ignore[no-untyped-def]  # as `on`
         compared.append(options.effort)
-        return on(self, options, scores)
+        return on(self, options, *others)
 
     monkeypatch.setattr(AutomaticChoice, "on", noted)
     found, quick = report("--effort", "high"), report()

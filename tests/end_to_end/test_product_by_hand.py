@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent.parent
 M, K, N = 32, 96, 64
 PRODUCTS = M * N
 BYTES = 4 * (M * K + K * N + M * N)
+WORK = PRODUCTS * (K + 1)  # of any expansion: what is multiplied, and each sum handed on once
 
 
 def test_on_the_canonical_machine() -> None:
@@ -20,7 +21,11 @@ def test_on_the_canonical_machine() -> None:
 
     assert mapping.time_s == pytest.approx((PRODUCTS // 64 * K + PRODUCTS) * 1e-9)
     assert mapping.bound_time_s == pytest.approx(mapping.time_s)
-    assert mapping.ideal_time_s == pytest.approx(PRODUCTS * K / 64 * 1e-9)
+    assert mapping.ideal_time_s == pytest.approx(WORK / 64 * 1e-9)
+    assert mapping.ideal.bound_by == "compute"
+    assert mapping.ideal.memory_s == pytest.approx(BYTES / 300e9)
+    assert mapping.ideal.chain_s == pytest.approx(2e-9)  # by outer products a multiplication, then a sum of streams
+    assert mapping.perfect_streams.time_s == pytest.approx(PRODUCTS * K / 64 * 1e-9)
     assert mapping.dram_bytes == BYTES
     assert mapping.configurations[0].memory_s == pytest.approx(BYTES / 300e9)
 
@@ -36,15 +41,18 @@ def test_on_cores_of_many_lanes() -> None:
 
     cycles = PRODUCTS // 8 * ceil(K / word) + ceil(PRODUCTS / word)
     assert alone.time_s == pytest.approx(cycles * 0.8e-9)
-    assert alone.ideal_time_s == pytest.approx(192 * 0.8e-9)
+    assert alone.ideal_time_s == pytest.approx(BYTES / 300e9)
+    assert alone.ideal.compute_s == pytest.approx(ceil(WORK / (8 * word)) * 0.8e-9)
+    assert alone.perfect_streams.time_s == pytest.approx(192 * 0.8e-9)
     columns = PRODUCTS // 2  # of each chip
     assert shared.time_s == pytest.approx((columns // 8 * ceil(K / word) + ceil(columns / word)) * 0.8e-9)
     assert shared.configurations[0].memory_s == pytest.approx(4 * (M * K + K * N // 2 + M * N // 2) / 300e9)
     assert shared.exchanges == ()
     assert shared.bound_time_s == pytest.approx(ceil((PRODUCTS + 11) / 16) * 0.8e-9)
-    assert shared.ideal_time_s == pytest.approx(4 * (M * K // 2 + K * N // 2 + M * N) / 300e9)
-    assert shared.ideal is not None
-    assert shared.ideal.network_bytes == 4 * M * N  # a reduce-scatter: there k is split
+    assert shared.ideal_time_s == pytest.approx(BYTES / 600e9)
+    assert shared.ideal.compute_s == pytest.approx(ceil(WORK / (16 * word)) * 0.8e-9)
+    assert shared.perfect_streams.time_s == pytest.approx(4 * (M * K // 2 + K * N // 2 + M * N) / 300e9)
+    assert shared.perfect_streams.network_bytes == 4 * M * N  # a reduce-scatter: there k is split
 
 
 def test_on_two_chips_of_narrow_cores(tmp_path: Path) -> None:

@@ -284,3 +284,16 @@ def test_what_may_be_left_out_is_not_proved_to_move(
     }
 
     assert with_constants(body, ports, values).compulsory_bytes == 4 * (read + written)
+
+
+@pytest.mark.parametrize(("steps", "read"), [(2, 8 + 48 + 36), (1, 4)])
+def test_a_first_state_of_zeros_is_as_if_it_were_not_given(steps: int, read: int) -> None:
+    values = {name: np.ones(shape, np.float32) for name, shape in LSTM.items()}
+    values |= {name: np.zeros((1, 1, 3), np.float32) for name in ("h", "c")}
+    model = with_constants(
+        "y = LSTM <hidden_size = 3> (x, w, r, , , h, c)",
+        f"(float[{steps},1,4] x) => (float[{steps},1,1,3] y)",
+        values,
+    )
+
+    assert model.compulsory_bytes == 4 * (read + 3 * steps)

@@ -29,7 +29,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def without_seconds(text: str) -> str:
     record = json.loads(text)
     for result in record.get("results", [record]):
-        result.get("mapping", {}).get("ideal", result.get("search", {})).pop("solver_s", None)
+        result.get("mapping", {}).get("perfect_streams", result.get("search", {})).pop("solver_s", None)
     return json.dumps(record)
 
 

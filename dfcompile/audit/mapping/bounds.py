@@ -33,12 +33,12 @@ def audit_bound(where: str, summary: MappingSummary, point: Point, times: TaskTi
 def compulsory_bytes(dag: CanonicalDag) -> int:
     """Return the bytes that any mapping reads from DRAM and writes to it: what is given or asked for, once."""
     task = dag.is_computational
-    size, distinct = dag.edge_volume * dag.edge_element_bytes, dag.edge_distinct * dag.edge_element_bytes
+    size, taken = dag.edge_volume * dag.edge_element_bytes, dag.edge_taken * dag.edge_element_bytes
     written, read, largest = np.zeros((3, dag.nodes_count), dtype=np.int64)
     by_task, to_task = task[dag.edge_source], task[dag.edge_target]
     np.add.at(written, dag.edge_target[by_task], size[by_task])
-    np.add.at(read, dag.edge_source[to_task], distinct[to_task])
-    np.maximum.at(largest, dag.edge_source[to_task], distinct[to_task])
+    np.maximum.at(read, dag.edge_source[to_task], taken[to_task])
+    np.maximum.at(largest, dag.edge_source[to_task], (dag.edge_distinct * dag.edge_element_bytes)[to_task])
     arrays = {tensor.name: tensor for tensor in dag.tensors}
     total = 0
     for buffer in np.flatnonzero(dag.is_buffer).tolist():

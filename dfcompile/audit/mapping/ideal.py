@@ -1,175 +1,46 @@
-"""The audit of the ideal of a mapping: each chip's share of kernels and tensors, and what it takes, anew."""
+"""The audit of the ideal of a mapping: what no known algorithm avoids, computed anew; no time is below it."""
 
-import math
-from collections.abc import Sequence
+from functools import cache
 
-import numpy as np
-
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_near, expect_text
-from dfcompile.audit.machine import dram_bytes_per_ns, require_part
-from dfcompile.audit.mapping.array_shares import are_alike, iterations_left, most_elements
-from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
-from dfcompile.audit.mapping.times import PER_S, audit_bound_by, joined_ns
-from dfcompile.canonical_dag import Kernel, LoopPart
-from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, System, Tensor, TensorKind, check_mapping
-from dfcompile.dfmodel_backend.workload.array_layout import Layout
+from dfcompile.audit.alternatives import chain_cycles, divided_work
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least
+from dfcompile.audit.machine import dram_bytes_per_ns
+from dfcompile.audit.mapping.times import PER_S, joined_ns
 from dfcompile.driver import Point
-from dfcompile.records import replace
-from dfcompile.report.mapping_figures import IdealSummary
+from dfcompile.errors import VerificationError
+from dfcompile.lowering import KnownAlternatives
+from dfcompile.report.mapping_figures import MappingSummary
 
 
-def audit_ideal(where: str, summary: IdealSummary, point: Point) -> None:
-    """Compute the ideal of a mapping anew, of its assignment of kernels, its split of cores and its sharding.
+class IdealAudit:
+    """The audit for one model; what does not depend on the mapping is computed once."""
 
-    ``solver_s`` is taken as it is: it is a time that passed. So is what a search proves: that nothing is faster.
+    def __init__(self, known: KnownAlternatives | None, proved_bytes: int) -> None:
+        self._known = known
+        self._bytes = proved_bytes
+        self._work = 0 if known is None else sum(divided_work(known).values())
+        self._chain = cache(lambda word: 0 if known is None else chain_cycles(known, word))
 
-    Raises:
-        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
-    """
-    mapping, graph = point.mapping, point.variant.graph
-    figures, exchanged = mapping.figures, list[ExchangeFigures]()
-    require_part(f"{where}.chips", mapping.system, _at_hand(point))
-    if mapping.chips > 1:
-        sharded = ShardedGraph(graph, mapping.system, dict(mapping.sharding))
-        exchanged = sharded.figures(f"{where}.exchanges", figures.exchanges)
-        _audit_exchanges(where, figures.exchanges, exchanged)
-        check_mapping(chip_share(graph, sharded, figures.exchanges), mapping.system, mapping, graph)
-    expect(f"{where}.chips", summary.chips, mapping.system.chips)
-    expect_at_least(f"{where}.chips", point.chips, summary.chips, "chips in use")
-    expect(f"{where}.configs", summary.configs, len(figures.configs))
-    expect(f"{where}.configurations: their number", len(summary.configurations), len(figures.configs))
-    moved = 0
-    for number, (one, config) in enumerate(zip(summary.configurations, figures.configs, strict=True)):
-        at = f"{where}.configurations[{number}]"
-        expect_text(f"{at}.kernels", one.kernels, config.kernels)
-        parts = config.compute_ns, config.memory_ns, config.network_ns
-        expect(f"{at}.time_s", one.time_s, joined_ns(mapping.options.overlap, *parts) / PER_S, ROUNDING)
-        audit_bound_by(f"{at}.bound_by", one.bound_by, *parts)
-        moved += config.dram_read_bytes + config.dram_write_bytes
-    expect(f"{where}.dram_bytes", summary.dram_bytes, moved * mapping.system.chips)
-    expect_at_least(f"{where}.dram_bytes", summary.dram_bytes, _unavoidable_bytes(graph), "what must be moved")
-    expect(f"{where}.network_bytes", summary.network_bytes, sum(one.message_bytes for one in exchanged))
-    expect_text(f"{where}.solver", summary.solver, mapping.solver)
-    _audit_bound(where, summary, point)
+    def audit(self, where: str, summary: MappingSummary, point: Point) -> None:
+        """Compute the ideal of a mapping anew, and hold its time against it.
 
-
-def _at_hand(point: Point) -> System:
-    """Return the machine; without a limit of SRAM where the ideal says that it has none."""
-    chip = point.system.accelerator
-    roomy = replace(point.system, accelerator=replace(chip, sram=Amount(0.0)))
-    is_said = any(said.name == "SRAM of the ideal" for said in point.mapping.assumptions)
-    return roomy if is_said else point.system
-
-
-def _audit_exchanges(where: str, exchanges: Sequence[Exchange], figures: Sequence[ExchangeFigures]) -> None:
-    """Hold what the ideal charges for exchanges against what they take: its configurations add it up."""
-    for number, (exchange, found) in enumerate(zip(exchanges, figures, strict=True)):
-        at = f"{where}: exchange {number} of {exchange.tensor!r}"
-        expect(f"{at}: message_bytes", exchange.message_bytes, found.message_bytes)
-        expect(f"{at}: moved_bytes", exchange.moved_bytes, found.moved_bytes)
-        expect(f"{at}: time_ns", exchange.time_ns, found.time_ns, ROUNDING)
-
-
-def chip_share(graph: DataflowGraph, sharded: ShardedGraph, exchanges: Sequence[Exchange]) -> DataflowGraph:
-    """Return what the chip with most of it has of a graph."""
-    return replace(
-        graph,
-        kernels=tuple(_kernel_share(kernel, sharded) for kernel in graph.kernels),
-        tensors=tuple(_tensor_share(tensor, sharded, exchanges) for tensor in graph.tensors),
-        exchanges=tuple(exchanges),
-    )
-
-
-def _kernel_share(kernel: Kernel, sharded: ShardedGraph) -> Kernel:
-    """Return a kernel of the iterations of one chip; elements of one that contracts nothing in any order."""
-    sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
-    part, whole = _iterations(kernel, sharded)
-    if kernel.variant.is_gemm:
-        for number, left in iterations_left(kernel, sharded.sharding[kernel.name], sharded.chips):
-            loop = kernel.loops[number]
-            sizes[loop.part] = sizes[loop.part] * left // loop.extent
-    elif part < whole:
-        elements = -(-kernel.outer * kernel.m * kernel.n * part // whole)
-        sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
-    return replace(kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N])
-
-
-def _iterations(kernel: Kernel, sharded: ShardedGraph) -> tuple[int, int]:
-    """Return how many iterations of loops that are split one chip has, and how many there are."""
-    left = list(iterations_left(kernel, sharded.sharding[kernel.name], sharded.chips))
-    return math.prod(part for _, part in left), math.prod(kernel.loops[number].extent for number, _ in left)
-
-
-def _tensor_share(tensor: Tensor, sharded: ShardedGraph, exchanges: Sequence[Exchange]) -> Tensor:
-    """Return a tensor as the chip with most of it holds it; of the world's, in each layout that kernels need."""
-    if tensor.is_looked_up:
-        part, whole = _iterations(sharded.kernels[tensor.uses[0].kernel], sharded)
-        return replace(tensor, size_bytes=-(-tensor.size_bytes * part // whole))
-    layouts = [layout for use in tensor.uses for layout in sharded.needed(tensor, use.kernel)]
-    if tensor.source:
-        layouts.append(sharded.made(tensor))
-        made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
-        layouts += made[-1:] if not tensor.uses else []  # an output that is completed
-        held = max(most_elements(layout, tensor.elements) for layout in layouts)
-    else:
-        held = sum(most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements))
-        held = held if layouts else tensor.elements
-    return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
-
-
-def _different(layouts: Sequence[Layout], elements: int) -> Sequence[Layout]:
-    found: list[Layout] = []
-    for layout in layouts:
-        if not any(all(map(are_alike, layout, other, [elements] * len(layout))) for other in found):
-            found.append(layout)
-    return found
-
-
-def _audit_bound(where: str, summary: IdealSummary, point: Point) -> None:
-    mapping = point.mapping
-    time_s, floor_s = mapping.figures.time_s, _floor_s(point)
-    bound_s = mapping.bound_time_s
-    if mapping.optimal:
-        bound_s = time_s
-    elif point.chips == 1:
-        bound_s = min(time_s, floor_s)
-    expect(f"{where}.bound_time_s", summary.bound_time_s, bound_s, ROUNDING)
-    expect_at_least(f"{where}.bound_time_s", summary.bound_time_s, min(floor_s, time_s), "work and bytes", ROUNDING)
-    expect_at_least(f"{where}: its time", time_s, summary.bound_time_s, "bound_time_s", ROUNDING)
-    expect(f"{where}.optimal", summary.optimal, mapping.optimal)
-    expect_near(f"{where}.gap", summary.gap, time_s / bound_s - 1 if bound_s else 0.0, 2 * ROUNDING)
-
-
-def _floor_s(point: Point) -> float:
-    """Return a time that no assignment and no sharding beats: no core is idle, each byte that must move does once.
-
-    On one chip no kernel is faster than alone on all cores.
-    """
-    system, graph = point.system, point.variant.graph
-    chip = system.accelerator
-    area, slowest = 0, 0
-    for kernel in graph.kernels:
-        is_gemm = kernel.variant.is_gemm
-        rows = -(-kernel.outer * kernel.m * (1 if is_gemm else kernel.n) // chip.lanes_per_core)
-        columns, steps = (-(-kernel.n // chip.stages_per_core), kernel.k) if is_gemm else (1, 1)
-        area += rows * columns * steps
-        slowest = max(slowest, _alone(rows, columns, chip.cores) * steps)
-    cycles = max(-(-area // chip.cores), slowest) if point.chips == 1 else area / chip.cores / point.chips
-    memory_ns = _unavoidable_bytes(graph) / dram_bytes_per_ns(system) / point.chips
-    return joined_ns(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
-
-
-def _unavoidable_bytes(graph: DataflowGraph) -> int:
-    """Return the bytes of what kernels need and nobody makes, and of outputs: each moves once at least."""
-    return sum(
-        tensor.size_bytes
-        for tensor in graph.tensors
-        if (tensor.uses and not tensor.source) or (tensor.kind is TensorKind.OUTPUT and tensor.source)
-    )
-
-
-def _alone(rows: int, columns: int, cores: int) -> int:
-    """Return the fewest steps of rows and columns of cores, as many of them as there are."""
-    lanes = np.arange(1, min(rows, cores) + 1, dtype=np.int64)
-    stages = np.minimum(cores // lanes, columns)
-    return int((-(-rows // lanes) * -(-columns // stages)).min())
+        Raises:
+            VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+        """
+        chip, ideal = point.system.accelerator, summary.ideal
+        word = chip.lanes_per_core * chip.stages_per_core
+        memory_ns = self._bytes / dram_bytes_per_ns(point.system) / point.chips
+        compute_ns = chain_ns = None
+        if point.expansion_bound is not None and self._known is not None and not self._known.left_out:
+            compute_ns = -(-self._work // (point.chips * chip.cores * word)) / chip.frequency_ghz
+            chain_ns = None if point.chips > 1 else self._chain(word) / chip.frequency_ghz
+        terms = {"compute": compute_ns, "memory": memory_ns, "chain": chain_ns}
+        for name, found in (("compute", ideal.compute_s), ("memory", ideal.memory_s), ("chain", ideal.chain_s)):
+            term = terms[name]
+            expect(f"{where}.ideal.{name}_s", found, None if term is None else term / PER_S, ROUNDING)
+        longest = max(term or 0.0 for term in terms.values())
+        if (terms.get(ideal.bound_by) or 0.0) < longest * (1 - ROUNDING):
+            raise VerificationError(f"{where}.ideal.bound_by: found {ideal.bound_by!r} against the longest of {terms}")
+        time_ns = joined_ns(point.mapping.options.overlap, max(compute_ns or 0.0, chain_ns or 0.0), memory_ns, 0.0)
+        expect(f"{where}.ideal_time_s", summary.ideal_time_s, time_ns / PER_S, ROUNDING)
+        expect_at_least(f"{where}.time_s", summary.time_s, summary.ideal_time_s, "ideal_time_s", ROUNDING)

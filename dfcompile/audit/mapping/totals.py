@@ -6,9 +6,9 @@ from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_le
 from dfcompile.audit.machine import audit_roofs, peak_flop_per_s, power_w, price_usd, require_part
 from dfcompile.audit.mapping.bounds import audit_bound
 from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
-from dfcompile.audit.mapping.ideal import audit_ideal
 from dfcompile.audit.mapping.kernels import audit_kernels
 from dfcompile.audit.mapping.operations import model_flop
+from dfcompile.audit.mapping.perfect_streams import audit_perfect_streams
 from dfcompile.audit.mapping.sharding import audit_sharding
 from dfcompile.audit.mapping.times import TaskTimes, audit_configurations, audit_parts, audit_phases
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
@@ -52,8 +52,7 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     audit_sharding(f"{where}.sharding", summary.sharding, point, times)
     _audit_totals(where, summary, point, times)
     audit_bound(where, summary, point, times)
-    audit_ideal(f"{where}.ideal", summary.ideal, point)
-    expect(f"{where}.ideal_time_s", summary.ideal_time_s, point.mapping.figures.time_s, ROUNDING)
+    audit_perfect_streams(f"{where}.perfect_streams", summary.perfect_streams, point)
 
 
 def _audit_totals(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:

@@ -1,7 +1,7 @@
 """Extraction: the canonical DAG of a lowered SDFG."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -79,6 +79,20 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     return find_flow(families, graph.arrays, whole_arrays=whole_arrays)
 
 
+class _Taken(NamedTuple):
+    """What the tasks of a family take of an array in memory.
+
+    Attributes:
+        distinct: different elements of each task, shape [members].
+        first: place of the first of them, shape [members]; ``None``: it depends on data.
+        everything: different elements of all tasks, at least.
+    """
+
+    distinct: Int64
+    first: Int64 | None
+    everything: int
+
+
 class _Assembly:
     """Turns a flow into nodes and edges: producers first, a buffer right after its last writer."""
 
@@ -135,8 +149,12 @@ class _Assembly:
             if stream is None:
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else family.member(access)
-                distinct = np.minimum(family.distinct_in(access), use.array.elements)
-                self._add(buffers, tasks, family.volumes_in(), use.array, order, distinct)
+                taken = _Taken(
+                    np.minimum(family.distinct_in(access), use.array.elements),
+                    family.places(access),
+                    min(family.taken(access), use.array.elements),
+                )
+                self._add((buffers, tasks), family.volumes_in(), use.array, order, taken)
             else:
                 self._add_stream(stream, use.array)
         for access in family.scope.writes:
@@ -145,7 +163,7 @@ class _Assembly:
                 member = family.member(access)
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else member.completion or member.without_repeats
-                self._add(tasks, buffers, family.volumes_out(access), use.array, order)
+                self._add((tasks, buffers), family.volumes_out(access), use.array, order)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:
         producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]
@@ -155,19 +173,19 @@ class _Assembly:
         order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
         assert order is not None
         volumes = self._flow.stream_volumes(stream).column()
-        self._add(np.resize(producers, count), np.resize(consumers, count), volumes, array, order)
+        self._add((np.resize(producers, count), np.resize(consumers, count)), volumes, array, order)
 
     def _add(
         self,
-        sources: Int32,
-        targets: Int32,
+        ends: tuple[Int32, Int32],
         volumes: Int64,
         array: Array,
         order: Traversal | None,
-        distinct: Int64 | None = None,
+        taken: _Taken | None = None,
     ) -> None:
         text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
-        self._builder.add_edges(sources, targets, volumes, array.element_bytes, text, distinct)
+        known = (None, None, None) if taken is None else taken
+        self._builder.add_edges(*ends, volumes, array.element_bytes, text, *known)
 
     # -- tensors
 

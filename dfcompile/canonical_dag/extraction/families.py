@@ -111,6 +111,20 @@ class TaskFamily(Struct, frozen=True, dict=True):
         steps = zip(self.cuts, access.strides, strict=True)
         return tuple(Loop(cut.tasks, cut.size * stride) for cut, stride in steps)
 
+    def places(self, access: Access) -> Int64 | None:
+        """Return where in the array each member begins, shape [members]; ``None``: it depends on data."""
+        if access.is_indirect:
+            return None
+        places = np.array([access.base], dtype=np.int64)
+        for extent, stride in self.over_members(access):
+            places = np.add.outer(places, stride * np.arange(extent, dtype=np.int64)).reshape(-1)
+        return places
+
+    def taken(self, access: Access) -> int:
+        """Return how many different elements all members touch, at least."""
+        everything = None if access.is_indirect else _distinct(self.scope.extents, access.strides)
+        return 1 if everything is None else everything
+
     def iterations(self) -> MemberVolumes:
         """Return the iterations of each member: elements that it reads on every input edge."""
         return self._per_member(prod(cut.size for cut in self.cuts), prod(cut.last for cut in self.cuts))
@@ -142,14 +156,18 @@ class TaskFamily(Struct, frozen=True, dict=True):
     def distinct_in(self, access: Access) -> Int64:
         """Return the different elements that each member reads, at most, shape [members].
 
-        Where windows overlap, or places depend on data, no element counts as read twice.
+        Where places depend on data, or windows overlap in nests too large to count, no element counts as read twice.
         """
         volumes = self.volumes_in()
         if access.is_indirect:
             return volumes
-        whole = self.member(access).without_repeats.accesses
-        last = whole if self.is_even else self.member(access, last=True).without_repeats.accesses
+        whole = self._different(access, tuple(cut.size for cut in self.cuts))
+        last = whole if self.is_even else self._different(access, tuple(cut.last for cut in self.cuts))
         return np.minimum(volumes, self._per_member(whole, last).column())
+
+    def _different(self, access: Access, extents: tuple[int, ...]) -> int:
+        counted = _distinct(extents, access.strides)
+        return access.over(extents).without_repeats.accesses if counted is None else counted
 
     def _per_member(self, whole: int, last: int) -> MemberVolumes:
         if whole * self.members > _MOST_ELEMENTS:
@@ -175,6 +193,11 @@ def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> t
     families = tuple(_divided(scope, granularity.pieces_of(scope.origin), granularity.max_tasks) for scope in scopes)
     _check_count(families)
     return families
+
+
+def finest(scope: MapScope) -> TaskFamily:
+    """Divide a scope into as many tasks as any number of pieces, or its own declaration, can give."""
+    return _family(scope, _in_pieces(scope.extents, scope.is_spatial, scope.writes, prod(scope.extents)))
 
 
 def _divided(scope: MapScope, pieces: int | None, max_tasks: int | None) -> TaskFamily:

@@ -131,6 +131,30 @@ def _as_set(loops: Iterable[Loop]) -> tuple[Loop, ...]:
     return merged(sorted(loops, key=lambda loop: loop.stride, reverse=True))
 
 
+def reused_elements(loops: Sequence[Loop]) -> int | None:
+    """Return how many elements must be at hand so that a nest takes none for the second time; ``None``: all of them.
+
+    They are those inside of the outermost loop that does not move; without such a loop none is taken twice. Where
+    places overlap, more would be needed.
+
+    >>> reused_elements([Loop(4, 8), Loop(3, 0), Loop(8, 1)])
+    8
+    """
+    moving = Traversal(0, tuple(loop for loop in loops if loop.stride and loop.extent > 1))
+    if not moving.is_injective:
+        return None
+    still = next((at for at, loop in enumerate(loops) if not loop.stride and loop.extent > 1), len(loops))
+    inside = [loop.extent for loop in loops[still:] if loop.stride]
+    return prod(inside) if still < len(loops) else 0
+
+
+def loops_of(order: str) -> tuple[Loop, ...]:
+    """Return the loops that the text of an order names; none of whole dimensions, of which each element comes once."""
+    if order.startswith("["):
+        return ()
+    return tuple(Loop(*map(int, loop.split("@"))) for loop in order.split(","))
+
+
 def order_text(traversal: Traversal, shape: Sequence[int], strides: Sequence[int]) -> str:
     """Return a short text of an order.
 

@@ -1,159 +1,225 @@
-"""What SRAM holds while a configuration runs, spatial block by spatial block."""
+"""What of the data of a configuration SRAM holds, so that least is moved."""
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Bool, Int8, Int64
+from dfcompile.dfmodel_backend.attained.footprints import Fetches
+from dfcompile.dfmodel_backend.attained.residency import Room, Spans
+from dfcompile.distinct import distinct
+
+KEPT = 0  # all elements are, from the start of the first task to the end of the last
+ROLLING = 1  # what the tasks need again, or the last has yet to read
+SHARED = 2  # what the last task has yet to read: what it reads again is fetched again
 
 
-class Holding(Struct, frozen=True, eq=False):
-    """What it takes to hold stores, and the DRAM traffic that this saves; bytes.
+class Wholes(Struct, frozen=True, eq=False):
+    """What may be held whole from its first access to its last: arrays, and what single tasks make.
 
     Attributes:
-        first: spatial block that first touches each store, shape [stores].
-        last: the one that touches it last, shape [stores].
-        needed: to hold all of it from first to last, shape [stores].
-        saved: by that, shape [stores].
-        row: store of each pair of a store and a block that reads it, shape [pairs].
-        block: block of each pair, shape [pairs].
-        part: what the tasks of the block read, each element once, shape [pairs].
-        read: the same, each time that an element is read, shape [pairs].
-        shared: of that what is not read again if tasks share streams, shape [pairs].
-        window: SRAM that sharing takes, shape [pairs].
+        spans: from first access to last, all that is written and fetched.
+        is_array: whether each is an array, shape [wholes].
+        moved: bytes of DRAM traffic if it is held, shape [wholes].
+        written: bytes that are written to DRAM if it is not, shape [wholes].
     """
 
-    first: Int64
-    last: Int64
-    needed: Int64
-    saved: Int64
-    row: Int64
-    block: Int64
-    part: Int64
-    read: Int64
-    shared: Int64
-    window: Int64
+    spans: Spans
+    is_array: Bool
+    moved: Int64
+    written: Int64
 
 
 class Held(Struct, frozen=True, eq=False):
     """What SRAM holds.
 
     Attributes:
-        whole: whether it holds each store, shape [stores].
-        saved_by_parts: DRAM bytes that are not read because parts of a store are held, shape [stores].
-        saved_by_sharing: the same because tasks share streams, shape [stores].
-        shared: blocks in which tasks share streams of each store, ascending.
-        blocks: whose parts of each store it holds, ascending.
-        sram_bytes: of the block with most of them, FIFOs included.
+        wholes: whether each of `Wholes` is, shape [wholes].
+        is_held: whether what each fetch brings is, until its last task has read it, shape [fetches].
+        is_shared: whether the tasks of each fetch share a stream instead, shape [fetches].
+        way: of each fetch that is held or shared `KEPT`, `ROLLING` or `SHARED`, shape [fetches].
+        stays: whether what a fetch brings is held until the next of the same elements, which needs none then,
+            shape [fetches].
+        spans: all of it.
+        moved_by_fetch: bytes of DRAM traffic, shape [fetches].
+        moved: bytes of DRAM traffic of all.
     """
 
-    whole: Bool
-    saved_by_parts: Int64
-    saved_by_sharing: Int64
-    shared: tuple[tuple[int, ...], ...]
-    blocks: tuple[tuple[int, ...], ...]
-    sram_bytes: int
+    wholes: Bool
+    is_held: Bool
+    is_shared: Bool
+    way: Int8
+    stays: Bool
+    spans: Spans
+    moved_by_fetch: Int64
+    moved: int
 
 
-def hold(stores: Holding, fifo_bytes: Int64, room: float) -> Held:
-    """Choose what SRAM holds: first what saves most DRAM traffic per byte and block, as long as there is room.
+def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> Held:
+    """Choose what SRAM holds: first what saves most DRAM traffic per byte and cycle, as long as there is room.
 
-    Streams are shared before that: what the last reader has yet to read is little.
-
-    A store whose parts save as much as the whole is held in parts, which needs less. What does not fit whole may still
-    fit in parts, block by block.
+    Tasks share streams first, as that takes little. Then comes what is fetched, and as a whole arrays whose parts
+    overlap or that are made here, and what tasks make; then what may stay from one fetch to the next. Arrays as a whole
+    after all that are tried as well.
 
     Args:
-        stores: the choice.
-        fifo_bytes: taken by the FIFOs of each spatial block, shape [blocks].
+        wholes: what may be held whole, by number of keeper.
+        fetches: of it.
+        fifos: what FIFOs take.
         room: bytes of SRAM.
     """
-    return _Chosen(stores, fifo_bytes, room).run()
+    choice = _Choice(wholes, fetches, fifos, room)
+    first = choice.made(are_arrays_first=True)
+    if not choice.has_arrays or (first.wholes | ~choice.wanted).all():
+        return first
+    return min(first, choice.made(are_arrays_first=False), key=lambda held: held.moved)
 
 
-class _Chosen:
-    def __init__(self, stores: Holding, fifo_bytes: Int64, room: float) -> None:
-        self._stores = stores
-        self._load = fifo_bytes.copy()
-        self._room = room
-        count = len(stores.needed)
-        self._whole = np.zeros(count, dtype=np.bool_)
-        self._taken = np.zeros(len(stores.row), dtype=np.bool_)
-        self._is_shared = self._share()
-        read = stores.read - np.where(self._is_shared, stores.shared, 0)
-        self._saved = read - stores.part
-        self._part_saves = _sums(stores.row, np.maximum(self._saved, 0), count)
-        self._whole_saves = stores.saved - _sums(stores.row, stores.read - read, count)
-
-    def _share(self) -> Bool:
-        """Share streams where that saves most per byte, block by block."""
-        stores = self._stores
-        shared = np.zeros(len(stores.row), dtype=np.bool_)
-        wanted = np.flatnonzero(stores.shared > 0)
-        for pair in wanted[
-            np.lexsort((wanted, -stores.shared[wanted] / np.maximum(stores.window[wanted], 1)))
-        ].tolist():
-            block, window = int(stores.block[pair]), int(stores.window[pair])
-            if int(self._load[block]) + window <= self._room:
-                self._load[block] += window
-                shared[pair] = True
-        return shared
-
-    def run(self) -> Held:
-        stores, count = self._stores, len(self._whole)
-        in_parts = (self._part_saves > 0) & (self._part_saves >= self._whole_saves)
-        worth = in_parts | (self._whole_saves > 0)
-        cost = np.where(
-            in_parts, _sums(stores.row, stores.part, count), stores.needed * (stores.last - stores.first + 1)
+class _Choice:
+    def __init__(self, wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> None:
+        self._wholes, self._fetches, self._fifos = wholes, fetches, fifos
+        self._limit = room
+        fetch = Spans(fetches.begin, fetches.end, fetches.distinct)
+        self._spans = fetch
+        self._rolling = Spans(fetches.begin, fetches.end, fetches.rolling)
+        self._windows = Spans(fetches.begin, fetches.end, fetches.window)
+        self._next = np.flatnonzero(fetches.footprint[1:] == fetches.footprint[:-1])
+        # Of fetches of the same elements one begins before the one before it has ended, or after.
+        self._links = Spans(
+            np.minimum(fetch.end[self._next], fetch.begin[self._next + 1]),
+            fetch.begin[self._next + 1],
+            fetch.size[self._next],
         )
-        saves = np.where(in_parts, self._part_saves, self._whole_saves)
-        wanted = np.flatnonzero(worth)
-        order = wanted[np.lexsort((wanted, -saves[wanted] / np.maximum(cost[wanted], 1)))]
-        pairs = np.argsort(stores.row, kind="stable")
-        starts = np.searchsorted(stores.row[pairs], np.arange(count + 1))
-        for row in order.tolist():
-            own = pairs[starts[row] : starts[row + 1]]
-            if in_parts[row] or not self._take_whole(row, own):
-                self._take_parts(own)
-        shared = self._is_shared
+        keepers = len(wholes.moved)
+        least = np.zeros(keepers, dtype=np.int64)
+        is_first = np.ones(len(fetches.footprint), dtype=np.bool_)
+        is_first[1:] = fetches.footprint[1:] != fetches.footprint[:-1]
+        np.add.at(least, fetches.keeper[is_first], fetches.distinct[is_first])
+        self._read = _sums(fetches.keeper, fetches.size, keepers)
+        saved = self._read + wholes.written - wholes.moved
+        self.wanted = (least + wholes.written > wholes.moved) & (saved > 0)
+        self.has_arrays = bool((self.wanted & wholes.is_array).any())
+        self._whole_saves = saved
+        self._whole_order = _by_worth(saved, wholes.spans, self.wanted)
+
+    def made(self, *, are_arrays_first: bool) -> Held:
+        """Choose; arrays as a whole together with what is fetched of others, or where there is room after that."""
+        fetches, wholes, spans = self._fetches, self._wholes, self._spans
+        self._room = Room(self._fifos, Spans.joined(wholes.spans, spans), self._limit)
+        self._shared, self._held, self._stays = np.zeros((3, len(spans.size)), dtype=np.bool_)
+        self._is_whole = np.zeros(len(wholes.moved), dtype=np.bool_)
+        tried = self.wanted & (are_arrays_first | ~wholes.is_array)
+        self._put(~tried[fetches.keeper], np.flatnonzero(tried))
+        left = tried & ~self._is_whole
+        if left.any():
+            self._put(left[fetches.keeper], np.zeros(0, dtype=np.int64))
+        self._put_links()
+        if not are_arrays_first:
+            self._put_wholes_instead(self._whole_order[wholes.is_array[self._whole_order]])
+        return self._found()
+
+    def _put(self, which: Bool, wholes: Int64) -> None:
+        """Share streams of some fetches; then hold what they bring, and some wholes, what saves most first."""
+        fetches, spans = self._fetches, self._spans
+        wants = which & (fetches.window > 0) & (fetches.window < self._rolling.size)
+        self._shared |= self._room.put(self._windows, _by_worth(fetches.size - fetches.once, self._windows, wants))
+        now = np.where(self._shared, fetches.once, fetches.size)
+        more = Spans(spans.begin, spans.end, fetches.rolling - np.where(self._shared, fetches.window, 0))
+        both = Spans.joined(more, self._wholes.spans.take(wholes))
+        saved = np.concatenate([now - spans.size, self._whole_saves[wholes]])
+        wanted = np.append(which & (now > spans.size), np.ones(len(wholes), dtype=np.bool_))
+        is_in = self._room.put(both, _by_worth(saved, both, wanted))
+        self._held |= is_in[: len(now)]
+        self._shared &= ~self._held
+        self._is_whole[wholes] = is_in[len(now) :]
+
+    def _put_wholes_instead(self, order: Int64) -> None:
+        """Hold arrays as a whole where that moves less than what is held of them."""
+        wholes = self._wholes
+        for number in order.tolist():
+            own = np.flatnonzero(self._fetches.keeper == number)
+            if self._moved_each()[own].sum() + wholes.written[number] <= wholes.moved[number]:
+                continue
+            parts = self._taken(own)
+            everything = np.arange(len(parts.size))
+            self._room.release(parts, everything)
+            if self._room.put(wholes.spans, np.array([number]))[number]:
+                self._is_whole[number] = True
+                self._shared[own] = self._held[own] = self._stays[own] = False
+            else:
+                self._room.take(parts, everything)
+
+    def _put_links(self) -> None:
+        """Let what is fetched stay until it is needed again; what tasks read once is held for that."""
+        fetches, spans, before = self._fetches, self._spans, self._next
+        now = np.where(self._shared, fetches.once, fetches.size)
+        able = (self._held | (now <= spans.size)) & ~self._is_whole[fetches.keeper]
+        wants = able[before] & able[before + 1]
+        is_kept = self._held & (fetches.rolling == spans.size)
+        for is_held in (True, False):  # links between what is held first: they need no more than themselves
+            both = is_kept[before] & is_kept[before + 1]
+            begin = np.where(is_kept[before], self._links.begin, spans.begin[before])
+            end = np.where(is_kept[before + 1], self._links.end, spans.end[before + 1])
+            end = np.maximum(end, np.where(is_kept[before], begin, spans.end[before]))
+            links = Spans(begin, end, self._links.size)
+            places = np.flatnonzero(wants & (both == is_held) & ~self._stays[before])
+            is_in = self._room.put(links, places[np.argsort((links.end - begin)[places], kind="stable")])
+            self._stays[before[is_in]] = True
+            ends = distinct(np.concatenate([before[is_in], before[is_in] + 1]))
+            self._room.release(self._windows, ends[self._shared[ends]])
+            self._room.release(self._rolling, ends[self._held[ends] & ~is_kept[ends]])
+            is_kept[ends] = self._held[ends] = True
+            self._shared[ends] = False
+
+    def _taken(self, own: Int64) -> Spans:
+        """Return what some fetches take, all of the same elements: those that stay are one with the next."""
+        shared, kept = own[self._shared[own]], self._is_kept()
+        rolls = own[(self._held & ~kept)[own]]
+        held = own[kept[own]]
+        is_first = np.ones(len(held), dtype=np.bool_)
+        is_first[1:] = ~self._stays[held[:-1]]
+        starts = np.flatnonzero(is_first)
+        spans = self._spans.take(held)
+        if len(held):
+            end = np.maximum.reduceat(spans.end, starts)
+            spans = Spans(spans.begin[starts], end, spans.size[starts])
+        return Spans.joined(self._windows.take(shared), self._rolling.take(rolls), spans)
+
+    def _is_kept(self) -> Bool:
+        """Return of which fetches all elements are held: where no less will do, or they stay."""
+        stays = self._stays.copy()
+        stays[1:] |= self._stays[:-1]
+        kept: Bool = self._held & (stays | (self._fetches.rolling == self._fetches.distinct))
+        return kept
+
+    def _moved_each(self) -> Int64:
+        fetches = self._fetches
+        moved = np.where(self._held, fetches.distinct, np.where(self._shared, fetches.once, fetches.size))
+        moved[1:][self._stays[:-1]] = 0
+        return moved
+
+    def _found(self) -> Held:
+        wholes = self._wholes
+        moved = self._moved_each()
+        moved[self._is_whole[self._fetches.keeper]] = 0
+        kept = int(np.where(self._is_whole, wholes.moved, wholes.written).sum())
+        taken = self._taken(np.arange(len(moved)))
         return Held(
-            whole=self._whole,
-            saved_by_parts=_sums(stores.row[self._taken], (stores.read - stores.part)[self._taken], count),
-            saved_by_sharing=_sums(stores.row[shared], stores.shared[shared], count),
-            shared=self._blocks(shared),
-            blocks=self._blocks(self._taken),
-            sram_bytes=int(self._load.max(initial=0)),
+            wholes=self._is_whole,
+            is_held=self._held,
+            is_shared=self._shared,
+            way=np.where(self._shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8),
+            stays=self._stays,
+            spans=Spans.joined(self._fifos, wholes.spans.take(self._is_whole), taken),
+            moved_by_fetch=moved,
+            moved=int(moved.sum()) + kept,
         )
 
-    def _blocks(self, which: Bool) -> tuple[tuple[int, ...], ...]:
-        """Return the blocks of some pairs, store by store."""
-        blocks: list[list[int]] = [[] for _ in self._whole]
-        for row, block in zip(self._stores.row[which].tolist(), self._stores.block[which].tolist(), strict=True):
-            blocks[row].append(block)
-        return tuple(map(tuple, blocks))
 
-    def _take_whole(self, row: int, pairs: Int64) -> bool:
-        """Hold a store from first to last block, if there is room; then nothing of it is streamed."""
-        stores = self._stores
-        streaming = pairs[self._is_shared[pairs]]
-        load = self._load.copy()
-        load[stores.block[streaming]] -= stores.window[streaming]
-        blocks = slice(int(stores.first[row]), int(stores.last[row]) + 1)
-        if int(load[blocks].max(initial=0)) + int(stores.needed[row]) > self._room:
-            return False
-        load[blocks] += stores.needed[row]
-        self._load = load
-        self._is_shared[streaming] = False
-        self._whole[row] = True
-        return True
-
-    def _take_parts(self, pairs: Int64) -> None:
-        stores = self._stores
-        blocks = stores.block[pairs]
-        more = stores.part[pairs] - np.where(self._is_shared[pairs], stores.window[pairs], 0)
-        fits = (self._saved[pairs] > 0) & (self._load[blocks] + more <= self._room)
-        self._load[blocks[fits]] += more[fits]
-        self._is_shared[pairs[fits]] = False
-        self._taken[pairs[fits]] = True
+def _by_worth(saved: Int64, spans: Spans, wanted: Bool) -> Int64:
+    """Return those that are wanted, first what saves most per byte and cycle."""
+    found = np.flatnonzero(wanted)
+    cost = spans.size * np.maximum(spans.end - spans.begin, 1)
+    return found[np.argsort(-(saved[found] / np.maximum(cost[found], 1)), kind="stable")]
 
 
 def _sums(row: Int64, values: Int64, count: int) -> Int64:

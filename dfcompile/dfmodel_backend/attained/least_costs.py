@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.cores import least_work
 from dfcompile.dfmodel_backend.attained.least_paths import LeastPaths
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
@@ -31,7 +31,7 @@ class _Entries(Struct, frozen=True, eq=False):
     size: Column
 
     @staticmethod
-    def of(*parts: tuple[Int64, Int64, Int64]) -> "_Entries":
+    def of(*parts: tuple[Int64, Int64, Int64 | Column]) -> "_Entries":
         store, unit, size = (np.concatenate(column) for column in zip(*parts, strict=True))
         count = int(unit.max(initial=0)) + 1
         places, entry = numbered(store * count + unit)
@@ -90,13 +90,26 @@ class LeastCosts(Struct, frozen=True, dict=True):
         )
         return _UnitStores(
             written=written,
-            read=_Entries.of(
-                (table.of_node[source[out]], unit[target[out]], table.distinct_bytes[out]), (streams, readers, sizes)
-            ),
+            read=_Entries.of(self._taken(out), (streams, readers, sizes)),
             all_written=written.of_units(np.ones(model.units.count), buffers + len(sizes)),
             whole=np.concatenate([table.whole_bytes, sizes]).astype(float),
             is_result=np.concatenate([table.is_result, np.zeros(len(sizes))]).astype(float),
         )
+
+    def _taken(self, out: Bool) -> tuple[Int64, Int64, Column]:
+        """Return, per array and unit that reads it, an equal part of the bytes that the unit takes at least.
+
+        Several units may take the same elements: together they take no less than the largest of them, so no less than
+        the mean.
+        """
+        dag, unit, table = self.model.dag, self.model.units.unit, self.model.stores
+        count = self.model.units.count
+        key = table.of_node[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
+        pairs, place = numbered(key)
+        taken = np.zeros(len(pairs), dtype=np.int64)
+        np.maximum.at(taken, place, table.taken_bytes[out])
+        _, store, readers = np.unique(pairs // count, return_inverse=True, return_counts=True)
+        return pairs // count, pairs % count, taken / readers[store]
 
     def _streams(self) -> tuple[Int64, Int64, Int64]:
         """Return, per scope that streams to other units, its unit, the one that reads most of it, and the bytes."""

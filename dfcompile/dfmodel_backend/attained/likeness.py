@@ -44,6 +44,7 @@ def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: fl
         part.node == OUTSIDE, into_buffer, dag.is_buffer[source], table.moves_data[edge],
         store, numbered(dag.node_scope[target])[1], table.out_bytes[source],
         dag.edge_volume[edge], dag.edge_distinct[edge], dag.edge_element_bytes[edge], dag.edge_order[edge],
+        dag.edge_first[edge],
         table.written_bytes[buffers], table.whole_bytes[buffers], table.readers[buffers], table.is_result[buffers],
     )  # fmt: skip
     digest = hashlib.blake2b(repr((network_ns, len(stores), len(buffers), len(edge))).encode(), digest_size=16)

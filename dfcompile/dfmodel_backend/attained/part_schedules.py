@@ -9,13 +9,17 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import ReplayTooLargeError
+from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
+from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.listing.through_memory import through_memory
 from dfcompile.scheduler.simulation.simulator import replayed
 
-_Key = tuple[bytes, ScheduleOptions]
+_Key = tuple[bytes, ScheduleOptions | None]  # without options: nothing streams
 
 _SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
+_SMALLER_FIFOS = (64, 4)  # elements, where those of lists do not fit
 _REPLAYED_BOTH_WAYS = 100_000  # nodes; of more, where it is planned already, too
 
 
@@ -42,8 +46,12 @@ class PartSchedules:
     def _partitioners(self) -> Mapping[str, Partitioner]:
         return collect_partitioners()
 
-    def planned(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Schedule | None:
-        """Return a schedule with the times that were planned, or None if no FIFOs fit.
+    def nothing_streams(self, part: CanonicalDag) -> Schedule:
+        """Return the schedule of a part in which all data goes through memory."""
+        return self._plan(part, (_shape(part), None))
+
+    def planned(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
+        """Yield schedules with the times that were planned: one in which nothing streams, and one that does if it fits.
 
         Where FIFOs do not fit, streams whose FIFO would hold nearly all of them go through memory instead.
 
@@ -52,10 +60,11 @@ class PartSchedules:
             fits: whether there is room for the FIFOs of a schedule.
         """
         shape = _shape(part)
-        for options in _with_smaller_fifos(self.planning):
+        yield self._plan(part, (shape, None))
+        for options in self._with_smaller_fifos(self.planning, (shape, part)):
             if fits(found := self._plan(part, (shape, options))):
-                return found
-        return None
+                yield found
+                return
 
     def replayed(
         self,
@@ -66,21 +75,18 @@ class PartSchedules:
         """Yield schedules with the times of their replay: as planned, and as asked for where that is another way.
 
         Of all but small parts, what is known comes first, and the other way only where it may help; of large parts
-        only if it is planned already, or no FIFOs of the first fit. What is too large to be replayed is passed over
-        where another way is not.
+        only if it is planned already, or no FIFOs of the first fit. What is too large to be replayed is passed over:
+        last comes the schedule in which nothing streams, if it may help or nothing else came.
 
         Args:
             part: of the lowering.
             fits: whether there is room for the FIFOs of a schedule.
             may_help: asked once the first was yielded, of all but small parts: whether a schedule with the times that
                 are planned may be of use; of none where nothing is planned yet.
-
-        Raises:
-            ReplayTooLargeError: the replays of all that fit are too large.
         """
-        shape, is_found, too_large = _shape(part), False, None
+        shape, is_found = _shape(part), False
         for asked in self._ways(shape, part, fits):
-            for options in _with_smaller_fifos(asked):
+            for options in self._with_smaller_fifos(asked, (shape, part)):
                 key = shape, options
                 if is_found and not self._is_worth_it(part, key, fits, may_help):
                     continue
@@ -88,20 +94,33 @@ class PartSchedules:
                     continue
                 try:
                     timed = self._replay(part, found, key)
-                except ReplayTooLargeError as error:
-                    too_large = error
+                except ReplayTooLargeError:
                     continue
                 is_found = True
                 yield timed
                 break
-        if too_large is not None and not is_found:
-            raise too_large
 
-    def _ways(self, shape: bytes, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterable[ScheduleOptions]:
+    def _ways(
+        self, shape: bytes, part: CanonicalDag, fits: Callable[[Schedule], bool]
+    ) -> Iterable[ScheduleOptions | None]:
         known = self._replayed.get((shape, self.scheduling))
         is_first = known is not None and part.nodes_count > _SCHEDULED_BOTH_WAYS and fits(known)
         ways = (self.scheduling, self.planning) if is_first else (self.planning, self.scheduling)
-        return dict.fromkeys(ways)
+        return (*dict.fromkeys(ways), None)
+
+    def _with_smaller_fifos(
+        self, options: ScheduleOptions | None, of: tuple[bytes, CanonicalDag]
+    ) -> Iterator[ScheduleOptions | None]:
+        """Yield options, then what is tried where its FIFOs do not fit."""
+        yield options
+        if options is None:
+            return
+        shape, part = of
+        is_listed = (shape, self.scheduling) in self._replayed and options == self.scheduling
+        if is_listed and options.max_fifo is None and part.nodes_count <= _SCHEDULED_BOTH_WAYS:
+            for most in _SMALLER_FIFOS:
+                yield replace(options, timing=Timing.EXACT, max_fifo=most)
+        yield replace(options, demote=True)
 
     def _is_worth_it(
         self,
@@ -110,7 +129,9 @@ class PartSchedules:
         fits: Callable[[Schedule], bool],
         may_help: Callable[[Schedule | None], bool],
     ) -> bool:
-        """Return whether a second schedule of a part is looked for."""
+        """Return whether another schedule of a part is looked for."""
+        if key[1] is None:
+            return may_help(self._plan(part, key))
         if part.nodes_count <= _SCHEDULED_BOTH_WAYS or key in self._replayed:
             return True
         planned = self._planned.get(key)
@@ -119,18 +140,21 @@ class PartSchedules:
         return (planned is None or fits(planned)) and may_help(planned)
 
     def _replay(self, part: CanonicalDag, found: Schedule, key: _Key) -> Schedule:
+        if key[1] is None:  # every task begins when all that it reads is there: nothing is early or late
+            return replace(found, timing=Timing.EXACT)
         if key not in self._replayed:
             self._replayed[key] = replayed(part, found)
         return self._replayed[key]
 
     def _plan(self, part: CanonicalDag, key: _Key) -> Schedule:
         if key not in self._planned:
-            self._planned[key] = schedule(part, key[1], self._partitioners)
+            options = key[1]
+            if options is None:
+                found = through_memory(part, self.planning, schedule_non_streaming(part, self.planning.pes))
+            else:
+                found = schedule(part, options, self._partitioners)
+            self._planned[key] = found
         return self._planned[key]
-
-
-def _with_smaller_fifos(options: ScheduleOptions) -> tuple[ScheduleOptions, ...]:
-    return options, replace(options, demote=True)
 
 
 def _shape(part: CanonicalDag) -> bytes:

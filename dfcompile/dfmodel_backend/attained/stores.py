@@ -3,23 +3,31 @@
 A store is an array that the canonical DAG puts in a buffer, or what the tasks of a scope hand to others where that does
 not stream: through a border of configurations or of spatial blocks.
 
-While a configuration runs SRAM may hold a store whole, from the first spatial block that touches it to the last; or
-only the part that the tasks of a block read, fetched anew for each block. What it does not hold is written once to DRAM
-and read from there each time that a task reads it; but tasks of one scope that read all of an array in one order, which
-is known, in one spatial block, share a stream from DRAM, if SRAM holds what the last of them has yet to read.
+While a configuration runs SRAM may hold
+
+- a store whole, from the cycle in which it is first touched to the one in which it is last: an array, or of a scope
+  what single tasks make;
+- or of it the elements that tasks read which start while the first of them runs, fetched once for all of these, and if
+  they stay until they are needed again once for several of such fetches;
+- or, where these tasks are of one scope and read in one order, what the last of them has yet to read.
+
+What it does not hold is written once to DRAM and read from there each time that a task reads it.
 """
 
 from enum import StrEnum, unique
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
-from dfcompile.dfmodel_backend.attained.holding import Holding, hold
-from dfcompile.dfmodel_backend.columns import equal_rows
-from dfcompile.distinct import first_places, numbered
+from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
+from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
+from dfcompile.dfmodel_backend.attained.footprints import Reads, fetches_of
+from dfcompile.dfmodel_backend.attained.holding import Held, Wholes, hold
+from dfcompile.dfmodel_backend.attained.residency import Spans
+from dfcompile.distinct import numbered
 
 
 @unique
@@ -27,8 +35,31 @@ class Place(StrEnum):
     """Where a store lies while a configuration runs."""
 
     CHIP = "chip"  # whole, in SRAM
-    PARTS = "parts"  # in SRAM what a spatial block reads, at least of some blocks
+    PARTS = "parts"  # of some of it what tasks read at a time
     DRAM = "dram"
+
+
+HELD_WHOLE = -2
+NOT_HELD = -1
+
+
+class Residency(Struct, frozen=True, eq=False):
+    """What SRAM holds while a configuration runs.
+
+    Attributes:
+        edge: through memory, ascending, shape [edges].
+        fetch: number of what brings what is read over each edge; or that it is read alone: `NOT_HELD`; or that all of
+            what it leads to or comes from is held: `HELD_WHOLE`, shape [edges].
+        way: of each fetch `KEPT`, `ROLLING` or `SHARED`, shape [fetches].
+        sram_bytes: held at a time at most, FIFOs included.
+        fifo_bytes: of FIFOs at a time at most.
+    """
+
+    edge: Int64
+    fetch: Int64
+    way: Int8
+    sram_bytes: int
+    fifo_bytes: int
 
 
 class StoreUse(Struct, frozen=True):
@@ -43,8 +74,6 @@ class StoreUse(Struct, frozen=True):
         leaves: whether what is written is needed elsewhere, or is a result of the model.
         dram_read_bytes: read from DRAM.
         dram_write_bytes: written to DRAM.
-        held_blocks: numbers of the spatial blocks whose part SRAM holds; empty unless the place is `Place.PARTS`.
-        shared_blocks: numbers of the spatial blocks in which tasks share streams from DRAM.
     """
 
     name: str
@@ -55,8 +84,6 @@ class StoreUse(Struct, frozen=True):
     leaves: bool
     dram_read_bytes: int
     dram_write_bytes: int
-    held_blocks: tuple[int, ...]
-    shared_blocks: tuple[int, ...]
 
     @property
     def dram_bytes(self) -> int:
@@ -64,30 +91,28 @@ class StoreUse(Struct, frozen=True):
         return self.dram_read_bytes + self.dram_write_bytes
 
 
-class BlockEdges(Struct, frozen=True, eq=False):
+class MemoryEdges(Struct, frozen=True, eq=False):
     """The edges of a configuration that do not stream, and when they are used.
 
     Attributes:
         edge: numbers, ascending.
-        block: spatial block of the task that reads; of an edge to memory of the task that writes, shape [edges].
-        writer_block: spatial block of the task that writes, 0 of what is there before, shape [edges].
-        start: cycle in which the reading task starts, shape [edges].
-        end: cycle in which it ends, shape [edges].
-        work: its cycles, shape [edges].
+        is_read: whether a task of the configuration reads over it, shape [edges].
+        is_written: whether a task of the configuration writes over it, shape [edges].
+        reader: cycles in which the reading task starts and has ended, shape [2, edges].
+        writer: the same of the writing task; of what is there before 0, shape [2, edges].
+        work: cycles of the reading task, shape [edges].
         word_bytes: that it reads in a cycle, shape [edges].
-        inside: whether each node of the DAG is a task of the configuration, shape [nodes].
-        fifo_bytes: of each spatial block, shape [blocks].
+        fifos: of the streams.
     """
 
     edge: Int64
-    block: Int64
-    writer_block: Int64
-    start: Int64
-    end: Int64
+    is_read: Bool
+    is_written: Bool
+    reader: Int64
+    writer: Int64
     work: Int64
     word_bytes: Int64
-    inside: Bool
-    fifo_bytes: Int64
+    fifos: Spans
 
 
 class StoreTable(Struct, frozen=True, dict=True):
@@ -127,6 +152,25 @@ class StoreTable(Struct, frozen=True, dict=True):
     def distinct_bytes(self) -> Int64:
         """Bytes of the different elements of each edge, shape [edges]."""
         return self.dag.edge_distinct * self.dag.edge_element_bytes
+
+    @cached_property
+    def taken_bytes(self) -> Int64:
+        """Bytes that all tasks of its scope take by the operand of each edge, each element once, shape [edges]."""
+        return self.dag.edge_taken * self.dag.edge_element_bytes
+
+    @cached_property
+    def reused_bytes(self) -> Int64:
+        """Bytes that a task must have at hand so that it takes no element of an edge twice, shape [edges]."""
+        dag = self.dag
+        loops = [loops_of(order) if order != UNORDERED else () for order in dag.orders]
+        taken = np.array([prod(loop.extent for loop in each if loop.stride) for each in loops], dtype=np.int64)
+        reused = np.array([-1 if (found := reused_elements(each)) is None else found for each in loops], dtype=np.int64)
+        order = dag.edge_order
+        is_known = dag.is_ordered & (reused[order] >= 0) & (taken[order] == dag.edge_distinct)
+        elements = dag.edge_distinct.copy()
+        elements[is_known] = np.minimum(reused[order], elements)[is_known]
+        elements[dag.edge_volume == dag.edge_distinct] = 0
+        return elements * dag.edge_element_bytes
 
     @cached_property
     def out_bytes(self) -> Int64:
@@ -176,130 +220,120 @@ class StoreTable(Struct, frozen=True, dict=True):
             return self.dag.node_name(int(self._buffers[store]))
         return self.dag.scopes[store - len(self._buffers)].name
 
-    def uses(self, edges: BlockEdges, room: float) -> tuple[tuple[StoreUse, ...], int]:
-        """Return what a configuration does with stores, and the SRAM that it takes with its FIFOs.
+    def uses(self, edges: MemoryEdges, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
+        """Return what a configuration does with stores, and what SRAM holds.
 
         Args:
             edges: of the configuration that do not stream.
             room: bytes of SRAM.
         """
-        table = UseTable(self, edges)
-        if not len(table.stores):
-            return (), int(edges.fifo_bytes.max(initial=0))
-        held = hold(table.holding, edges.fifo_bytes, room)
-        dram_read = np.where(held.whole, table.fetched, table.read - held.saved_by_parts - held.saved_by_sharing)
-        dram_write = np.where(table.leaves | ~held.whole, table.written, 0)
-        in_parts = [len(blocks) > 0 for blocks in held.blocks]
-        place = np.where(held.whole, Place.CHIP, np.where(in_parts, Place.PARTS, Place.DRAM))
-        columns = (place, table.written, table.read, table.fetched, table.leaves, dram_read, dram_write)
-        rows = zip(
-            table.stores.tolist(), *(column.tolist() for column in columns), held.blocks, held.shared, strict=True
-        )
-        uses = tuple(StoreUse(self.name(store), Place(where), *row) for store, where, *row in rows)
-        return uses, held.sram_bytes
+        return _Uses(self, edges).held(room)
 
 
-class UseTable:
-    """Bytes of each store that a configuration touches through memory, as columns.
+class _Uses:
+    """What a configuration touches through memory: a keeper is a buffer, or a task that hands on what it makes."""
 
-    Attributes:
-        stores: their numbers.
-        written: made in the configuration, shape [stores].
-        read: by its tasks, shape [stores].
-        fetched: made elsewhere and read here, each element once, shape [stores].
-        leaves: whether what is written is needed elsewhere, shape [stores].
-        holding: what SRAM saves.
-    """
-
-    def __init__(self, table: StoreTable, edges: BlockEdges) -> None:
-        dag, inside = table.dag, edges.inside
-        source, target = dag.edge_source[edges.edge], dag.edge_target[edges.edge]
-        from_buffer, to_buffer = dag.is_buffer[source], dag.is_buffer[target]
-        between = dag.is_computational[source] & dag.is_computational[target]
-        self.stores, self._row = numbered(np.where(to_buffer, table.of_node[target], table.of_node[source]))
-        is_buffer = self.stores < len(table.whole_bytes)
-        moved = table.edge_bytes[edges.edge]
-        made, handed = between & inside[source], between & ~inside[source]
-        reads = (from_buffer | between) & inside[target]
-        self.written: Int64 = self._sums(moved, to_buffer)
-        self.written += self._once(source, table.out_bytes, made)
-        self.read = self._sums(moved, reads)
-        born = self._once(source, table.out_bytes, handed)
-        buffers = self.stores[is_buffer]
-        elsewhere = table.written_bytes[buffers] - self.written[is_buffer]
-        born[is_buffer] = np.where(table.written_bytes[buffers] > 0, elsewhere, table.whole_bytes[buffers])
-        leaves = self._sums(np.ones(len(moved), dtype=np.int64), made & ~inside[target]) > 0
-        read_here = self._sums(np.ones(len(moved), dtype=np.int64), from_buffer)[is_buffer]
-        leaves[is_buffer] = table.is_result[buffers] | (read_here < table.readers[buffers])
-        self.fetched = np.minimum(born, self.read)
-        self.leaves = leaves & (self.written > 0)
-        self.holding = self._holding(table, edges, reads, made | to_buffer, born)
-
-    def _holding(self, table: StoreTable, edges: BlockEdges, reads: Bool, writes: Bool, born: Int64) -> Holding:
-        blocks = len(edges.fifo_bytes)
-        first = np.full(len(self.stores), blocks, dtype=np.int64)
-        last = np.zeros(len(self.stores), dtype=np.int64)
-        for which, block in ((reads, edges.block), (writes, edges.writer_block)):
-            np.minimum.at(first, self._row[which], block[which])
-            np.maximum.at(last, self._row[which], block[which])
-        key = self._row * blocks + edges.block
-        pairs, place = numbered(key[reads])
-        saved, window = self._streams(table, edges, reads, np.searchsorted(pairs, key), len(pairs))
-        row = pairs // blocks
-        part, read = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64)
-        np.add.at(part, place, table.distinct_bytes[edges.edge[reads]])
-        np.add.at(read, place, table.edge_bytes[edges.edge[reads]])
-        return Holding(
-            first=np.minimum(first, last),
-            last=last,
-            needed=self.written + self.fetched,
-            saved=self.written + self.read - np.where(self.leaves, self.written, 0) - self.fetched,
-            row=row,
-            block=pairs % blocks,
-            part=np.minimum(part, (self.written + born)[row]),
-            read=read,
-            shared=saved,
-            window=window,
-        )
-
-    def _streams(
-        self, table: StoreTable, edges: BlockEdges, reads: Bool, pair: Int64, pairs: int
-    ) -> tuple[Int64, Int64]:
-        """Return what sharing streams saves, and the SRAM that it takes, per store and block.
-
-        A task reads an element in each cycle of its work. Of two tasks that read the same elements in the same order
-        one is never farther ahead than the cycles from the first start to the last end but for the work.
-        """
-        saved, window = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
+    def __init__(self, table: StoreTable, edges: MemoryEdges) -> None:
         dag = table.dag
+        self._table, self._edges = table, edges
         source, target = dag.edge_source[edges.edge], dag.edge_target[edges.edge]
-        whole = np.zeros(dag.nodes_count, dtype=np.int64)
-        whole[dag.is_buffer] = table.whole_bytes
-        reads_all = (table.distinct_bytes[edges.edge] == whole[source]) | dag.is_computational[source]
-        reads_all &= reads & dag.is_ordered[edges.edge]
-        found = np.flatnonzero(reads_all)
-        if not len(found):
-            return saved, window
-        keys = (pair, source, dag.node_scope[target], dag.edge_order[edges.edge], dag.edge_volume[edges.edge])
-        first, group, count = equal_rows([np.asarray(key)[found].astype(np.int64) for key in keys])
-        begin, end = edges.start[found][first].copy(), edges.end[found][first].copy()
-        np.minimum.at(begin, group, edges.start[found])
-        np.maximum.at(end, group, edges.end[found])
-        one = found[first]
-        ahead = (end - begin - edges.work[one] + 1) * edges.word_bytes[one]
-        several = count > 1
-        np.add.at(saved, pair[one[several]], (count[several] - 1) * table.edge_bytes[edges.edge[one[several]]])
-        np.add.at(window, pair[one[several]], ahead[several])
-        return saved, window
+        to_buffer = dag.is_buffer[target]
+        self._is_handed = ~(dag.is_buffer[source] | to_buffer)
+        keeper = np.where(to_buffer, target, source)
+        self._keepers, self._row = numbered(keeper)
+        self._is_buffer = dag.is_buffer[self._keepers]
+        place = np.cumsum(dag.is_buffer)[self._keepers[self._is_buffer]] - 1
+        moved = table.edge_bytes[edges.edge]
+        count = len(self._keepers)
+        self._read = _sums(self._row[edges.is_read], moved[edges.is_read], count)
+        self._written = _sums(self._row[to_buffer], moved[to_buffer], count)
+        is_made = np.bincount(self._row, edges.is_written & ~to_buffer, count) > 0
+        made = table.out_bytes[self._keepers]
+        self._written += np.where(is_made, made, 0)
+        self._born = np.where(self._is_buffer | is_made, 0, made)
+        everywhere = table.written_bytes[place]
+        elsewhere = everywhere - self._written[self._is_buffer]
+        self._born[self._is_buffer] = np.where(everywhere > 0, elsewhere, table.whole_bytes[place])
+        readers = np.bincount(self._row, edges.is_read, count)[self._is_buffer]
+        leaves = np.bincount(self._row, edges.is_written & self._is_handed & ~edges.is_read, count) > 0
+        leaves[self._is_buffer] = table.is_result[place] | (readers < table.readers[place])
+        self._leaves = leaves & (self._written > 0)
+        self._fetched = np.minimum(self._born, self._read)
+        self._whole = np.full(count, -1, dtype=np.int64)  # of an array
+        self._whole[self._is_buffer] = table.whole_bytes[place]
 
-    def _sums(self, moved: Int64, which: Bool) -> Int64:
-        sums = np.zeros(len(self.stores), dtype=np.int64)
-        np.add.at(sums, self._row[which], moved[which])
-        return sums
+    def held(self, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
+        edges = self._edges
+        fetches = fetches_of(self._reads())
+        held = hold(self._wholes(), fetches, edges.fifos, room)
+        is_link = np.zeros(len(held.stays), dtype=np.bool_)
+        is_link[1:] = held.stays[:-1]
+        number = np.cumsum(~is_link) - 1  # fetches of the same elements that stay are one
+        is_kept = held.is_held | held.is_shared
+        fetch = np.full(len(edges.edge), NOT_HELD)
+        fetch[edges.is_read] = np.where(is_kept, number, NOT_HELD)[fetches.of_read]
+        fetch[held.wholes[self._row]] = HELD_WHOLE
+        residency = Residency(
+            edge=edges.edge,
+            fetch=fetch,
+            way=held.way[~is_link],
+            sram_bytes=held.spans.peak,
+            fifo_bytes=edges.fifos.peak,
+        )
+        read = _sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
+        return self._store_uses(held, read, np.bincount(fetches.keeper, is_kept, len(self._keepers)) > 0), residency
 
-    def _once(self, source: Int32, out_bytes: Int64, which: Bool) -> Int64:
-        """Return what the tasks at the sources of some edges make, each task once."""
-        nodes, first = first_places(source[which])
-        sums = np.zeros(len(self.stores), dtype=np.int64)
-        np.add.at(sums, self._row[which][first], out_bytes[nodes])
-        return sums
+    def _reads(self) -> Reads:
+        dag, edges = self._table.dag, self._edges
+        which = edges.is_read
+        edge, keeper = edges.edge[which], self._row[which]
+        distinct = self._table.distinct_bytes[edge]
+        begin, end = edges.reader[:, which]
+        return Reads(
+            keeper=keeper,
+            place=dag.edge_first[edge],
+            is_all=(distinct == self._whole[keeper]) | self._is_handed[which],
+            is_ordered=dag.is_ordered[edge],
+            order=dag.edge_order[edge].astype(np.int64),
+            reader=dag.node_scope[dag.edge_target[edge]].astype(np.int64),
+            begin=begin,
+            end=end,
+            work=edges.work[which],
+            word=edges.word_bytes[which],
+            size=self._table.edge_bytes[edge],
+            distinct=distinct,
+            reused=self._table.reused_bytes[edge],
+        )
+
+    def _wholes(self) -> Wholes:
+        edges, count = self._edges, len(self._keepers)
+        first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
+        for which, (begin, end) in ((edges.is_read, edges.reader), (edges.is_written, edges.writer)):
+            np.minimum.at(first, self._row[which], begin[which])
+            np.maximum.at(last, self._row[which], end[which])
+        moved = self._fetched + np.where(self._leaves, self._written, 0)
+        spans = Spans(np.minimum(first, last), last, self._written + self._fetched)
+        return Wholes(spans, self._is_buffer, moved, self._written)
+
+    def _store_uses(self, held: Held, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:
+        """Return what is done with stores: of scopes what single tasks make, together."""
+        table, whole = self._table, held.wholes
+        stores, place = numbered(table.of_node[self._keepers])
+        dram_read = np.where(whole, self._fetched, read)
+        dram_write = np.where(whole & ~self._leaves, 0, self._written)
+        columns = (self._written, self._read, self._fetched, self._leaves, dram_read, dram_write)
+        sums = [_sums(place, column, len(stores)).tolist() for column in columns]
+        all_whole = np.bincount(place, ~whole, len(stores)) == 0
+        some = np.bincount(place, whole | is_kept, len(stores)) > 0
+        where = np.where(all_whole, Place.CHIP, np.where(some, Place.PARTS, Place.DRAM)).tolist()
+        rows = zip(stores.tolist(), where, *sums, strict=True)
+        return tuple(
+            StoreUse(table.name(store), Place(at), made, taken, fetched, bool(leaves), from_dram, to_dram)
+            for store, at, made, taken, fetched, leaves, from_dram, to_dram in rows
+        )
+
+
+def _sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, row, values)
+    return sums

@@ -14,11 +14,11 @@ from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
 from dfcompile.dfmodel_backend.attained.likeness import MOST_NODES, Likeness, likeness
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
-from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.residency import Spans
+from dfcompile.dfmodel_backend.attained.stores import MemoryEdges, Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
@@ -31,8 +31,7 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         part: its tasks as a DAG in words of the machine.
         schedule: of the part, replayed.
         stores: data that does not pass through FIFOs.
-        sram_bytes: of the spatial block with most of them: FIFOs, and what is held.
-        fifo_bytes: of the spatial block with most of them.
+        residency: what of it SRAM holds.
         compute_ns: of the schedule.
         memory_ns: of the DRAM traffic.
         network_ns: of exchanges with other chips.
@@ -43,8 +42,7 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
     part: DagPart
     schedule: Schedule
     stores: tuple[StoreUse, ...]
-    sram_bytes: int
-    fifo_bytes: int
+    residency: Residency
     compute_ns: float
     memory_ns: float
     network_ns: float
@@ -54,6 +52,16 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
     def cycles(self) -> int:
         """Of the schedule."""
         return self.schedule.makespan_cycles
+
+    @property
+    def sram_bytes(self) -> int:
+        """Held at a time at most: FIFOs, and data."""
+        return self.residency.sram_bytes
+
+    @property
+    def fifo_bytes(self) -> int:
+        """Of FIFOs at a time at most."""
+        return self.residency.fifo_bytes
 
     @property
     def dram_read_bytes(self) -> int:
@@ -160,6 +168,19 @@ class TaskModel(Struct, frozen=True, dict=True):
             for kernels in self.units.kernels
         )
 
+    def whole_ns(self, known: Schedule) -> float:
+        """Return about what all units take as one configuration, by a schedule of all tasks or if nothing streams.
+
+        Args:
+            known: of the lowering, with words of an element.
+        """
+        everything = (1 << self.units.count) - 1
+        part = self._machine_units.part(everything)
+        ways = [self._schedules.nothing_streams(part.dag)]
+        if self.machine_dag is self.dag and self._fits(part, known):
+            ways.append(known)
+        return min(self._configuration(everything, part, way).time_ns for way in ways)
+
     def configuration(self, units: int) -> TaskConfiguration | None:
         """Return the configuration of a set of units, or None if its FIFOs exceed SRAM.
 
@@ -210,6 +231,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             kernels=tuple(self.units.names[unit] for unit in self.units.members(units)),
             part=part,
             stores=tuple(replace(store, name=names[store.name]) for store in found.stores),
+            residency=replace(found.residency, edge=part.edge[np.searchsorted(found.part.edge, found.residency.edge)]),
         )
 
     def _configuration_of(self, units: int, part: DagPart) -> TaskConfiguration | None:
@@ -232,33 +254,30 @@ class TaskModel(Struct, frozen=True, dict=True):
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration | None:
-        schedule = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
-        return None if schedule is None else self._configuration(units, part, schedule)
+        schedules = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
+        found = [self._configuration(units, part, schedule) for schedule in schedules]
+        return min(found, key=lambda each: each.time_ns, default=None)
 
     def _fits(self, part: DagPart, schedule: Schedule) -> bool:
-        return int(_fifo_bytes(self.dag, part, schedule).max(initial=0)) <= self.sram_bytes
+        return _fifos(self.dag, part, schedule).peak <= self.sram_bytes
 
-    def _edges(self, units: int, part: DagPart, found: Schedule, fifo_bytes: Int64) -> BlockEdges:
+    def _edges(self, part: DagPart, found: Schedule) -> MemoryEdges:
         edges = np.flatnonzero(~found.streamed & self.stores.moves_data[part.edge])
         source, target = part.dag.edge_source[edges], part.dag.edge_target[edges]
-        moment, task = _moments(part.dag, found), part.dag.is_computational
-        inside = np.zeros(self.dag.nodes_count, dtype=np.bool_)
-        inside[self.units.tasks(units)] = True
-        return BlockEdges(
+        is_written = part.dag.is_computational[source]
+        return MemoryEdges(
             edge=part.edge[edges],
-            block=np.where(task[target], moment[target], moment[source]),
-            writer_block=np.where(task[source], moment[source], 0),
-            start=found.start[target],
-            end=found.last_out[target],
+            is_read=part.dag.is_computational[target],
+            is_written=is_written,
+            reader=np.stack([found.start[target], found.last_out[target]]),
+            writer=np.where(is_written, np.stack([found.start[source], found.last_out[source]]), 0),
             work=part.dag.work[target],
             word_bytes=_word_bytes(self.dag, part, edges),
-            inside=inside,
-            fifo_bytes=fifo_bytes,
+            fifos=_fifos(self.dag, part, found),
         )
 
     def _configuration(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
-        fifo_bytes = _fifo_bytes(self.dag, part, found)
-        stores, sram_bytes = self.stores.uses(self._edges(units, part, found, fifo_bytes), self.sram_bytes)
+        stores, residency = self.stores.uses(self._edges(part, found), self.sram_bytes)
         members = self.units.members(units)
         moved = sum(store.dram_bytes for store in stores)
         compute_ns = found.makespan_cycles / self.system.accelerator.frequency_ghz
@@ -269,8 +288,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             part=part,
             schedule=found,
             stores=stores,
-            sram_bytes=sram_bytes,
-            fifo_bytes=int(fifo_bytes.max(initial=0)),
+            residency=residency,
             compute_ns=compute_ns,
             memory_ns=memory_ns,
             network_ns=network_ns,
@@ -278,27 +296,14 @@ class TaskModel(Struct, frozen=True, dict=True):
         )
 
 
-def _fifo_bytes(dag: CanonicalDag, part: DagPart, found: Schedule) -> Int64:
-    """Return the bytes of the FIFOs of each spatial block, words as wide as the machine's; without barriers of all."""
+def _fifos(dag: CanonicalDag, part: DagPart, found: Schedule) -> Spans:
+    """Return what FIFOs take, words as wide as the machine's, from the start of who writes to the end of who reads."""
     edges = np.flatnonzero(found.streamed)
-    held = found.fifo_capacity[edges] * _word_bytes(dag, part, edges)
-    moment = _moments(part.dag, found)
-    block = moment[part.dag.edge_source[edges]]
-    per_block = np.zeros(int(moment.max(initial=0)) + 1, dtype=np.int64)
-    np.add.at(per_block, block, held)
-    return per_block
+    begin, end = found.start[part.dag.edge_source[edges]], found.last_out[part.dag.edge_target[edges]]
+    return Spans(begin, np.maximum(end, begin), found.fifo_capacity[edges] * _word_bytes(dag, part, edges))
 
 
 def _word_bytes(dag: CanonicalDag, part: DagPart, edges: Int64) -> Int64:
     """Return the bytes of a word of the machine on some edges of a part."""
     width = -(-dag.edge_volume[part.edge[edges]] // np.maximum(part.dag.edge_volume[edges], 1))
     return np.asarray(width * dag.edge_element_bytes[part.edge[edges]])
-
-
-def _moments(dag: CanonicalDag, found: Schedule) -> Int64:
-    """Return the spatial block of each task, blocks of memory alone left out; those that overlap in time are one."""
-    moment = np.zeros(dag.nodes_count, dtype=np.int64)
-    if found.barrier:
-        task = dag.is_computational
-        moment[task] = numbered(found.block[task])[1]
-    return moment

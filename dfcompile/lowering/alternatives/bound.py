@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import ChosenExpansion
 from dfcompile.lowering.alternatives.known import KnownAlternatives, OnnxAlternative, OperatorAlternatives, TaskScope
 
@@ -117,9 +118,19 @@ def least_work(alternatives: KnownAlternatives) -> Mapping[str, int]:
     return work
 
 
-def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
+def streams_within(alternative: OnnxAlternative, streams: set[str]) -> set[str]:
+    """Return the arrays of an operator that may be streams from tasks: operands that are, and what is not stored."""
     written = [scope for op in alternative.operators for scopes in op.scopes.values() for scope in scopes]
-    from_tasks = streams | ({scope.write for scope in written} - {scope.write for scope in written if scope.is_stored})
+    return streams | ({scope.write for scope in written} - {scope.write for scope in written if scope.is_stored})
+
+
+def is_sliced(scope: TaskScope, streams: set[str]) -> bool:
+    """Whether a task may take a part of each of its streams, from many tasks in turn, and nothing from memory."""
+    return scope.visits_once and all(array in streams for array, _ in scope.reads)
+
+
+def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
+    from_tasks = streams_within(alternative, streams)
     work = 0
     for op in alternative.operators:
         work += min(sum(_least_work(scope, from_tasks) for scope in scopes) for scopes in op.scopes.values())
@@ -127,9 +138,8 @@ def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
 
 
 def _least_work(scope: TaskScope, from_tasks: set[str]) -> int:
-    reads_memory = any(array not in from_tasks for array, _ in scope.reads)
-    is_sliced = scope.visits_once and not reads_memory
-    return scope.members * (min(scope.written, scope.iterations) if is_sliced else scope.iterations)
+    taken = is_sliced(scope, from_tasks)
+    return scope.members * (min(scope.written, scope.iterations) if taken else scope.iterations)
 
 
 def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:
@@ -236,7 +246,7 @@ def expansion_hints(
         taken = names.get((op.origin, op.op_type))
         if taken is None or taken not in op.cycles or op.origin in hinted:  # what is within the operator comes after it
             continue
-        best = min(op.cycles, key=lambda name: (op.cycles[name], name != taken, name))
+        best = min(op.cycles, key=lambda name: (op.cycles[name], name != taken, natural_order(name)))
         if best != taken:
             hinted.add(op.origin)
             before, after = better.setdefault((op.op_type, best), {}).get(op.origin, (0, 0))

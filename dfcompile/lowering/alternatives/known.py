@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
+from dfcompile.canonical_dag.extraction.families import TaskFamily, divide, finest
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.traversal import Traversal
 from dfcompile.errors import PluginError, UserError
+from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
@@ -43,6 +44,8 @@ class TaskScope(Struct, frozen=True):
         is_stored: whether the array is in memory, whatever its tasks are: its expansion says so, or several scopes
             write it.
         visits_once: whether all of them together read no element twice.
+        least_iterations: of a task, into however many tasks the scope is divided.
+        least_written: elements that such a task writes.
     """
 
     members: int
@@ -53,6 +56,8 @@ class TaskScope(Struct, frozen=True):
     can_send: bool
     is_stored: bool
     visits_once: bool
+    least_iterations: int
+    least_written: int
 
 
 class CanonicalAlternatives(Struct, frozen=True):
@@ -214,7 +219,8 @@ def _canonical_alternatives(
     left_out: dict[str, str],
 ) -> CanonicalAlternatives:
     scopes = {}
-    for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):
+    registered = table.by_operator.get((CANONICAL, op.op_type), {})
+    for name, found in sorted(registered.items(), key=lambda item: natural_order(item[0])):
         try:
             with faults_of("expansion", found.origin):
                 made = outline_of(op, found, is_checked=not (found.is_own and maker.is_own))
@@ -248,6 +254,7 @@ def _task_scopes(outline: OperatorOutline, maker: CanonicalOutline) -> tuple[Tas
         (write,) = family.scope.writes
         array = outline.arrays[write.array]
         root = _root(write.array, maker.views)
+        smallest = finest(family.scope)
         is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, maker)
         found.append(
             TaskScope(
@@ -261,6 +268,8 @@ def _task_scopes(outline: OperatorOutline, maker: CanonicalOutline) -> tuple[Tas
                 visits_once=all(
                     not read.is_indirect and read.over(family.scope.extents).is_injective for read in family.scope.reads
                 ),
+                least_iterations=prod(cut.size for cut in smallest.cuts),
+                least_written=smallest.member(write).distinct() or 1,
             )
         )
     return tuple(found)

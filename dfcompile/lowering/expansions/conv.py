@@ -18,6 +18,7 @@ from dfcompile.lowering import (
     onnx_expansion,
 )
 from dfcompile.lowering.expressions import product_of, sum_dtype
+from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Pad
 from dfcompile.lowering.windows import Windows, windows_of
 
@@ -171,16 +172,3 @@ def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -
         code=product_of("x", "w", (x.dtype, w.dtype), y.dtype),
         accumulate=Reduction.SUM,
     )
-
-
-def linear_index(names: list[str], extents: tuple[int, ...]) -> str:
-    """Return the row-major linear index of several loops as one affine expression.
-
-    >>> linear_index(["c", "y", "x"], (3, 5, 7))
-    '35*c + 7*y + x'
-    """
-    terms = []
-    for axis, name in enumerate(names):
-        stride = prod(extents[axis + 1 :])
-        terms.append(name if stride == 1 else f"{stride}*{name}")
-    return " + ".join(terms)

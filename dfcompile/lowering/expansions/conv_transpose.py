@@ -9,8 +9,8 @@ from dfcompile.lowering import (
     expansion,
     onnx_expansion,
 )
-from dfcompile.lowering.expansions.conv import linear_index
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Copy, TransposedConvolution
 
 

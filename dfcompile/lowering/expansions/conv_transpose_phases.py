@@ -13,9 +13,9 @@ from math import gcd, prod
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.conv import linear_index
 from dfcompile.lowering.expansions.conv_transpose import crops_before
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, Pad
 
 MOST_PHASES = 64

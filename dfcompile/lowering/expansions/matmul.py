@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
+from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
 from dfcompile.lowering.expressions import product_of, sum_dtype
 from dfcompile.lowering.operators import MatMul
+from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
 
 class _Product(Struct, frozen=True):
@@ -148,6 +149,14 @@ def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
         accumulate=Reduction.SUM,
     )
     _gather(build, p, parts, p.in_order)
+
+
+@parametric_expansion(MatMul, "split-k", source="brent74", parameter="parts", values=PARTS)
+def split_inner_product(op: CanonicalNode[MatMul], build: MapFragment, parts: int) -> None:
+    """Each element of C from so many inner products of parts of k at most, which a tree of tasks adds up."""
+    p = _product(op)
+    reads = {"a": p.at_a(), "b": p.at_b()}
+    split_reduction(build, Reduced(p.in_order, {"k": p.k}, reads, p.at_c(p.c), p.times, Reduction.SUM), parts)
 
 
 def _gather(build: MapFragment, p: _Product, parts: Tensor, loops: Mapping[str, int]) -> None:

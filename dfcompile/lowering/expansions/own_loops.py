@@ -1,13 +1,23 @@
 """Canonical operators that are one scope of the loops that they have themselves: Copy, Elementwise, Reduce."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering import CanonicalNode, CanonicalOperator, MapFragment, Reduction, expansion
+from dfcompile.lowering import (
+    CanonicalNode,
+    CanonicalOperator,
+    MapFragment,
+    Reduction,
+    Tensor,
+    expansion,
+    parametric_expansion,
+)
 from dfcompile.lowering.expressions import operand_names
+from dfcompile.lowering.map_fragment import Access
 from dfcompile.lowering.operators import Copy, Elementwise, Reduce
-from dfcompile.lowering.operators.loop_nest import Index
+from dfcompile.lowering.operators.loop_nest import Index, LoopNest
+from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
 
 @expansion(Copy, "map", source="dematteis23", default=True)
@@ -31,6 +41,23 @@ def reduce_map(op: CanonicalNode[Reduce], build: MapFragment) -> None:
     _scope(op, build, op.operator.expression, op.operator.reduction)
 
 
+@parametric_expansion(Reduce, "split", source="brent74", parameter="parts", values=PARTS)
+def reduce_split(op: CanonicalNode[Reduce], build: MapFragment, parts: int) -> None:
+    """Each result from so many partial results at most: a task for each of these, then a tree of tasks."""
+    operands, result = op.operands(), op.output()
+    nest = op.operator.loop_nest(operands, result)
+    kept, reduced = (
+        {name: loop.extent for name, loop in nest.loops.items() if (loop.kind is LoopKind.PARALLEL) is is_kept}
+        for is_kept in (True, False)
+    )
+    write = result, _known(nest.write)
+    split_reduction(
+        build,
+        Reduced(kept, reduced, _reads(operands, nest), write, op.operator.expression, op.operator.reduction),
+        parts,
+    )
+
+
 def _scope(
     op: CanonicalNode[CanonicalOperator], build: MapFragment, code: str, accumulate: Reduction | None = None
 ) -> None:
@@ -39,15 +66,19 @@ def _scope(
     nest = op.operator.loop_nest(operands, result)
     assert nest is not None
     order = sorted(nest.loops, key=lambda name: nest.loops[name].kind is not LoopKind.PARALLEL)
-    named = zip(operand_names(len(operands)), operands, nest.reads, strict=True)
     build.map(
         "",
         loops={name: nest.loops[name].extent for name in order},
-        reads={name: (tensor, _known(indices)) for name, tensor, indices in named},
+        reads=_reads(operands, nest),
         write=(result, _known(nest.write)),
         code=code,
         accumulate=accumulate,
     )
+
+
+def _reads(operands: Sequence[Tensor], nest: LoopNest) -> Mapping[str, Access]:
+    named = zip(operand_names(len(operands)), operands, nest.reads, strict=True)
+    return {name: (tensor, _known(indices)) for name, tensor, indices in named}
 
 
 def _known(indices: Sequence[Index]) -> Sequence[str]:

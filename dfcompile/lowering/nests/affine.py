@@ -1,8 +1,9 @@
 """Affine functions of loops: the indices with which a nest accesses its arrays."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 from dfcompile.errors import UserError
@@ -64,3 +65,16 @@ def affine_text(index: Affine, names: Mapping[str, str] | None = None) -> str:
     if constant or not terms:
         text += f" {'-' if constant < 0 else '+'} {abs(constant)}"
     return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text.removeprefix(' - ')}"
+
+
+def linear_index(names: Sequence[str], extents: Sequence[int]) -> str:
+    """Return the row-major linear index of several loops as one affine expression.
+
+    >>> linear_index(["c", "y", "x"], (3, 5, 7))
+    '35*c + 7*y + x'
+    """
+    terms = []
+    for axis, name in enumerate(names):
+        stride = prod(extents[axis + 1 :])
+        terms.append(name if stride == 1 else f"{stride}*{name}")
+    return " + ".join(terms)

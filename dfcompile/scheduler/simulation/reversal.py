@@ -31,6 +31,8 @@ def reversed_dag(dag: CanonicalDag) -> CanonicalDag:
         edge_distinct=_last_first(dag.edge_distinct),
         edge_element_bytes=_last_first(dag.edge_element_bytes),
         edge_order=_last_first(dag.edge_order),
+        edge_first=_last_first(dag.edge_first),
+        edge_taken=_last_first(dag.edge_taken),
     )
 
 

@@ -22,7 +22,7 @@ TABLE = registered_expansions()
 @examples(10)
 def test_the_best_start_counts(program: Program, pes: int) -> None:
     pieces = (None, pes, 4 * pes, 1)
-    space = space_of(known_alternatives(program, TABLE), TABLE, (), [Granularity(pieces=each) for each in pieces])
+    space = space_of(known_alternatives(program, TABLE), TABLE, (), [Granularity(pieces=each) for each in pieces], pes)
     sketches = Sketches(OutlinedModel(program, TABLE).outline, Volumes.EXACT, pes, Effort.QUICK)
     table = OptionTable(space, Volumes.EXACT, pes)
     for choices in space.covering():

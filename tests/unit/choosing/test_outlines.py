@@ -22,6 +22,7 @@ from dfcompile.lowering import (
     registered_expansions,
 )
 from dfcompile.lowering.alternatives.bound import divided_bound
+from dfcompile.lowering.alternatives.chain import longest_chain
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.lowering.node import Node
 from dfcompile.options import Choice, Effort, Volumes
@@ -152,7 +153,9 @@ def test_no_schedule_is_below_the_bound_of_an_estimate(
     assert found.tasks == dag.tasks_count
     assert found.bound_cycles <= made.makespan_cycles
     assert found.bound_cycles <= found.cycles
-    assert divided_bound(known_alternatives(program, TABLE), pes).cycles <= made.makespan_cycles
+    known = known_alternatives(program, TABLE)
+    assert divided_bound(known, pes).cycles <= made.makespan_cycles
+    assert 0 < longest_chain(known) <= made.makespan_cycles
 
 
 def test_estimate_of_one_family_is_exact() -> None:

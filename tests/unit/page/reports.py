@@ -78,7 +78,7 @@ def model_report(name: str = "lenet", origin: str = "conv1") -> dict[str, Json]:
         for pes, matmul, makespan in ((16, "mv", 9000), (16, "ip", 7000), (64, "mv", 4100), (64, "ip", 3750))
     ]
     return {
-        "format": "dfcompile-report/2",
+        "format": "dfcompile-report/3",
         "model": {"name": name, "nodes": 3},
         "results": results,
         "assumptions": [{"name": "processing element", "value": origin, "source": "[dematteis23]"}],

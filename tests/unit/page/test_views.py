@@ -148,7 +148,7 @@ def test_kernels_of_a_design_say_which_dimension_is_split() -> None:
 @pytest.mark.parametrize(
     ("report", "kind"),
     [
-        ({"format": "dfcompile-report/2"}, "dfcompile-report"),
+        ({"format": "dfcompile-report/3"}, "dfcompile-report"),
         ({"schema": "dfcompile-bounds/1"}, "dfcompile-bounds"),
         ({"format": "dfcompile-language-model/1"}, "dfcompile-language-model"),
     ],

@@ -20,10 +20,11 @@ from dfcompile.report.figures import (
 from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
 from dfcompile.report.mapping_figures import (
     ConfigurationSummary,
-    IdealConfigurationSummary,
     IdealSummary,
     MappingSummary,
+    PerfectStreamsSummary,
     PhaseSummary,
+    StreamsConfigurationSummary,
     TimePartsSummary,
 )
 from dfcompile.report.plain_values import rounded, to_json, to_record
@@ -96,7 +97,9 @@ MAPPING = MappingSummary(
     phases=(PhaseSummary(0, 0, 145730, 582),),
     kernels=(KERNEL,),
     roofs=RoofsSummary(32e9, 300e9, 0.0),
-    ideal=IdealSummary(
+    ideal=IdealSummary("memory", 0.1, 0.2, 0.01),
+    perfect_streams=PerfectStreamsSummary(
+        time_s=0.25,
         chips=1,
         configs=1,
         optimal=True,
@@ -106,7 +109,7 @@ MAPPING = MappingSummary(
         network_bytes=0.0,
         solver="dp",
         solver_s=0.012345,
-        configurations=(IdealConfigurationSummary(("conv1.matmul",), 0.2, "memory"),),
+        configurations=(StreamsConfigurationSummary(("conv1.matmul",), 0.2, "memory"),),
     ),
 )
 RESULT = Result(16, {"MatMul": "mv"}, SCHEDULE, mapping=MAPPING)
@@ -148,7 +151,7 @@ def test_json_names_of_the_contract() -> None:
     record = json.loads(to_json(REPORT))
     result = record["results"][0]
 
-    assert (list(record), record["format"]) == (["format", "model", "results", "assumptions"], "dfcompile-report/2")
+    assert (list(record), record["format"]) == (["format", "model", "results", "assumptions"], "dfcompile-report/3")
     assert list(result) == ["pes", "expansions", "schedule", "mapping"]
     assert record["model"]["nodes_costed"] == record["model"]["nodes"] == 13
 
@@ -175,7 +178,10 @@ def test_figure_that_is_no_number_is_refused() -> None:
 
 def test_only_the_seconds_of_the_solver_differ_between_runs() -> None:
     again = replace(
-        REPORT, results=(replace(RESULT, mapping=replace(MAPPING, ideal=replace(MAPPING.ideal, solver_s=7.0))),)
+        REPORT,
+        results=(
+            replace(RESULT, mapping=replace(MAPPING, perfect_streams=replace(MAPPING.perfect_streams, solver_s=7.0))),
+        ),
     )
     lines = zip(to_json(REPORT).splitlines(), to_json(again).splitlines(), strict=True)
 

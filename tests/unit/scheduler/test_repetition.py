@@ -36,6 +36,8 @@ def written_out(dag: CanonicalDag, repeats: int) -> CanonicalDag:
         edge_distinct=np.tile(dag.edge_distinct, repeats),
         edge_element_bytes=np.tile(dag.edge_element_bytes, repeats),
         edge_order=np.tile(dag.edge_order, repeats),
+        edge_first=np.tile(dag.edge_first, repeats),
+        edge_taken=np.tile(dag.edge_taken, repeats),
     )
 
 

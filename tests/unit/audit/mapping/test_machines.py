@@ -25,14 +25,15 @@ def explored(folder: Path, machine: str) -> Exploration:
     return explore(asked(folder / "model.onnx", (4,), system=str(folder / "machine.yaml")))
 
 
-def test_an_ideal_without_a_limit_of_sram_passes_where_it_says_so(tmp_path: Path) -> None:
+def test_perfect_streams_without_a_limit_of_sram_passes_where_it_says_so(tmp_path: Path) -> None:
     exploration = explored(tmp_path, MACHINE.replace("sram_bytes_per_core: 512", "sram_bytes_per_core: 1"))
     ((result,), (point,)) = summarize(exploration).results, exploration.points
     assert result.mapping is not None
     audit_mapping("mapping", result.mapping, point)
     silent = replace(point, mapping=replace(point.mapping, assumptions=()))
 
-    with pytest.raises(VerificationError, match=r"mapping\.ideal\.chips: found chips of 'small' that are not those of"):
+    refused = r"mapping\.perfect_streams\.chips: found chips of 'small' that are not those of"
+    with pytest.raises(VerificationError, match=refused):
         audit_mapping("mapping", result.mapping, silent)
 
 

@@ -13,7 +13,7 @@ from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Scope
 from dfcompile.canonical_dag.part import part_of
 from dfcompile.canonical_dag.verifier import verify
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel
-from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.stores import MemoryEdges, Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.records import fields_of, replace
 from dfcompile.scheduler import ScheduleOptions
@@ -24,7 +24,7 @@ from tests.unit.dfmodel_backend.attained.test_fastest_chain import machine, mach
 SMALL = DagShape(max_scopes=3, max_members=2, max_volume=4)
 
 
-CHANGED = {"edge_element_bytes": (1, 2, 4), "edge_distinct": (1, 2, 3), "edge_order": (0, 1)}
+CHANGED = {"edge_element_bytes": (1, 2, 4), "edge_distinct": (1, 2, 3), "edge_order": (0, 1), "edge_first": (-1, 0, 4)}
 
 
 @st.composite
@@ -79,6 +79,8 @@ def plain(found: TaskConfiguration | None) -> object:
     values = dict(fields_of(found) or {})
     part, schedule = found.part, values.pop("schedule")
     values["part"] = (part.dag, part.node.tolist(), part.edge.tolist())
+    residency = values.pop("residency")
+    values["residency"] = [str(value) for value in (fields_of(residency) or {}).values()]
     columns = (fields_of(schedule) or {}).values()
     return values, [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
 
@@ -115,7 +117,7 @@ def test_equal_kernels_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     looked: list[bool] = []
     uses = StoreTable.uses
 
-    def counted(table: StoreTable, edges: BlockEdges, room: float) -> tuple[tuple[StoreUse, ...], int]:
+    def counted(table: StoreTable, edges: MemoryEdges, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
         looked.append(True)
         return uses(table, edges, room)
 

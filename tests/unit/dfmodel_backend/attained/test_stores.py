@@ -48,7 +48,7 @@ def test_array_that_is_read_again_stays_on_the_chip() -> None:
 def test_tasks_that_read_the_same_share_a_stream() -> None:
     found = alone(readers_of_an_array(4, 10, 10), 4, 8.0)  # too little for the array, enough for one element
 
-    assert store(found, "array").shared_blocks == (0,)
+    assert store(found, "array").place is Place.PARTS
     assert store(found, "array").dram_read_bytes == 40
     assert found.sram_bytes == 4
 
@@ -57,15 +57,15 @@ def test_tasks_that_read_at_places_which_depend_on_data_share_nothing() -> None:
     """Each reads as much as a table has, but not in one order."""
     found = alone(readers_of_an_array(4, 10, 10, UNORDERED), 4, 8.0)
 
-    assert store(found, "array").shared_blocks == ()
+    assert store(found, "array").place is Place.DRAM
     assert store(found, "array").dram_read_bytes == 160
 
 
-def test_tasks_of_other_blocks_share_nothing() -> None:
+def test_tasks_that_run_after_others_share_nothing_with_them() -> None:
     found = alone(readers_of_an_array(4, 10, 10), 2, 8.0)
 
-    assert store(found, "array").shared_blocks == (0, 1)
     assert store(found, "array").dram_read_bytes == 80
+    assert len(found.residency.way) == 2
 
 
 @pytest.mark.parametrize(("pes", "parts"), [(4, 160), (2, 80), (1, 40)])
@@ -111,7 +111,7 @@ def test_what_is_fetched_of_an_array_is_what_is_read_of_it() -> None:
 def test_what_several_tasks_of_a_block_read_is_held_once() -> None:
     array = store(alone(readers_of_an_array(4, 30, 10), 4, 40.0), "array")
 
-    assert (array.place, array.held_blocks, array.dram_read_bytes) == (Place.PARTS, (0,), 40)
+    assert (array.place, array.dram_read_bytes) == (Place.PARTS, 40)
 
 
 def test_streams_of_one_block_have_the_room_together() -> None:
@@ -125,8 +125,8 @@ def test_streams_of_one_block_have_the_room_together() -> None:
     dag = builder.finish()
     narrow, wide = (alone(dag, 4, room) for room in (7.0, 8.0))  # bytes; a stream of two readers needs four
 
-    assert [len(store(narrow, name).shared_blocks) for name in ("one", "other")] == [1, 0]
-    assert [len(store(wide, name).shared_blocks) for name in ("one", "other")] == [1, 1]
+    assert [store(narrow, name).place for name in ("one", "other")] == [Place.PARTS, Place.DRAM]
+    assert [store(wide, name).place for name in ("one", "other")] == [Place.PARTS, Place.PARTS]
     assert (narrow.sram_bytes, wide.sram_bytes) == (4, 8)
 
 

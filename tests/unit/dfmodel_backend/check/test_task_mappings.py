@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, check_task_mapping, load_system, map_tasks
+from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD, Place
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
@@ -43,6 +45,17 @@ def with_store(mapping: TaskMapping, **changes: object) -> TaskMapping:
     return with_first(mapping, stores=(replace(first, **changes), *others))  # type: ignore[arg-type]
 
 
+def with_residency(mapping: TaskMapping, **changes: object) -> TaskMapping:
+    return with_first(mapping, residency=replace(mapping.configurations[0].residency, **changes))  # type: ignore[arg-type]
+
+
+def whole_at_first(mapping: TaskMapping) -> Int64:
+    """Return fetches of which the first edge of the array alone says that it is held whole."""
+    residency = mapping.configurations[0].residency
+    at_array = np.isin(residency.edge, np.flatnonzero(graph().edge_source == 2))
+    return np.where(at_array, np.where(np.cumsum(at_array) == 1, HELD_WHOLE, NOT_HELD), residency.fetch)
+
+
 def with_kernel(mapping: TaskMapping, **changes: object) -> TaskMapping:
     first, *others = mapping.kernels
     return replace(mapping, kernels=(replace(first, **changes), *others))  # type: ignore[arg-type]
@@ -67,11 +80,22 @@ def test_what_was_found_is_accepted() -> None:
         (lambda found: with_first(found, compute_ns=1.0), "^configuration 0: compute: found 1.0"),
         (lambda found: with_first(found, memory_ns=0.0), "^configuration 0: memory: found 0.0"),
         (lambda found: with_first(found, time_ns=1.0), "^configuration 0: time: found 1.0"),
-        (lambda found: with_first(found, sram_bytes=1), "^configuration 0: bytes of SRAM: found 1 "),
+        (lambda found: with_residency(found, sram_bytes=1), "^configuration 0: bytes of SRAM: found 1 "),
+        (lambda found: with_residency(found, fifo_bytes=1), "^configuration 0: bytes of FIFOs: found 1 "),
+        (
+            lambda found: with_residency(
+                found,
+                edge=found.configurations[0].residency.edge[:0],
+                fetch=found.configurations[0].residency.fetch[:0],
+            ),
+            "bytes of DRAM: found",
+        ),
+        (lambda found: with_residency(found, fetch=whole_at_first(found)), "held whole and not whole"),
         (lambda found: with_first(found, stores=()), "^configuration 0: nothing is said of"),
         (lambda found: with_store(found, written=1), "bytes written, read, fetched; leaves: found"),
         (lambda found: with_store(found, dram_write_bytes=77), "bytes of DRAM: found"),
         (lambda found: with_store(found, name="other"), "nothing is said of"),
+        (lambda found: with_store(found, place=Place.PARTS), "place: found parts"),
         (lambda found: replace(found, kernels=found.kernels[1:]), "^names of kernels: found"),
         (lambda found: with_kernel(found, configuration=7), "^kernel 'first': configurations: found .7. against .0.$"),
         (lambda found: with_kernel(found, flop=5), "^kernel 'first': operations: found 5 against 0"),

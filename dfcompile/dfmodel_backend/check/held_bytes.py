@@ -1,0 +1,194 @@
+"""What SRAM is said to hold in every cycle, and what that leaves to DRAM, summed up anew edge by edge."""
+
+import math
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import UNORDERED, Int64
+from dfcompile.dfmodel_backend.attained.holding import KEPT, SHARED
+from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
+from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD, Place, StoreUse
+from dfcompile.dfmodel_backend.check.requirements import require
+from dfcompile.dfmodel_backend.check.task_memory import Key, Recount
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.errors import VerificationError
+
+
+def check_bytes(recount: Recount, mapping: TaskMapping, system: System) -> None:
+    """Check what the configurations of a mapping say of memory.
+
+    * What is fetched for several tasks has the same elements for each: it is all of an array, or begins at one place
+      and is read in one order.
+    * It lies in SRAM from the start of the first task to the end of the last; or they are of one scope, and in SRAM is
+      what the last is behind at most, with what each needs again, or without: then that is read again.
+    * SRAM never holds more than there is, FIFOs included.
+
+    Args:
+        recount: of the edges.
+        mapping: to check.
+        system: of the chip.
+
+    Raises:
+        VerificationError: naming the configuration and what it touches.
+    """
+    capacity = system.accelerator.sram_bytes or math.inf
+    for place in range(len(mapping.configurations)):
+        _Configuration(recount, mapping, place).check(capacity)
+
+
+class _Configuration:
+    def __init__(self, recount: Recount, mapping: TaskMapping, place: int) -> None:
+        self._recount, self._mapping, self._place = recount, mapping, place
+        self._found = mapping.configurations[place]
+        self._dag, self._schedule = recount.dag, mapping.schedule
+        residency = self._found.residency
+        self._fetch = dict(zip(residency.edge.tolist(), residency.fetch.tolist(), strict=True))
+        self._way = residency.way.tolist()
+        self._used: dict[int, int] = {}  # fetch and the store that it is of
+        self._changes: list[tuple[int, int]] = []  # cycle and bytes, of what SRAM holds
+
+    def check(self, capacity: float) -> None:
+        """Check the configuration on a chip of so many bytes of SRAM."""
+        self._put_fifos()
+        require(f"configuration {self._place}: bytes of FIFOs", self._found.fifo_bytes, self._peak())
+        keys = [key for key in self._recount.edges_at if key[0] == self._place]
+        totals: dict[str, list[int]] = {}
+        for key in sorted(keys):
+            total = totals.setdefault(self._recount.name(key[1]), [0] * 8)
+            for number, value in enumerate(self._store(key)):
+                total[number] += value
+        said = {store.name: store for store in self._found.stores}
+        for name, total in totals.items():
+            if name not in said:
+                raise VerificationError(f"configuration {self._place}: nothing is said of {name!r}")
+            self._compare(said.pop(name), total)
+        for name in said:
+            raise VerificationError(f"configuration {self._place}: does not touch {name!r}")
+        peak = self._peak()
+        require(f"configuration {self._place}: bytes of SRAM", self._found.sram_bytes, peak)
+        if peak > capacity:
+            raise VerificationError(f"configuration {self._place}: found {peak} bytes of SRAM against {capacity:.0f}")
+
+    def _compare(self, store: StoreUse, total: list[int]) -> None:
+        where = f"configuration {self._place}, {store.name!r}"
+        written, read, fetched, leaves, dram_read, dram_write, apart, held = total
+        said = store.written, store.read, store.fetched, store.leaves
+        require(f"{where}: bytes written, read, fetched; leaves", said, (written, read, fetched, leaves > 0))
+        require(f"{where}: bytes of DRAM", (store.dram_read_bytes, store.dram_write_bytes), (dram_read, dram_write))
+        require(f"{where}: place", store.place, Place.CHIP if not apart else Place.PARTS if held else Place.DRAM)
+
+    def _put(self, begin: int, end: int, size: int) -> None:
+        self._changes += ((begin, size), (end, -size))
+
+    def _peak(self) -> int:
+        most = held = 0
+        for _, change in sorted(self._changes):  # room is made before it is taken
+            held += change
+            most = max(most, held)
+        return most
+
+    def _put_fifos(self) -> None:
+        dag, machine = self._dag, self._mapping.machine_dag
+        inside = self._recount.configuration[dag.edge_source] == self._place
+        for edge in np.flatnonzero(self._schedule.streamed & inside).tolist():
+            source, target = int(dag.edge_source[edge]), int(dag.edge_target[edge])
+            width = -(-int(dag.edge_volume[edge]) // int(machine.edge_volume[edge]))
+            size = int(self._schedule.fifo_capacity[edge]) * width * int(dag.edge_element_bytes[edge])
+            begin = int(self._schedule.start[source])
+            self._put(begin, max(int(self._schedule.last_out[target]), begin), size)
+
+    def _store(self, key: Key) -> tuple[int, ...]:
+        """Return what is written, read and fetched, whether it leaves, DRAM read and written, if in parts, fetches."""
+        recount = self._recount
+        reads, writes = recount.edges_at[key]
+        written, read = recount.written.get(key, 0), recount.read.get(key, 0)
+        fetched, leaves = min(recount.born_elsewhere(key), read), recount.leaves(key)
+        flags = {self._fetch.get(edge, NOT_HELD) == HELD_WHOLE for edge in (*reads.tolist(), *writes.tolist())}
+        if len(flags) > 1:
+            raise VerificationError(
+                f"configuration {self._place}: {recount.name(key[1])!r} is held whole and not whole"
+            )
+        if flags == {True}:
+            self._put(*self._touched(reads, writes), written + fetched)
+            return written, read, fetched, leaves, fetched, written if leaves else 0, 0, 1
+        dram_read, held = self._fetched(key[1], reads)
+        return written, read, fetched, leaves, dram_read, written, 1, held
+
+    def _touched(self, reads: Int64, writes: Int64) -> tuple[int, int]:
+        schedule = self._schedule
+        nodes = np.concatenate([self._dag.edge_target[reads], self._dag.edge_source[writes]])
+        return int(schedule.start[nodes].min()), int(schedule.last_out[nodes].max())
+
+    def _fetched(self, store: int, reads: Int64) -> tuple[int, int]:
+        """Return the bytes that are read from DRAM, and how many fetches there are."""
+        moved = 0
+        fetches: dict[int, list[int]] = {}
+        for edge in reads.tolist():
+            number = self._fetch.get(edge, NOT_HELD)
+            if number == NOT_HELD:
+                moved += self._size(edge)
+            else:
+                fetches.setdefault(number, []).append(edge)
+        for number, edges in fetches.items():
+            if self._used.setdefault(number, store) != store:
+                raise VerificationError(f"configuration {self._place}: fetch {number} is of two stores")
+            moved += self._fetch_of(store, np.array(edges), self._way[number])
+        return moved, len(fetches)
+
+    def _size(self, edge: int) -> int:
+        return int(self._dag.edge_volume[edge]) * int(self._dag.edge_element_bytes[edge])
+
+    def _fetch_of(self, store: int, edges: Int64, way: int) -> int:
+        """Put what a fetch holds into SRAM; return what it reads from DRAM."""
+        dag, schedule = self._dag, self._schedule
+        where = f"configuration {self._place}, {self._recount.name(store)!r}"
+        one = int(edges[0])
+        distinct = int(dag.edge_distinct[one]) * int(dag.edge_element_bytes[one])
+        whole = self._recount.whole(store)
+        all_of_it = not dag.is_buffer[store] or all(
+            int(dag.edge_distinct[edge]) * int(dag.edge_element_bytes[edge]) == whole for edge in edges.tolist()
+        )
+        columns = (dag.edge_order, dag.edge_volume, dag.edge_distinct, dag.edge_first)
+        alike = all(len(set(column[edges].tolist())) == 1 for column in columns)
+        is_known = dag.orders[int(dag.edge_order[one])] != UNORDERED
+        same = alike and is_known and int(dag.edge_first[one]) >= 0
+        if len(edges) > 1 and not (all_of_it or same):
+            raise VerificationError(
+                f"{where}: a fetch is read by tasks of which it is not known that they read the same"
+            )
+        readers = dag.edge_target[edges]
+        begin, end = int(schedule.start[readers].min()), int(schedule.last_out[readers].max())
+        if way == KEPT:
+            self._put(begin, end, distinct)
+            return distinct
+        if len(edges) > 1 and not (alike and is_known and len(set(dag.node_scope[readers].tolist())) == 1):
+            raise VerificationError(f"{where}: a stream is shared by tasks that do not read alike")
+        machine = self._mapping.machine_dag
+        word = -(-int(dag.edge_volume[one]) // int(machine.edge_volume[one])) * int(dag.edge_element_bytes[one])
+        ahead = end - begin - int(machine.work[readers].min()) + 1
+        window = ahead * word if len(edges) > 1 else 0
+        if way == SHARED:
+            self._put(begin, end, window)
+            return self._size(one)
+        self._put(begin, end, min(window + self._needed_again(one, distinct), distinct))
+        return distinct
+
+    def _needed_again(self, edge: int, distinct: int) -> int:
+        """Return the bytes that a task has to keep of what it reads: all, or those that an inner loop walks again."""
+        dag = self._dag
+        order = dag.orders[int(dag.edge_order[edge])]
+        if int(dag.edge_volume[edge]) == int(dag.edge_distinct[edge]):
+            return 0
+        if order == UNORDERED or order.startswith("["):
+            return distinct
+        loops = [tuple(map(int, loop.split("@"))) for loop in order.split(",")]
+        different, span = 1, 0
+        for extent, stride in sorted((loop for loop in loops if loop[1]), key=lambda loop: abs(loop[1])):
+            if abs(stride) <= span:
+                return distinct
+            different, span = different * extent, span + abs(stride) * (extent - 1)
+        if different != int(dag.edge_distinct[edge]):
+            return distinct
+        outer = next(place for place, loop in enumerate(loops) if not loop[1])
+        inner = math.prod(extent for extent, stride in loops[outer:] if stride)
+        return inner * int(dag.edge_element_bytes[edge])
