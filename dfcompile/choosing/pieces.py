@@ -11,11 +11,12 @@ from dfcompile.errors import UserError
 from dfcompile.records import replace
 
 _MOST_PER_ELEMENT = 16  # pieces: more are more to schedule, and hardly fill better
+_FEWER = 4  # pieces, one in so many elements: where memory bounds the time they need less of it
 _SLACK = (100, 20)  # fewer pieces may take longer by one part in so many
 
 
 def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
-    """Return the numbers of pieces in which the largest of some scopes takes least time, and fewer that nearly do.
+    """Return the numbers of pieces in which the largest of some scopes takes least time, fewer that nearly do, and few.
 
     Tasks run in rounds of P; all rounds take as long as the longest task.
 
@@ -39,7 +40,7 @@ def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
         times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
     least = min(times.values(), default=0)
     found = [min(tasks for tasks, time in times.items() if time * part <= least * (part + 1)) for part in _SLACK]
-    return tuple(dict.fromkeys(found)) if times else ()
+    return tuple(dict.fromkeys((*found, max(pes // _FEWER, 1)))) if times else ()
 
 
 def _numbers(extents: Sequence[int], most: int) -> Iterator[int]:

@@ -87,9 +87,8 @@ def _ways(family: TaskFamily, access: Access, use: ArrayUse, pes: int) -> tuple[
     loops = family.over_members(access)
     at_once, all_members = _places(loops, min(pes, members)), prod(loop.extent for loop in loops if loop.stride)
     once = max(iterations.whole, iterations.last) * size
-    member = family.member(access)
-    each = min(once, max(member.without_repeats.accesses, 1) * size)
-    reused = reused_elements(member.loops)
+    each = min(once, family.distinct_of_first(access) * size)
+    reused = reused_elements(family.member(access).loops)
     kept = each if reused is None else min(reused * size, each)
     array = min(use.array.elements * size, all_members * each)
     found = [

@@ -159,8 +159,8 @@ def test_operators_of_one_shape_are_told_apart_where_pieces_of_one_are_named(tmp
     text = "same (float[1,8] x) => (float[1,8] z) { y = MatMul(x, v) z = MatMul(y, v) }"
     onnx.save(model_from_text(text, v=np.ones((8, 8), np.float32)), tmp_path / "m.onnx")
 
-    found = chosen(report("--granularity", "MatMul_1:pieces=2"))
-    assert {option.operators: option.pieces == 2 for option in found.options} == {
+    found = chosen(report("--granularity", "MatMul_1:pieces=3"))
+    assert {option.operators: option.pieces == 3 for option in found.options} == {
         ("MatMul_0",): False,
         ("MatMul_1",): True,
     }

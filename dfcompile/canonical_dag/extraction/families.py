@@ -165,6 +165,10 @@ class TaskFamily(Struct, frozen=True, dict=True):
         last = whole if self.is_even else self._different(access, tuple(cut.last for cut in self.cuts))
         return np.minimum(volumes, self._per_member(whole, last).column())
 
+    def distinct_of_first(self, access: Access) -> int:
+        """Return the different elements that member 0 reads, at most, as `distinct_in`."""
+        return self._different(access, tuple(cut.size for cut in self.cuts))
+
     def _different(self, access: Access, extents: tuple[int, ...]) -> int:
         counted = _distinct(extents, access.strides)
         return access.over(extents).without_repeats.accesses if counted is None else counted

@@ -82,7 +82,6 @@ class LeastCosts(Struct, frozen=True, dict=True):
         buffers = len(table.whole_bytes)
         source, target = dag.edge_source, dag.edge_target
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
-        out = dag.is_buffer[source] & (unit[target] != NO_UNIT)
         makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
         written = _Entries.of(
@@ -90,11 +89,18 @@ class LeastCosts(Struct, frozen=True, dict=True):
         )
         return _UnitStores(
             written=written,
-            read=_Entries.of(self._taken(out), (streams, readers, sizes)),
+            read=_Entries.of(self._taken(self._out_of_buffers), (streams, readers, sizes)),
             all_written=written.of_units(np.ones(model.units.count), buffers + len(sizes)),
             whole=np.concatenate([table.whole_bytes, sizes]).astype(float),
             is_result=np.concatenate([table.is_result, np.zeros(len(sizes))]).astype(float),
         )
+
+    @cached_property
+    def _out_of_buffers(self) -> Bool:
+        """Whether a task of a unit reads from a buffer over each edge, shape [edges]."""
+        dag, unit = self.model.dag, self.model.units.unit
+        out: Bool = dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
+        return out
 
     def _taken(self, out: Bool) -> tuple[Int64, Int64, Column]:
         """Return, per array and unit that reads it, an equal part of the bytes that the unit takes at least.
@@ -250,7 +256,18 @@ class LeastCosts(Struct, frozen=True, dict=True):
     @cached_property
     def _all_memory_ns(self) -> float:
         members = np.array([[False], [True]]).repeat(self.model.units.count, axis=1)
-        return float(self.memory_ns(members, np.array([0]), np.array([1]))[0])
+        ns = float(self.memory_ns(members, np.array([0]), np.array([1]))[0])
+        return ns + self._more_of_given() / self.model.system.dram_gb_per_s
+
+    def _more_of_given(self) -> float:
+        """Return by how many bytes what a unit takes at most of what is given is more than the mean of the units."""
+        stores, (store, _, taken) = self._stores, self._taken(self._out_of_buffers)
+        readers = np.bincount(store, minlength=len(stores.whole))
+        most, mean = np.zeros((2, len(stores.whole)))
+        np.maximum.at(most, store, taken * readers[store])
+        np.add.at(mean, store, taken)
+        more = np.minimum(stores.whole, most) - np.minimum(stores.whole, mean)
+        return float(more[stores.all_written == 0].sum())
 
     def bound_ns(self) -> float:
         """Return a time that no schedule of the lowering beats on this machine.

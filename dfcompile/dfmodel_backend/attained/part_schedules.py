@@ -19,7 +19,7 @@ from dfcompile.scheduler.simulation.simulator import replayed
 _Key = tuple[bytes, ScheduleOptions | None]  # without options: nothing streams
 
 _SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
-_SMALLER_FIFOS = (64, 4)  # elements, where those of lists do not fit
+_SMALLER_FIFOS = (64, 4, 1)  # elements, where those of lists do not fit
 _REPLAYED_BOTH_WAYS = 100_000  # nodes; of more, where it is planned already, too
 
 
@@ -49,6 +49,16 @@ class PartSchedules:
     def nothing_streams(self, part: CanonicalDag) -> Schedule:
         """Return the schedule of a part in which all data goes through memory."""
         return self._plan(part, (_shape(part), None))
+
+    def with_small_fifos(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
+        """Yield replayed list schedules of a part that has one, with smaller and smaller FIFOs."""
+        key = _shape(part), self.scheduling
+        if key not in self._replayed or self.scheduling.max_fifo is not None:
+            return
+        for most in _SMALLER_FIFOS:
+            options = replace(self.scheduling, timing=Timing.EXACT, max_fifo=most)
+            if fits(found := self._plan(part, (key[0], options))):
+                yield self._replay(part, found, (key[0], options))
 
     def planned(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
         """Yield schedules with the times that were planned: one in which nothing streams, and one that does if it fits.

@@ -85,6 +85,8 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         return max(times, key=lambda kind: times[kind])
 
 
+_FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
+
 # What is found for sets of units of each likeness, and the likeness of the set that it was found for.
 _Known: TypeAlias = dict[bytes, tuple[TaskConfiguration | None, Likeness]]
 _Find: TypeAlias = Callable[[int, DagPart], TaskConfiguration | None]
@@ -176,8 +178,14 @@ class TaskModel(Struct, frozen=True, dict=True):
         """
         everything = (1 << self.units.count) - 1
         part = self._machine_units.part(everything)
+        is_of_machine = self.machine_dag is self.dag
+        if part.dag.nodes_count <= _FEW_NODES:
+            if is_of_machine and known.timing.is_exact:
+                self._schedules.put(self.machine_dag, known)
+            found = self.configuration(everything)
+            return np.inf if found is None else found.time_ns
         ways = [self._schedules.nothing_streams(part.dag)]
-        if self.machine_dag is self.dag and self._fits(part, known):
+        if is_of_machine and self._fits(part, known):
             ways.append(known)
         return min(self._configuration(everything, part, way).time_ns for way in ways)
 
@@ -244,11 +252,18 @@ class TaskModel(Struct, frozen=True, dict=True):
                 return self._waits_for_compute(fastest)
             return self._configuration(units, part, planned).time_ns < fastest.time_ns
 
-        for schedule in self._schedules.replayed(part.dag, lambda schedule: self._fits(part, schedule), may_help):
+        def fits(schedule: Schedule) -> bool:
+            return self._fits(part, schedule)
+
+        for schedule in self._schedules.replayed(part.dag, fits, may_help):
             found = self._configuration(units, part, schedule)
             if fastest is None or found.time_ns < fastest.time_ns:
                 fastest = found
-        return fastest
+        if fastest is None or self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
+            return fastest
+        smaller = self._schedules.with_small_fifos(part.dag, fits)  # which leave more room for data
+        ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
+        return min(ways, key=lambda each: each.time_ns)
 
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, KernelTensor, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED
 from dfcompile.dfmodel_backend import Overlap, TaskConfiguration, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
@@ -93,6 +93,75 @@ def test_what_nobody_needs_elsewhere_is_not_written() -> None:
     assert store(before, "array").dram_write_bytes == 32
     small = store(alone(dag, 1, 31.0), "array")  # it does not fit: written and read again
     assert (small.place, small.leaves, small.dram_write_bytes, small.dram_read_bytes) == (Place.DRAM, False, 32, 32)
+
+
+def three_in_a_row() -> CanonicalDag:
+    """Return a task that writes an array of 8 elements, and two that read it."""
+    builder = DagBuilder("row")
+    first, second, third = (builder.add_task(builder.add_scope(name)) for name in ("first", "second", "third"))
+    array, results = (builder.add_memory(builder.add_scope(name)) for name in ("array", "results"))
+    builder.add_edge(first, array, 8)
+    for task in (second, third):
+        builder.add_edge(array, task, 8)
+        builder.add_edge(task, results, 1)
+    return builder.finish()
+
+
+def test_what_is_held_and_needed_elsewhere_is_written_and_not_read() -> None:
+    array = store(alone(three_in_a_row(), 1, 1000.0, units=0b011), "array")
+
+    assert (array.place, array.leaves) == (Place.CHIP, True)
+    assert (array.dram_write_bytes, array.dram_read_bytes) == (32, 0)
+
+
+def test_room_is_made_when_the_last_task_has_read() -> None:
+    """Two pairs of a writer and a reader run one after the other: SRAM holds one array at a time."""
+    builder = DagBuilder("pairs")
+    before = None
+    for number in range(2):
+        writer, reader = (builder.add_task(builder.add_scope(f"{name}{number}")) for name in ("writer", "reader"))
+        array = builder.add_memory(builder.add_scope(f"array{number}"))
+        builder.add_edge(writer, array, 8)
+        builder.add_edge(array, reader, 8)
+        if before is not None:
+            builder.add_edge(before, writer, 8)
+        before = builder.add_memory(builder.add_scope(f"result{number}"))
+        builder.add_edge(reader, before, 8)
+    found = alone(builder.finish(), 1, 32.0 + 32.0)
+
+    assert [store(found, f"array{number}").place for number in range(2)] == [Place.CHIP, Place.CHIP]
+    assert store(found, "result0").dram_bytes == 0
+    assert found.sram_bytes == 64
+
+
+def test_rows_that_tasks_read_at_a_time_come_once_for_all_of_them() -> None:
+    """Four tasks on two elements read two rows: the first of each row brings it for the second."""
+    builder = DagBuilder("rows")
+    array = builder.add_memory(builder.add_scope("array"))
+    builder.add_tensor(KernelTensor("array", 20, 4, TensorRole.INPUT))
+    results = builder.add_memory(builder.add_scope("results"))
+    tasks = builder.add_tasks(builder.add_scope("task"), 4)
+    first = [0, 0, 10, 10]
+    builder.add_edges([array] * 4, tasks, [30] * 4, order="3@0,10@1", distinct=[10] * 4, first=first)
+    builder.add_edges(tasks, [results] * 4, [1] * 4)
+    dag = builder.finish()
+    held, shared = store(alone(dag, 2, 60.0), "array"), store(alone(dag, 2, 8.0), "array")
+
+    assert (held.read, held.dram_read_bytes) == (480, 80)  # a row and an element at hand
+    assert (shared.place, shared.dram_read_bytes) == (Place.PARTS, 240)  # an element: each row is brought three times
+
+
+def test_a_row_stays_until_it_is_read_again() -> None:
+    """On one element two tasks read a row, one after the other."""
+    builder = DagBuilder("row")
+    array = builder.add_memory(builder.add_scope("array"))
+    results = builder.add_memory(builder.add_scope("results"))
+    tasks = builder.add_tasks(builder.add_scope("task"), 2)
+    builder.add_edges([array] * 2, tasks, [10] * 2, order="10@1", first=[20] * 2)
+    builder.add_edges(tasks, [results] * 2, [1] * 2)
+    stays, comes_again = (store(alone(builder.finish(), 1, room), "array") for room in (40.0, 39.0))
+
+    assert (stays.dram_read_bytes, comes_again.dram_read_bytes) == (40, 80)
 
 
 def test_what_is_fetched_of_an_array_is_what_is_read_of_it() -> None:
