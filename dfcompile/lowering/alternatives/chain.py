@@ -18,8 +18,7 @@ def longest_chain(alternatives: KnownAlternatives, word: int = 1) -> int:
 
     Args:
         alternatives: of the model.
-        word: elements that a task takes in a cycle, at most; on several chips, which may share the iterations of a sum,
-            all chips together.
+        word: elements that a task takes in a cycle, at most.
     """
     firsts: _Firsts = {}
     end = 0
