@@ -101,8 +101,7 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
         most_configurations: 0: as many as kernels.
 
     Raises:
-        InfeasibleError: the FIFOs of a kernel alone exceed SRAM, or DRAM does not hold what must be alive at once.
-        UserError: a replay is too large.
+        InfeasibleError: DRAM does not hold what must be alive at once.
     """
     with work_of(2) as steps:
         found = fastest_chain(model, most_configurations)
@@ -161,8 +160,8 @@ def _assumptions(system: System) -> tuple[Assumption, ...]:
         Assumption("a task on a core", words, "[dematteis23], [ko24, section 4]"),
         Assumption(
             "data of a configuration",
-            "SRAM holds arrays and parts of arrays that save most DRAM traffic per byte and spatial block; the rest is "
-            "read each time",
+            "SRAM holds, cycle by cycle, arrays and what tasks read at a time that save most DRAM traffic per byte and "
+            "cycle; the rest is read each time; any number of tasks read an element in a cycle",
             "dfcompile",
         ),
     )

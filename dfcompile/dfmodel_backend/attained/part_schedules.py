@@ -52,13 +52,11 @@ class PartSchedules:
 
     def with_small_fifos(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
         """Yield replayed list schedules of a part that has one, with smaller and smaller FIFOs."""
-        key = _shape(part), self.scheduling
-        if key not in self._replayed or self.scheduling.max_fifo is not None:
-            return
-        for most in _SMALLER_FIFOS:
-            options = replace(self.scheduling, timing=Timing.EXACT, max_fifo=most)
-            if fits(found := self._plan(part, (key[0], options))):
-                yield self._replay(part, found, (key[0], options))
+        shape = _shape(part)
+        for options in self._small_fifos(shape, self.scheduling):
+            timed = self._replayed_if_it_fits(part, (shape, options), fits)
+            if timed is not None:
+                yield timed
 
     def planned(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
         """Yield schedules with the times that were planned: one in which nothing streams, and one that does if it fits.
@@ -71,7 +69,7 @@ class PartSchedules:
         """
         shape = _shape(part)
         yield self._plan(part, (shape, None))
-        for options in self._with_smaller_fifos(self.planning, (shape, part)):
+        for options in self._with_smaller_fifos(shape, self.planning, part.nodes_count):
             if fits(found := self._plan(part, (shape, options))):
                 yield found
                 return
@@ -96,19 +94,24 @@ class PartSchedules:
         """
         shape, is_found = _shape(part), False
         for asked in self._ways(shape, part, fits):
-            for options in self._with_smaller_fifos(asked, (shape, part)):
+            for options in self._with_smaller_fifos(shape, asked, part.nodes_count):
                 key = shape, options
                 if is_found and not self._is_worth_it(part, key, fits, may_help):
                     continue
-                if not fits(found := self._plan(part, key)):
-                    continue
-                try:
-                    timed = self._replay(part, found, key)
-                except ReplayTooLargeError:
-                    continue
-                is_found = True
-                yield timed
-                break
+                timed = self._replayed_if_it_fits(part, key, fits)
+                if timed is not None:
+                    is_found = True
+                    yield timed
+                    break
+
+    def _replayed_if_it_fits(self, part: CanonicalDag, key: _Key, fits: Callable[[Schedule], bool]) -> Schedule | None:
+        """Return a schedule with the times of its replay; ``None`` if its FIFOs do not fit, or that is too large."""
+        if not fits(found := self._plan(part, key)):
+            return None
+        try:
+            return self._replay(part, found, key)
+        except ReplayTooLargeError:
+            return None
 
     def _ways(
         self, shape: bytes, part: CanonicalDag, fits: Callable[[Schedule], bool]
@@ -119,18 +122,20 @@ class PartSchedules:
         return (*dict.fromkeys(ways), None)
 
     def _with_smaller_fifos(
-        self, options: ScheduleOptions | None, of: tuple[bytes, CanonicalDag]
+        self, shape: bytes, options: ScheduleOptions | None, nodes: int
     ) -> Iterator[ScheduleOptions | None]:
         """Yield options, then what is tried where its FIFOs do not fit."""
         yield options
         if options is None:
             return
-        shape, part = of
-        is_listed = (shape, self.scheduling) in self._replayed and options == self.scheduling
-        if is_listed and options.max_fifo is None and part.nodes_count <= _SCHEDULED_BOTH_WAYS:
-            for most in _SMALLER_FIFOS:
-                yield replace(options, timing=Timing.EXACT, max_fifo=most)
+        if nodes <= _SCHEDULED_BOTH_WAYS:
+            yield from self._small_fifos(shape, options)
         yield replace(options, demote=True)
+
+    def _small_fifos(self, shape: bytes, options: ScheduleOptions) -> Iterator[ScheduleOptions]:
+        """Yield options with smaller and smaller FIFOs, if they are what a known schedule was made with."""
+        if (shape, self.scheduling) in self._replayed and options == self.scheduling and options.max_fifo is None:
+            yield from (replace(options, timing=Timing.EXACT, max_fifo=most) for most in _SMALLER_FIFOS)
 
     def _is_worth_it(
         self,

@@ -55,7 +55,7 @@ def fastest_chain(model: TaskModel, most_configurations: int = 0) -> FoundChain:
         most_configurations: 0: as many as kernels.
 
     Raises:
-        InfeasibleError: the FIFOs of a kernel alone exceed SRAM, or DRAM does not hold what must be alive at once.
+        InfeasibleError: DRAM does not hold what must be alive at once.
     """
     return _Search(model, most_configurations).run()
 
@@ -103,7 +103,7 @@ class _Search:
         }
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
         self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
-        self._known: dict[int, TaskConfiguration | None] = {}
+        self._known: dict[int, TaskConfiguration] = {}
         self._time, self._dram = self._least_figures()
         self._tie = TIE * float(self._time.sum())
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
@@ -174,10 +174,8 @@ class _Search:
                 found.append(arc)
         return found
 
-    def _needs_no_memory(self, found: TaskConfiguration | None, least_dram_ns: float) -> bool:
+    def _needs_no_memory(self, found: TaskConfiguration, least_dram_ns: float) -> bool:
         """Return whether a configuration takes as long with the least DRAM traffic that is possible."""
-        if found is None:
-            return False
         least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
         return found.time_ns <= least_ns * (1 + TIE)
 
@@ -249,7 +247,7 @@ class _Search:
         """Return the arcs of a chain of which less is known."""
         return [arc for arc in self._arcs_of(chain) if self._level[arc] < level]
 
-    def _plan(self, arc: int, budget: _Budget) -> TaskConfiguration | None:
+    def _plan(self, arc: int, budget: _Budget) -> TaskConfiguration:
         """Put in the planned figures of an arc."""
         found = self._model.planned(self._arcs.mask(arc))
         self._put(arc, found, _PLANNED)
@@ -265,33 +263,22 @@ class _Search:
         for same in np.flatnonzero(self._arcs.added == self._arcs.added[arc]).tolist():
             self._put(same, self._known[units], _REPLAYED)
 
-    def _put(self, arc: int, found: TaskConfiguration | None, level: int) -> None:
+    def _put(self, arc: int, found: TaskConfiguration, level: int) -> None:
         before = self._arcs.down_sets[int(self._arcs.before[arc])]
-        fits = found is not None and self._least.fits_dram(before, self._arcs.mask(arc))
-        self._time[arc] = found.time_ns if found is not None and fits else np.inf
-        self._dram[arc] = 0 if found is None else found.dram_bytes
+        fits = self._least.fits_dram(before, self._arcs.mask(arc))
+        self._time[arc] = found.time_ns if fits else np.inf
+        self._dram[arc] = found.dram_bytes
         self._level[arc] = level
 
     def _found(self, chain: Chain, *, is_optimal: bool) -> FoundChain:
-        configurations = []
-        for units in chain:
-            found = self._known[units]
-            assert found is not None
-            configurations.append(found)
-        return FoundChain(tuple(configurations), is_optimal)
+        return FoundChain(tuple(self._known[units] for units in chain), is_optimal)
 
     def _infeasible(self) -> InfeasibleError:
         model = self._model
-        for unit, name in enumerate(model.units.names):
-            if self._model.configuration(1 << unit) is None:
-                return InfeasibleError(
-                    f"kernel {name!r}: its FIFOs, alone on the chip, exceed the {model.sram_bytes:.0f} bytes of SRAM "
-                    "(more cores, or accelerator.sram_bytes of more)"
-                )
         live, name = self._least.most_live()
         if model.system.dram_capacity_bytes and live > model.system.dram_capacity_bytes:
             return InfeasibleError(
                 f"kernel {name!r}: found {live} bytes alive in DRAM, kernel by kernel, against "
                 f"{model.system.dram_capacity_bytes:.0f} of the chip (give dram.capacity_bytes at least {live})"
             )
-        return InfeasibleError("graph: no mapping in so few configurations fits SRAM")
+        return InfeasibleError("graph: no mapping in so few configurations fits DRAM")

@@ -88,8 +88,8 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
 # What is found for sets of units of each likeness, and the likeness of the set that it was found for.
-_Known: TypeAlias = dict[bytes, tuple[TaskConfiguration | None, Likeness]]
-_Find: TypeAlias = Callable[[int, DagPart], TaskConfiguration | None]
+_Known: TypeAlias = dict[bytes, tuple[TaskConfiguration, Likeness]]
+_Find: TypeAlias = Callable[[int, DagPart], TaskConfiguration]
 
 
 class TaskModel(Struct, frozen=True, dict=True):
@@ -182,30 +182,26 @@ class TaskModel(Struct, frozen=True, dict=True):
         if part.dag.nodes_count <= _FEW_NODES:
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
-            found = self.configuration(everything)
-            return np.inf if found is None else found.time_ns
+            return self.configuration(everything).time_ns
         ways = [self._schedules.nothing_streams(part.dag)]
         if is_of_machine and self._fits(part, known):
             ways.append(known)
         return min(self._configuration(everything, part, way).time_ns for way in ways)
 
-    def configuration(self, units: int) -> TaskConfiguration | None:
-        """Return the configuration of a set of units, or None if its FIFOs exceed SRAM.
+    def configuration(self, units: int) -> TaskConfiguration:
+        """Return the configuration of a set of units; where no FIFOs fit or no replay is feasible, nothing streams.
 
         Another way to schedule them than the planned one is asked for because it takes fewer cycles, as a rule: of a
         large part it is not looked for where memory or network take longer than these, nor replayed where its plan is
         no faster.
-
-        Raises:
-            UserError: the replay of its schedule is too large.
         """
         return self._found_once(units, self._alike_configurations, self._configuration_of)
 
-    def planned(self, units: int) -> TaskConfiguration | None:
-        """Return the configuration of a set of units if its schedule took what was planned, None if it does not fit."""
+    def planned(self, units: int) -> TaskConfiguration:
+        """Return the configuration of a set of units if its schedule took what was planned."""
         return self._found_once(units, self._alike_plans, self._plan_of)
 
-    def _found_once(self, units: int, known: _Known, find: _Find) -> TaskConfiguration | None:
+    def _found_once(self, units: int, known: _Known, find: _Find) -> TaskConfiguration:
         """Return what is found for a set of units; of sets that are alike it is found once."""
         part, like = self._parts.get(units) or self._part(units)
         if like is None:
@@ -214,7 +210,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             known[like.key] = (find(units, part), like)
             return known[like.key][0]
         found, first = known[like.key]
-        return None if found is None else self._renamed(found, units, part, (first, like))
+        return self._renamed(found, units, part, (first, like))
 
     def _part(self, units: int) -> tuple[DagPart, Likeness | None]:
         """Return the tasks of a set of units, and what they are like unless they are many; then they are not kept."""
@@ -242,7 +238,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             residency=replace(found.residency, edge=part.edge[np.searchsorted(found.part.edge, found.residency.edge)]),
         )
 
-    def _configuration_of(self, units: int, part: DagPart) -> TaskConfiguration | None:
+    def _configuration_of(self, units: int, part: DagPart) -> TaskConfiguration:
         fastest: TaskConfiguration | None = None
 
         def may_help(planned: Schedule | None) -> bool:
@@ -259,7 +255,8 @@ class TaskModel(Struct, frozen=True, dict=True):
             found = self._configuration(units, part, schedule)
             if fastest is None or found.time_ns < fastest.time_ns:
                 fastest = found
-        if fastest is None or self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
+        assert fastest is not None  # without streams everything fits
+        if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
         smaller = self._schedules.with_small_fifos(part.dag, fits)  # which leave more room for data
         ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
@@ -268,10 +265,10 @@ class TaskModel(Struct, frozen=True, dict=True):
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
-    def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration | None:
+    def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration:
         schedules = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
-        found = [self._configuration(units, part, schedule) for schedule in schedules]
-        return min(found, key=lambda each: each.time_ns, default=None)
+        found = (self._configuration(units, part, schedule) for schedule in schedules)
+        return min(found, key=lambda each: each.time_ns)
 
     def _fits(self, part: DagPart, schedule: Schedule) -> bool:
         return _fifos(self.dag, part, schedule).peak <= self.sram_bytes
