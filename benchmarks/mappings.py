@@ -28,7 +28,7 @@ class Model:
         name: in the table.
         path: of its file.
         dims: sizes that it leaves open.
-        before_us: time in microseconds of the default choice before it looked at memory (issue 40), by PEs.
+        before_us: time in microseconds of the default choice before it looked at memory, by PEs.
         rules: expansions that are compared with one another; none: it is left out there.
     """
 
