@@ -2,7 +2,7 @@
 
 from dfcompile.audit.comparing import MULTIPLIED, expect
 from dfcompile.audit.network import ChipNetwork
-from dfcompile.dfmodel_backend.machine.system import Amount, System
+from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, Amount, System
 from dfcompile.errors import VerificationError
 from dfcompile.report.kernel_figures import RoofsSummary
 
@@ -52,7 +52,8 @@ def audit_roofs(where: str, summary: RoofsSummary, system: System) -> None:
     """
     received = ChipNetwork(system.network).received_gb_per_s * PER_GIGA
     expect(f"{where}.flop_per_s", summary.flop_per_s, peak_flop_per_s(system), MULTIPLIED)
-    dram = dram_bytes_per_ns(system) * PER_GIGA
+    bandwidth = dram_bytes_per_ns(system)
+    dram = None if bandwidth >= UNLIMITED_GB_PER_S else bandwidth * PER_GIGA
     expect(f"{where}.dram_bytes_per_s", summary.dram_bytes_per_s, dram, MULTIPLIED)
     expect(f"{where}.network_bytes_per_s", summary.network_bytes_per_s, received, MULTIPLIED)
 

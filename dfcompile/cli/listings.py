@@ -98,7 +98,7 @@ def systems_listing(width: int) -> str:
                 "as many as --pes" if system.is_per_core else f"{chip.cores:,}",
                 f"{chip.lanes_per_core} x {chip.stages_per_core}",
                 f"{chip.frequency_ghz:g}",
-                f"{system.dram_gb_per_s:,g}",
+                "unlimited" if system.is_dram_unlimited else f"{system.dram_gb_per_s:,g}",
                 named.origin,
             )
         )

@@ -12,7 +12,7 @@ class RoofsSummary:
     """Rates that kernels attain at most; above the peak are only those that join many streams in a cycle."""
 
     flop_per_s: float = figure(unit="FLOP/s", meaning="of all multiply-adders, two operations each and cycle")
-    dram_bytes_per_s: float = figure(unit="B/s", meaning="between the chip and its DRAM")
+    dram_bytes_per_s: float | None = figure(unit="B/s", meaning="between the chip and its DRAM; `null`: unlimited")
     network_bytes_per_s: float = figure(
         unit="B/s",
         meaning="that reach the chip from others, in whichever collective is fastest, along all dimensions of the "

@@ -52,7 +52,7 @@ def _lines(system: System) -> Iterator[str]:
         yield from _judged("accelerator.price_usd", chip.price.value, "USD", PRICE_USD)
     if not chip.power.per_core:
         yield from _judged("accelerator.power_w", chip.power.value, "W", POWER_W)
-    if not dram.bandwidth.per_core:
+    if not dram.bandwidth.per_core and not system.is_dram_unlimited:
         yield from _judged("dram.bandwidth_gb_per_s", dram.bandwidth.value, "GB/s", DRAM_GB_PER_S)
     yield from _judged("dram.capacity_bytes", dram.capacity.value, "bytes", DRAM_BYTES)
     for number, dimension in enumerate(system.network.dimensions):

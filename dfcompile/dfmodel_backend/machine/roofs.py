@@ -14,13 +14,13 @@ class Roofs(Struct, frozen=True):
 
     Attributes:
         flop_per_s: of all multiply-adders, two operations each and cycle.
-        dram_bytes_per_s: of the DRAM.
+        dram_bytes_per_s: of the DRAM; ``None``: unlimited.
         network_bytes_per_s: that reach the chip from others, in whichever collective is fastest, along all dimensions
             of the network together; 0 of one chip.
     """
 
     flop_per_s: float
-    dram_bytes_per_s: float
+    dram_bytes_per_s: float | None
     network_bytes_per_s: float
 
 
@@ -29,7 +29,7 @@ def roofs_of(system: System) -> Roofs:
     links = () if system.chips == 1 else system.machine.links
     return Roofs(
         system.accelerator.peak_gflops * PER_GIGA,
-        system.dram_gb_per_s * PER_GIGA,
+        None if system.is_dram_unlimited else system.dram_gb_per_s * PER_GIGA,
         sum(_received_per_ns(link) for link in links if link.chips > 1) * PER_GIGA,
     )
 

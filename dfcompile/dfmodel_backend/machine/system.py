@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec import Struct
 
@@ -9,6 +10,8 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Prices
 from dfcompile.errors import UserError
 from dfcompile.records import replace
+
+UNLIMITED_GB_PER_S: Final = 2.0**100  # no traffic takes time; finite, so that time x bandwidth is the bytes again
 
 
 class Amount(Struct, frozen=True):
@@ -57,7 +60,7 @@ class Accelerator(Struct, frozen=True):
 class Dram(Struct, frozen=True):
     """DRAM of one chip."""
 
-    bandwidth: Amount  # GB/s, which is bytes per ns
+    bandwidth: Amount  # GB/s, which is bytes per ns; UNLIMITED_GB_PER_S: unlimited
     capacity: Amount  # bytes; 0 means unlimited
     price_usd_per_gb_per_s: float
     power_w_per_gb_per_s: float
@@ -81,6 +84,11 @@ class System(Struct, frozen=True):
     def dram_gb_per_s(self) -> float:
         """DRAM bandwidth of one chip, in bytes per ns."""
         return self.dram.bandwidth.of(self.accelerator.cores)
+
+    @property
+    def is_dram_unlimited(self) -> bool:
+        """Whether DRAM traffic takes no time."""
+        return self.dram.bandwidth.value >= UNLIMITED_GB_PER_S
 
     @property
     def dram_capacity_bytes(self) -> float:

@@ -16,7 +16,14 @@ from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
-from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram, System
+from dfcompile.dfmodel_backend.machine.system import (
+    ONE_CHIP,
+    UNLIMITED_GB_PER_S,
+    Accelerator,
+    Amount,
+    Dram,
+    System,
+)
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of
@@ -33,9 +40,19 @@ def _finite(value: float) -> float:
     return value
 
 
+def _limited(value: float) -> float:
+    return 0.0 if value == math.inf else _finite(value)
+
+
+def _rate(value: float) -> float:
+    return UNLIMITED_GB_PER_S if value == math.inf else _finite(value)
+
+
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 Positive = Annotated[float, Field(gt=0, strict=True), AfterValidator(_finite)]
 NotNegative = Annotated[float, Field(ge=0, strict=True), AfterValidator(_finite)]
+Capacity = Annotated[float, Field(ge=0, strict=True), AfterValidator(_limited)]  # 0 and .inf: unlimited
+Rate = Annotated[float, Field(gt=0, strict=True), AfterValidator(_rate)]  # .inf: unlimited
 Text = Annotated[str, Field(strict=True)]
 
 
@@ -48,8 +65,8 @@ class _AcceleratorModel(_Model):
     lanes_per_core: Count
     stages_per_core: Count
     frequency_ghz: Positive
-    sram_bytes: NotNegative | None = None
-    sram_bytes_per_core: NotNegative | None = None
+    sram_bytes: Capacity | None = None
+    sram_bytes_per_core: Capacity | None = None
     price_usd: NotNegative | None = None
     price_usd_per_core: NotNegative | None = None
     power_w: NotNegative | None = None
@@ -57,9 +74,9 @@ class _AcceleratorModel(_Model):
 
 
 class _DramModel(_Model):
-    bandwidth_gb_per_s: Positive | None = None
-    bandwidth_gb_per_s_per_core: Positive | None = None
-    capacity_bytes: NotNegative = 0.0
+    bandwidth_gb_per_s: Rate | None = None
+    bandwidth_gb_per_s_per_core: Rate | None = None
+    capacity_bytes: Capacity = 0.0
     price_usd_per_gb_per_s: NotNegative = 0.0
     power_w_per_gb_per_s: NotNegative = 0.0
 
@@ -163,6 +180,7 @@ def parse_system(text: str, where: str) -> System:
         raise UserError(_explain(details[0], document, where)) from error
     _require_joined(model, document, where)
     system = _system(model, document, where)
+    _require_finite_price(system, document, where)
     return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
 
 
@@ -182,6 +200,24 @@ def _require_joined(model: _SystemModel, document: CommentedMap, where: str) -> 
         f"{where}:{_line(document, ['chips'])}: key 'chips': found {model.chips} against the {sizes} of "
         f"{'its network' if dimensions else 'a file without a network'}{hint}"
     )
+
+
+def _require_finite_price(system: System, document: CommentedMap, where: str) -> None:
+    """Check that a bandwidth without limit has neither a price nor a power per GB/s.
+
+    Raises:
+        UserError: it has one.
+    """
+    dram = system.dram
+    for key, value in (
+        ("price_usd_per_gb_per_s", dram.price_usd_per_gb_per_s),
+        ("power_w_per_gb_per_s", dram.power_w_per_gb_per_s),
+    ):
+        if system.is_dram_unlimited and value:
+            raise UserError(
+                f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
+                "bandwidth is unlimited"
+            )
 
 
 def _document(text: str, where: str) -> CommentedMap:
@@ -323,5 +359,5 @@ def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, .
             if key == "cores":  # the caller may ask for another number
                 continue
             source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
-            found.append(Assumption(f"{section}.{key}", str(value), source))
+            found.append(Assumption(f"{section}.{key}", "unlimited" if value == math.inf else str(value), source))
     return tuple(found)
