@@ -44,12 +44,22 @@ def finer_tasks(asked: Asked, space: Space, outlined: OutlinedModel, front: Sequ
     for pes in asked.pes:
         points = [point for point in front if point.candidate.pes == pes]
         if points:
-            best = min(points, key=lambda point: (point.outcome.makespan_cycles, point.candidate.picks))
-            outline, cycles = outlined.outline(space.choices(best.candidate.picks)), best.outcome.makespan_cycles
+            best = min(points, key=lambda point: (_makespan(asked, point), point.candidate.picks))
+            cycles = _makespan(asked, best)
+            outline = outlined.outline(space.choices(best.candidate.picks))
             estimated, pieces = min(_estimates(outline, pes), default=(cycles, 0))
+            estimated = _makespan(asked, best, estimated)  # with as much I/O
             if estimated < _WORTH_SAYING * cycles:
                 found.append(Finer(pes, cycles, pieces, estimated))
     return tuple(found)
+
+
+def _makespan(asked: Asked, point: Point, schedule_cycles: int | None = None) -> int:
+    """Return the cycles of a point on its machine, or those with a schedule of other cycles."""
+    outcome = point.outcome
+    machine = asked.machine(point.candidate.pes, outcome.memory_bytes)
+    cycles = outcome.makespan_cycles if schedule_cycles is None else schedule_cycles
+    return machine.makespan_cycles(cycles, outcome.io_bytes)
 
 
 def _estimates(outline: Outline, pes: int) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum, unique
+from math import ceil
 
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ Figures = tuple[float, ...]  # one per objective asked for, the smaller the bett
 class Objective(StrEnum):
     """A figure of a point that is to be small."""
 
-    MAKESPAN = "makespan"  # cycles
+    MAKESPAN = "makespan"  # cycles of the machine, memory included
     IO = "io"  # bytes between the chip and memory outside
     AREA = "area"  # of processing elements
     ENERGY = "energy"  # J
@@ -43,6 +44,11 @@ class Machine(Struct, frozen=True):
         """``0.5 * memory + P``, the memory in kB: in areas of a processing element [asa23]."""
         return _MEMORY_AREA * self.memory_bytes / KB_BYTES + self.pes
 
+    def makespan_cycles(self, schedule_cycles: int, io_bytes: int) -> int:
+        """Return the cycles of a schedule, or those of its traffic where that takes longer: they overlap."""
+        per_cycle = self.system.dram_gb_per_s / self.system.accelerator.frequency_ghz
+        return max(schedule_cycles, ceil(io_bytes / per_cycle))
+
     @property
     def cost_usd(self) -> float:
         """Price of the chip and its DRAM by the system file."""
@@ -53,17 +59,18 @@ class Machine(Struct, frozen=True):
         return power_w(self.system) * makespan_cycles / self.system.accelerator.frequency_ghz * 1e-9
 
 
-def figures_of(objectives: Sequence[Objective], machine: Machine, makespan_cycles: int, io_bytes: int) -> Figures:
-    """Return the figures of a point; none gets smaller where makespan or I/O gets larger.
+def figures_of(objectives: Sequence[Objective], machine: Machine, schedule_cycles: int, io_bytes: int) -> Figures:
+    """Return the figures of a point; none gets smaller where the schedule or I/O gets larger.
 
     So the figures of bounds of both are bounds of the figures.
 
     Args:
         objectives: in the order of the figures.
         machine: that it runs on.
-        makespan_cycles: of its schedule.
+        schedule_cycles: of its schedule, if memory took no time.
         io_bytes: off the chip.
     """
+    makespan_cycles = machine.makespan_cycles(schedule_cycles, io_bytes)
     value = {
         Objective.MAKESPAN: float(makespan_cycles),
         Objective.IO: float(io_bytes),

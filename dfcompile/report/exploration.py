@@ -18,7 +18,7 @@ from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.plain_values import Json, rounded
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
-SCHEMA: Final = "dfcompile-exploration/1"
+SCHEMA: Final = "dfcompile-exploration/2"
 FORMATS: Final = ("table", "json", "csv")
 _UNITS = ((1024**3, "GB"), (1024**2, "MB"), (1024, "kB"), (1, "B"))
 
@@ -86,7 +86,10 @@ def exploration_record(explored: Explored) -> dict[str, Json]:
 def assumptions(explored: Explored) -> tuple[str, ...]:
     """Return what the figures rest on, each with its source."""
     said = [
-        "makespan: of the schedule, replayed element by element with FIFOs as large as they need be [dematteis23]",
+        (
+            "makespan: of the schedule, replayed element by element with FIFOs as large as they need be [dematteis23]; "
+            f"of the I/O at the DRAM bandwidth of system {explored.asked.system.name!r} where that is longer [ko24]"
+        ),
         (
             "io: bytes off the chip; an array is on the chip for all of its time or never, those are chosen that leave "
             "the least, exactly; inputs and weights come once, results leave once; FIFOs have memory of their own [own]"
@@ -110,14 +113,16 @@ def assumptions(explored: Explored) -> tuple[str, ...]:
 def _row(explored: Explored, point: Point) -> dict[str, Json]:
     asked, outcome = explored.asked, point.outcome
     machine = asked.machine(point.candidate.pes, outcome.memory_bytes)
+    makespan = _makespan(explored, point)
     return {
         "pes": point.candidate.pes,
         "on_chip_memory_bytes": outcome.memory_bytes,
-        "makespan_cycles": outcome.makespan_cycles,
+        "makespan_cycles": makespan,
+        "schedule_cycles": outcome.makespan_cycles,
         "is_replayed": outcome.is_replayed,
         "io_bytes": outcome.io_bytes,
         "area_pes": rounded(machine.area),
-        "energy_j": rounded(machine.energy_j(outcome.makespan_cycles)),
+        "energy_j": rounded(machine.energy_j(makespan)),
         "cost_usd": rounded(machine.cost_usd),
         "all_io_bytes": outcome.all_io_bytes,
         "held_bytes": outcome.held_bytes,
@@ -150,12 +155,12 @@ def _table(explored: Explored, width: int, *, verbose: bool) -> str:
     points = found.front
     machines = [asked.machine(point.candidate.pes, point.outcome.memory_bytes) for point in points]
     columns = [
-        Column("makespan\ncycles", tuple(_cycles(point) for point in points)),
+        Column("makespan\ncycles", tuple(_cycles(explored, point) for point in points)),
         Column("I/O\nbytes", tuple(f"{point.outcome.io_bytes:,}" for point in points)),
         Column("area\nPEs", tuple(f"{machine.area:,.0f}" for machine in machines)),
     ]
     if Objective.ENERGY in asked.objectives:
-        energies = [machine.energy_j(point.outcome.makespan_cycles) for machine, point in
+        energies = [machine.energy_j(_makespan(explored, point)) for machine, point in
                     zip(machines, points, strict=True)]  # fmt: skip
         columns.append(Column("energy\nJ", tuple(f"{energy:.4g}" for energy in energies)))
     if Objective.COST in asked.objectives:
@@ -209,8 +214,14 @@ def _operators(origins: Sequence[str]) -> str:
     return origins[0] if len(origins) == 1 else f"{origins[0]} and {len(origins) - 1} alike"
 
 
-def _cycles(point: Point) -> str:
-    return f"{point.outcome.makespan_cycles:,}" + ("" if point.outcome.is_replayed else " steady")
+def _makespan(explored: Explored, point: Point) -> int:
+    outcome = point.outcome
+    machine = explored.asked.machine(point.candidate.pes, outcome.memory_bytes)
+    return machine.makespan_cycles(outcome.makespan_cycles, outcome.io_bytes)
+
+
+def _cycles(explored: Explored, point: Point) -> str:
+    return f"{_makespan(explored, point):,}" + ("" if point.outcome.is_replayed else " steady")
 
 
 def _size(size: int) -> str:

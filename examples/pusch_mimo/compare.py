@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.canonical_dag.extraction.scopes import read_lowered
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.exploration.job import Job, run_job
 from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective, figures_of
 from dfcompile.exploration.pareto import pareto_set
 from dfcompile.frontend import ReadOptions, read_model
-from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.options import Effort
+from dfcompile.lowering import lower_to_canonical, registered_expansions
+from dfcompile.lowering.level_two import graph_of, level_two
+from dfcompile.options import Choice, Effort
 
 PES = (32, 64, 128, 256, 512, 1024)
 MEMORIES_KB = (256, 1024, 8192)
@@ -47,8 +47,7 @@ def points(dims: dict[str, int], unroll: int) -> list[Point]:
     found = []
     for expansion in EXPANSIONS:
         choices = (Choice("linalg.inv", expansion),)
-        maps = lower_to_maps(lower_to_canonical(model.program, table, choices), table, choices)
-        graph = read_lowered(maps.sdfg)
+        graph = graph_of(level_two(lower_to_canonical(model.program, table, choices), table, choices, ()))
         for pes in PES:
             memories = tuple(memory * KB_BYTES for memory in MEMORIES_KB)
             for outcome in run_job(Job(graph, Granularity(pieces=unroll), pes, "best", memories, Effort.QUICK)):
@@ -60,7 +59,7 @@ def points(dims: dict[str, int], unroll: int) -> list[Point]:
                         pes,
                         outcome.memory_bytes // KB_BYTES,
                         outcome.tasks,
-                        outcome.makespan_cycles,
+                        machine.makespan_cycles(outcome.makespan_cycles, outcome.io_bytes),
                         outcome.io_bytes,
                         machine.area,
                         machine.cost_usd,

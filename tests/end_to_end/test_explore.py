@@ -61,7 +61,7 @@ def test_forms_tell_the_same(model: Path, tmp_path: Path, capsys: pytest.Capture
         assert f"{int(row['io_bytes']):,}" in table
     assert "area: 0.5 x on-chip memory in kB" in table
     assert record["combinations"] == 8
-    assert record["schema"] == "dfcompile-exploration/1"
+    assert record["schema"] == "dfcompile-exploration/2"
 
 
 @pytest.mark.slow

@@ -30,6 +30,16 @@ def test_no_objectives(text: str, message: str) -> None:
         parse_objectives(text)
 
 
+def test_memory_that_takes_longer_makes_the_makespan() -> None:
+    machine = Machine(64, 256 * 1024, load_system(None).one_chip.with_cores(64))
+    free = Machine(64, 256 * 1024, load_system("contention-free").one_chip.with_cores(64))
+
+    assert machine.makespan_cycles(2_000, 600_000) == 2_000  # 300 bytes a cycle
+    assert machine.makespan_cycles(2_000, 600_001) == 2_001
+    assert figures_of((Objective.MAKESPAN, Objective.IO), machine, 2_000, 900_000) == (3_000, 900_000)
+    assert free.makespan_cycles(2_000, 10**15) == 2_000
+
+
 def test_figures_of_a_machine() -> None:
     machine = Machine(64, 256 * 1024, load_system(None).one_chip.with_cores(64))
     makespan, io, area, energy, cost = figures_of(tuple(Objective), machine, 2_000, 30)
