@@ -1,6 +1,6 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import assert_never
 
@@ -36,7 +36,7 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
 from dfcompile.lowering.level_two import graph_of, level_two
-from dfcompile.options import Aim, Effort, Options, ShowStage, Timing, Volumes, show_nothing
+from dfcompile.options import Aim, Choice, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
@@ -66,6 +66,7 @@ class Point(Struct, frozen=True, eq=False):
         system: with all its chips, each of so many cores.
         least_work: of every operator, by any known expansion; ``None`` where ``expansion_bound`` is.
         repetition: of the schedule, if the model runs more than once.
+        is_saved: whether the variant is a choice of an earlier run.
     """
 
     variant: Variant
@@ -79,6 +80,7 @@ class Point(Struct, frozen=True, eq=False):
     system: backend.System
     least_work: Mapping[str, int] | None = None
     repetition: Repetition | None = None
+    is_saved: bool = False
 
     @property
     def sram_bytes(self) -> float:
@@ -130,11 +132,11 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     plan = addressed_plan(plan, model)
     lowerings = Lowerings(model, plan, show)
     # All operators that cannot be lowered are named before anything else is done.
-    named = () if plan.chooses else _named_variants(model, plan, lowerings)
+    named = () if plan.is_chosen else _named_variants(model, plan, lowerings)
     if plan.chooses:
         lowerings.outline(plan.fixed)
     alternatives = _alternatives(model, plan, show)
-    choice = None if alternatives is None else _automatic_choice(plan, lowerings, alternatives)
+    choice = None if alternatives is None or plan.saved else _automatic_choice(plan, lowerings, alternatives)
     work = None if alternatives is None else least_work(alternatives)
     points: list[Point] = []
     for schedule in counted(plan.schedules):
@@ -142,13 +144,14 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
         with work_of(1 + plan.chooses) as steps:
             with show(f"choosing expansions for {schedule.pes} processing elements"):
                 selection = _selection(choice, schedule, plan, lowerings)
-            variants = named
+            variants = (_saved_variant(model, plan, lowerings, schedule.pes),) if plan.saved else named
             if selection is not None and selection.is_taken:
                 variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
             steps.add(plan.chooses)
             for variant in counted(variants, lambda variant: variant.dag.tasks_count):
                 made = _points((variant, selection), schedule, bound, plan, show)
-                points.extend(replace(point, least_work=None if bound is None else work) for point in made)
+                known = None if bound is None else work
+                points.extend(replace(point, least_work=known, is_saved=bool(plan.saved)) for point in made)
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
     plans = TrafficPlans(model.program)
@@ -159,7 +162,7 @@ def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> Expa
     """Return what no lowering falls below, unless other options change the tasks as well."""
     if alternatives is None or plan.passes or plan.extraction.volumes is not Volumes.EXACT:
         return None
-    if plan.chooses:
+    if plan.is_chosen:
         return divided_bound(alternatives, pes)
     return expansion_bound(alternatives, pes) if plan.extraction == DEFAULT_OPTIONS else None
 
@@ -260,7 +263,7 @@ class _MappedScores:
 
 def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:
     """Return all that the known expansions offer, if it is asked for or said in the report."""
-    if not plan.chooses and (plan.passes or plan.extraction != DEFAULT_OPTIONS):
+    if not plan.is_chosen and (plan.passes or plan.extraction != DEFAULT_OPTIONS):
         return None
     with show("looking at the other expansions"):
         return known_alternatives(model.program, plan.table)
@@ -273,8 +276,17 @@ def _named_variants(model: Model, plan: Plan, lowerings: Lowerings) -> tuple[Var
         for choices in counted(plan.combinations)
     ]
     variants = tuple(dict.fromkeys(found))
-    _check_fit(model, variants, plan)
+    choices = (choice for combination in plan.combinations for choice in combination)
+    _check_fit(model, variants, plan, choices)
     return variants
+
+
+def _saved_variant(model: Model, plan: Plan, lowerings: Lowerings, pes: int) -> Variant:
+    """Return the model under the choice that was saved for a number of processing elements."""
+    saved = plan.saved[pes]
+    variant = lowerings.variant(saved.choices, saved.extraction, str(pes))
+    _check_fit(model, (variant,), plan, saved.choices)
+    return variant
 
 
 def _points(
@@ -358,7 +370,7 @@ def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) ->
     return name
 
 
-def _check_fit(model: Model, variants: Sequence[Variant], plan: Plan) -> None:
+def _check_fit(model: Model, variants: Sequence[Variant], plan: Plan, choices: Iterable[Choice]) -> None:
     """A choice must fit an operator of the model under at least one combination: another one may lower it away."""
-    choices = tuple(dict.fromkeys(choice for combination in plan.combinations for choice in combination))
-    check_choices(choices, plan.table, (model.program, *(variant.library for variant in variants)))
+    programs = (model.program, *(variant.library for variant in variants))
+    check_choices(tuple(dict.fromkeys(choices)), plan.table, programs)

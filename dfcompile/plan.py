@@ -1,6 +1,6 @@
 """The options of every stage, checked as far as that is possible before the model is read."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -12,6 +12,8 @@ from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import QUICK
 from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
+from dfcompile.host.inputs import read_text
+from dfcompile.host.reasons import reason_of
 from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
@@ -22,6 +24,7 @@ from dfcompile.lowering import (
     registered_passes,
 )
 from dfcompile.options import Aim, Choice, ExpansionRule, Granularities, Options, of_stage
+from dfcompile.options.choice_file import SavedChoice, parse_choices
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 
@@ -33,6 +36,15 @@ OVERLAPS = MappingProxyType(
     }
 )
 
+_LARGEST_CHOICE = 2**24  # bytes: a rule for each of a hundred thousand operators
+
+
+class Chosen(Struct, frozen=True):
+    """A choice that was saved: expansions, and how tasks are extracted."""
+
+    choices: tuple[Choice, ...]
+    extraction: ExtractionOptions
+
 
 class Plan(Struct, frozen=True):
     """The options of every stage, checked before the model is read."""
@@ -42,6 +54,7 @@ class Plan(Struct, frozen=True):
     passes: ChosenPasses
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
+    saved: Mapping[int, Chosen]  # by number of processing elements; empty: nothing is taken from a file
     chooses: bool
     is_quick: bool
     aim: Aim
@@ -54,6 +67,11 @@ class Plan(Struct, frozen=True):
     verify: bool
     repeat: int
     warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether expansions and tasks are those of a choice, made in this run or an earlier one."""
+        return self.chooses or bool(self.saved)
 
     @property
     def fixed(self) -> tuple[Choice, ...]:
@@ -98,7 +116,8 @@ def plan_of(options: Options) -> Plan:
         passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.expand.combinations,
         extraction=ExtractionOptions(options.volumes, granularity or DECLARED),
-        chooses=options.expand.chooses,
+        saved=_saved(options),
+        chooses=options.expand.chooses and options.choice is None,
         is_quick=options.expand.rest == QUICK,
         aim=options.objective,
         rules=options.expand.rules,
@@ -116,10 +135,43 @@ def plan_of(options: Options) -> Plan:
     )
 
 
+def _saved(options: Options) -> Mapping[int, Chosen]:
+    """Read the choice of each number of processing elements, if there is a file of choices.
+
+    Raises:
+        UserError: the file cannot be read, or says nothing of a number of processing elements.
+    """
+    if options.choice is None:
+        return MappingProxyType({})
+    try:
+        text = read_text(options.choice, _LARGEST_CHOICE)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"--choice {str(options.choice)!r}: cannot be read: {reason}") from error
+    known = parse_choices(text, options.choice)
+    for pes in options.pes:
+        if pes not in known:
+            there = ", ".join(map(str, known)) or "none"
+            raise UserError(f"--choice {str(options.choice)!r}: found choices for {there} PEs against {pes}")
+    return MappingProxyType({pes: _chosen(known[pes], options) for pes in options.pes})
+
+
+def _chosen(saved: SavedChoice, options: Options) -> Chosen:
+    granularity = parse_granularity(saved.granularity.every or "declared", saved.granularity.own)
+    choices = (Choice(rule.op_type, rule.names[0], rule.origin) for rule in saved.rules)
+    return Chosen(tuple(choices), ExtractionOptions(options.volumes, granularity))
+
+
 def addressed_plan(plan: Plan, model: Model) -> Plan:
     """Return the plan with choices whose types, names and patterns are told apart, now that the model is known."""
     origins = operator_origins(model.program)
     _check_origins(plan.extraction.granularity, origins)
+    for chosen in plan.saved.values():
+        _check_origins(chosen.extraction.granularity, origins)
+    saved = {
+        pes: replace(chosen, choices=tuple(addressed(choice, plan.table, origins) for choice in chosen.choices))
+        for pes, chosen in plan.saved.items()
+    }
     combinations = (
         tuple(addressed(choice, plan.table, origins) for choice in choices) for choices in plan.combinations
     )
@@ -127,7 +179,7 @@ def addressed_plan(plan: Plan, model: Model) -> Plan:
     for rule in plan.rules:
         first = addressed(Choice(rule.op_type, rule.names[0], rule.origin), plan.table, origins)
         rules.append(replace(rule, op_type=first.op_type, origin=first.origin))
-    return replace(plan, combinations=tuple(combinations), rules=tuple(rules))
+    return replace(plan, combinations=tuple(combinations), rules=tuple(rules), saved=MappingProxyType(saved))
 
 
 def _check_origins(granularity: Granularity, origins: Collection[str]) -> None:

@@ -145,7 +145,7 @@ class Lowerings:
                     verified_deviation(self._model, program_of(lowered), EXAMPLE_SEED),
                     self._effect_of_inputs,
                 )
-        of_user = tuple(choice for choice in choices if not plan.chooses or choice in plan.fixed)
+        of_user = tuple(choice for choice in choices if not plan.is_chosen or choice in plan.fixed)
         in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, lowered.chosen)))
         return Variant(
             of_user, in_effect, library, lowered, Scheduling(dag), graph, extraction, deviation, effect, label

@@ -82,7 +82,7 @@ def page_html(report_json: str, command: str, source: PageSource, links: tuple[L
     from dfcompile.page.provenance import provenance_of
     from dfcompile.visualization.timeline import timeline_of
 
-    ending = [each for each in _shortest_first(source.schedules) if each.figures.makespan_cycles is not None]
+    ending = [each for each in _shortest_first(source.schedules) if each.result.makespan_cycles is not None]
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, __version__, source.files)
     graph = source.graph or _graph(source.schedules, source.dags)
@@ -97,7 +97,7 @@ def subject_of(files: Sequence[Path]) -> str:
 
 
 def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:
-    return sorted(schedules, key=lambda each: (each.figures.makespan_cycles is None, each.figures.makespan_cycles or 0))
+    return sorted(schedules, key=lambda each: (each.result.makespan_cycles is None, each.result.makespan_cycles or 0))
 
 
 def _name(found: ScheduleResult) -> str:

@@ -33,13 +33,13 @@ class Reported(Paged):
         """The report as text, as the command line prints it."""
         return self.render("table", verbose=False)
 
-    def render(self, name: str, *, width: int = WIDTH, verbose: bool = True) -> str:
+    def render(self, name: str, *, width: int = WIDTH, verbose: bool = True, show: tuple[str, ...] = ()) -> str:
         """Return the report in a format, one of our own (``table``, ``json``, ``csv``) or of a plug-in.
 
         Raises:
             UserError: there is no format of that name.
         """
-        return registered_formats().find(name, "format").text_of(self.report, Page(width, verbose))
+        return registered_formats().find(name, "format").text_of(self.report, Page(width, verbose, show))
 
     def to_record(self) -> dict[str, Json]:
         """Return the report as the plain values of its JSON contract."""
@@ -143,8 +143,8 @@ class ModelRun(Run):
 
 
 def _cost(found: ScheduleResult) -> tuple[bool, int, int]:
-    figures = found.figures
-    return figures.makespan_cycles is None, figures.makespan_cycles or 0, figures.fifo_elements
+    cycles = found.result.makespan_cycles
+    return cycles is None, cycles or 0, found.figures.fifo_elements
 
 
 def _described(result: Result) -> str:

@@ -17,7 +17,7 @@ class ScheduleResult(Struct, frozen=True, eq=False):
         result: its figures as the report has them.
         dag: the canonical DAG that it schedules.
         schedule: where and when each task runs, as columns; of a model on one chip that of the mapping, replayed.
-        figures: of the contention-free streaming schedule, exact.
+        figures: of the schedule on the contention-free machine, exact.
     """
 
     result: Result

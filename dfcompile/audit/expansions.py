@@ -48,7 +48,7 @@ class ExpansionsAudit:
         if summary is None or self._known is None:
             expect(f"{where}: whether there is one", summary is not None, point.expansion_bound is not None)
             return
-        is_chosen = point.selection is not None and point.selection.is_taken
+        is_chosen = point.is_saved or (point.selection is not None and point.selection.is_taken)
         bound = self._bound(point.pes, is_divided=is_chosen)
         is_exact = point.scheduled.schedule.timing is Timing.EXACT
         makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None

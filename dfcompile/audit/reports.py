@@ -1,10 +1,13 @@
 """The audit of the whole report on a model, just before it leaves."""
 
+from math import floor
+
 from dfcompile.audit.automatic import audit_automatic
 from dfcompile.audit.comparing import expect
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
+from dfcompile.audit.mapping.times import PER_S
 from dfcompile.audit.model import audit_model
 from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
@@ -13,6 +16,8 @@ from dfcompile.audit.verification import audit_verification
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.driver import Exploration
 from dfcompile.report.figures import Report
+
+_LOST = 5e-13  # of a number with twelve digits
 
 
 def audit_report(report: Report, exploration: Exploration) -> None:
@@ -38,5 +43,12 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         audit_verification(f"{where}.verification", result.verification, point.variant)
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:
+            cycles = result.mapping.time_s * point.system.accelerator.frequency_ghz * PER_S
+            expect(f"{where}.makespan_cycles", result.makespan_cycles, _whole(cycles))
             audit_mapping(f"{where}.mapping", result.mapping, point)
             ideals.audit(f"{where}.mapping", result.mapping, point)
+
+
+def _whole(cycles: float) -> int:
+    """Return cycles rounded up, unless they are above a whole number by what is lost in twelve digits."""
+    return floor(cycles * (1 - _LOST)) + 1 if cycles else 0

@@ -23,6 +23,7 @@ def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[Check
     for number, (result, checked) in enumerate(zip(report.results, schedules, strict=True)):
         where = f"results[{number}]"
         expect(f"{where}.pes", result.pes, checked.schedule.pes)
+        expect(f"{where}.makespan_cycles", result.makespan_cycles, result.schedule.makespan_cycles)
         audit_schedule(f"{where}.schedule", result.schedule, checked, graph)
         audit_simulation(f"{where}.simulation", result.simulation, checked, graph)
 

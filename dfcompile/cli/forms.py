@@ -18,6 +18,6 @@ def find_format(name: str) -> ReportFormat:
     return form
 
 
-def page_of(*, verbose: bool) -> Page:
+def page_of(*, verbose: bool, show: tuple[str, ...] = ()) -> Page:
     """Return the page that standard output is."""
-    return Page(output_width(), verbose)
+    return Page(output_width(), verbose, show)

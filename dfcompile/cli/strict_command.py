@@ -11,7 +11,7 @@ from dfcompile.host.read_files import note_read_files
 
 STANDARD_STREAM = Path("-")  # standard input or output, as a file's name
 # What is written, by the names of parameters; whatever else names a file reads it.
-WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save", "svg", "trace"})
+WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save", "save_choice", "svg", "trace"})
 _NAME = 4096  # bytes of a path that Linux takes
 KEPT = frozenset({"cache"})  # which is read as well
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}

@@ -23,6 +23,7 @@ from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granulariti
 
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 OVERLAPS = ("perfect", "none", "compute-memory")
+CHOSEN = Expand(rest=QUICK)
 NOTHING: Mapping[str, FixedInput] = MappingProxyType({})
 
 
@@ -42,13 +43,25 @@ class Options:
         "where none is given: `*` always, `+` where the description says so (grouped convolutions are not turned into "
         "products of tiny matrices). Beside rules alone the rest is as published, so that variants differ in nothing "
         "else.",
-        default=Expand(rest=QUICK),
+        default=CHOSEN,
         metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
         is_repeatable=True,
     )
+    choice: Path | None = option(
+        path,
+        "Take expansions and granularity of each number of PEs from a file that --save-choice wrote.",
+        more="A [text](choosing.md#keeping-a-choice) of options.",
+        default=None,
+        metavar="FILE",
+        is_path=True,
+    )
     objective: Aim = option(
-        word(Aim), "What the choice of expansions makes small.", default=Aim.TIME, choices=tuple(Aim)
+        word(Aim),
+        "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
+        "energy or cost.",
+        default=Aim.TIME,
+        choices=tuple(Aim),
     )
     volumes: Volumes = option(
         word(Volumes),
@@ -140,8 +153,13 @@ class Options:
         """Check what options say together.
 
         Raises:
-            UserError: an objective of a choice is given, and nothing is chosen.
+            UserError: an objective of a choice is given, and nothing is chosen; or a choice beside the file of one.
         """
+        if self.choice is not None:
+            named = (("--expand", self.expand != CHOSEN), ("--granularity", self.granularity != Granularities()),
+                     ("--objective", self.objective is not Aim.TIME))  # fmt: skip
+            for flag in (flag for flag, is_given in named if is_given):
+                raise UserError(f"{flag}: found beside --choice, which says all of it, against one of them")
         if self.objective is not Aim.TIME and not self.expand.chooses:
             raise UserError(
                 f"--objective: found {self.objective} beside rules or published, without --expand auto, which it is "

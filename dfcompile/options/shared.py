@@ -5,12 +5,15 @@ from types import MappingProxyType
 from typing import Any
 
 from dfcompile.errors import UserError
-from dfcompile.options.numbers import count, counts
+from dfcompile.options.numbers import count, counts, parts
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import as_given, dims, fixed_inputs, path, shapes, text, word, yes_or_no
+from dfcompile.options.readers import Names, as_given, dims, fixed_inputs, one_of, path, shapes, text, word, yes_or_no
 from dfcompile.options.words import Effort
 
 ROW_FORMATS = ("table", "json", "csv")
+# Of a report on a model, below its first screen.
+SECTIONS = ("schedule", "bounds", "operators", "mapping", "time", "traffic", "configurations", "assumptions")
+ALL = "all"
 
 
 def _nothing() -> MappingProxyType[str, object]:
@@ -134,11 +137,14 @@ def output_option() -> Any:
     )
 
 
-def verbose_option() -> Any:
-    """Return the option of all assumptions."""
-    return option(
-        yes_or_no, "List the assumptions in the table.", default=False, flags=("-v", "--verbose"), is_flag=True
-    )
+def verbose_option(said: str = "List the assumptions in the table.") -> Any:
+    """Return the option of a longer table."""
+    return option(yes_or_no, said, default=False, flags=("-v", "--verbose"), is_flag=True)
+
+
+def _sections(where: str, given: Names) -> tuple[str, ...]:
+    found = [part for each in parts(given) for part in (SECTIONS if each.strip() == ALL else (each.strip(),))]
+    return tuple(dict.fromkeys(one_of(where, each, SECTIONS) for each in found))
 
 
 def _target(_where: str, given: Path) -> Path | None:
@@ -163,7 +169,15 @@ class Outputs:
 
     html: Path | None = html_option()
     format: str = format_option(more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md).")
-    verbose: bool = verbose_option()
+    show: tuple[str, ...] = option(
+        _sections,
+        f"More tables below the first screen: {', '.join(SECTIONS)}, or all.",
+        default=(),
+        metavar="NAME[,NAME…]",
+        complete=(*SECTIONS, ALL),
+        is_repeatable=True,
+    )
+    verbose: bool = verbose_option("Everything, as --show all.")
     output: Path | None = output_option()
 
 

@@ -30,7 +30,8 @@ _HEADLINES: Final = frozenset(
     ["makespan_cycles", "lower_bound_cycles", "io_bytes", "fifo_elements", "time_s", "cost_usd", "energy_j"]
 )
 _THERE: Final = "is there"  # what is said of a record of a list, so that one that is missing is one line
-_RESULTS: Final = (": schedule", ": mapping", "figures", ":")
+_SCHEDULE: Final = ": schedule"
+_RESULTS: Final = (_SCHEDULE, ": mapping", "figures", ":")
 
 Leaf = bool | int | float | str | None
 
@@ -93,6 +94,8 @@ class Change(Struct, frozen=True):
     @property
     def is_headline(self) -> bool:
         """Whether it is a figure of a result itself that one asks for first."""
+        if (self.figure, self.where.endswith(_SCHEDULE)) == ("makespan_cycles", True):
+            return False  # of the contention-free machine, or the same as the result's
         return self.figure in _HEADLINES and self.where.count(":") <= 1 and self.where.endswith(_RESULTS)
 
 

@@ -3,10 +3,12 @@
 from html import escape
 
 from dfcompile.host.printable import printable
+from dfcompile.options.shared import SECTIONS
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.tables import design_notes, design_tables
 from dfcompile.report.figures import Report
-from dfcompile.report.tables import report_notes, report_tables
+from dfcompile.report.screen import answer, repetition_tables, result_table, verification_notes
+from dfcompile.report.tables import SCHEDULES, section_notes, section_tables
 from dfcompile.report.text_tables import Column, Table
 
 
@@ -15,7 +17,12 @@ def report_html(report: Report | DesignReport) -> str:
     if isinstance(report, DesignReport):
         tables, notes = design_tables(report), tuple(design_notes(report))
     else:
-        tables, notes = report_tables(report), tuple(report_notes(report))
+        is_mapped = any(result.mapping is not None for result in report.results)
+        names, first = (SECTIONS, (result_table(report),)) if is_mapped else (SCHEDULES, ())
+        sections = (table for name in names for table in section_tables(report, name))
+        tables = (*first, *repetition_tables(report), *sections)
+        below = (note for name in names for note in section_notes(report, name))
+        notes = (*((answer(report),) if is_mapped else ()), *below, *verification_notes(report))
     parts = [_table(table) for table in tables]
     return "\n".join(["<div>", *parts, *(f"<p>{escape(printable(note))}</p>" for note in notes), "</div>\n"])
 

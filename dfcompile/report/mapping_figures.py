@@ -209,6 +209,7 @@ class LayoutSummary:
 class MappingSummary:
     """Figures of a mapping: a schedule of the lowering's tasks on the machine, between a bound and an ideal."""
 
+    machine: str = figure(meaning="name of the machine: `--system`", of="system.name")
     chips: int = figure(unit="chips", meaning="in use: of those available as many as give the least time", least=1)
     chips_available: int = figure(unit="chips", meaning="given by `--chips`", least=1)
     time_s: float = figure(

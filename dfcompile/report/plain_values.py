@@ -8,11 +8,11 @@ from typing import TypeAlias
 from dfcompile.errors import InternalError
 from dfcompile.host.printable import json_text
 from dfcompile.report.figure import Figure, RecordField, fields_of
+from dfcompile.report.text_tables import NO_TIME_S
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 SIGNIFICANT_DIGITS = 12  # of every number that is no integer: more would be noise of the order of summation
-_NO_TIME_S = 1e-21  # a time below it is that of traffic that takes none
 
 
 def to_json(report: object) -> str:
@@ -40,7 +40,7 @@ def plain(value: object, figure: Figure) -> Json:
     match value:
         case None | bool() | int() | str():
             return value
-        case float() if figure.unit == "s" and abs(value) < _NO_TIME_S:
+        case float() if figure.unit == "s" and abs(value) < NO_TIME_S:
             return 0
         case float() | Fraction():
             return rounded(value) if figure.decimals is None else round(float(value), figure.decimals)

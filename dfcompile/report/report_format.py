@@ -22,11 +22,13 @@ class Page(Struct, frozen=True):
 
     Attributes:
         width: columns that a reader sees beside each other.
-        verbose: whether he wants everything, such as the assumptions.
+        verbose: whether the reader wants everything, such as the assumptions.
+        show: sections that are wanted below the first screen, where not everything is.
     """
 
     width: int = WIDTH
     verbose: bool = True
+    show: tuple[str, ...] = ()
 
 
 Render: TypeAlias = Callable[[AnyReport, Page], str]

@@ -36,6 +36,7 @@ def summarize_schedules(
         Result(
             found.figures.pes,
             {},
+            found.figures.makespan_cycles,
             replace(schedule_summary(found, scheduling.depths), choice=choice),
             simulation=None if found.simulation is None else simulation_summary(dag, found.simulation),
         )

@@ -1,6 +1,7 @@
 """Sums up what the driver found out as a report."""
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point
@@ -19,7 +20,7 @@ from dfcompile.report.figures import (
     Result,
     VerificationSummary,
 )
-from dfcompile.report.filled import filled
+from dfcompile.report.filled import NS_PER_S, filled
 from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideal, Ideals
 from dfcompile.report.kernel_summary import kernel_groups
 from dfcompile.report.mapping_figures import (
@@ -29,6 +30,7 @@ from dfcompile.report.mapping_figures import (
     PerfectStreamsSummary,
 )
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
+from dfcompile.report.plain_values import rounded
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 from dfcompile.report.traffic_figures import TrafficSummary
 from dfcompile.report.traffic_summary import traffic_summary
@@ -69,6 +71,7 @@ def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
+        makespan_cycles=_machine_cycles(point),
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None
@@ -79,6 +82,11 @@ def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
         traffic=traffic,
         verification=_verification(variant),
     )
+
+
+def _machine_cycles(point: Point) -> int:
+    """Return the time on the machine in cycles, rounded up beyond the digits that a report has."""
+    return ceil(rounded(point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S))
 
 
 def _verification(variant: Variant) -> VerificationSummary | None:
@@ -153,13 +161,19 @@ def _layouts(point: Point) -> Iterator[LayoutSummary]:
         yield filled(LayoutSummary, each, configuration=number[each.kernel], access=access)
 
 
-def _granularity(options: Options) -> str:
+def _granularity(options: Options) -> AssumptionSummary:
+    if options.choice is not None:
+        return AssumptionSummary("granularity of tasks", "as saved", "--choice")
     others = "chosen per operator" if options.expand.chooses else "declared"
-    return ", ".join((options.granularity.every or others, *options.granularity.own))
+    said = ", ".join((options.granularity.every or others, *options.granularity.own))
+    return AssumptionSummary("granularity of tasks", said, "--granularity")
 
 
-def _expansions(options: Options) -> str:
-    return f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
+def _expansions(options: Options) -> AssumptionSummary:
+    if options.choice is not None:
+        return AssumptionSummary("expansions that are not named", "as saved", "--choice")
+    chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
+    return AssumptionSummary("expansions that are not named", chosen, "--expand")
 
 
 def _effect(applied: AppliedPass) -> AssumptionSummary:
@@ -178,8 +192,8 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
-        AssumptionSummary("expansions that are not named", _expansions(options), "--expand"),
-        AssumptionSummary("granularity of tasks", _granularity(options), "--granularity"),
+        _expansions(options),
+        _granularity(options),
         *_choice_assumptions(points),
         *(_effect(each) for point in points for each in point.variant.lowered.applied),
         *schedule_assumptions(point.scheduled for point in points),

@@ -1,143 +1,140 @@
-"""The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
+"""The report as text for people: the first screen, and sections of tables below it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 
 from dfcompile.host.printable import printable
-from dfcompile.records import replace
+from dfcompile.options.shared import SECTIONS
 from dfcompile.report.automatic_tables import CHOSEN_NOTE, automatic_notes, option_tables
 from dfcompile.report.columns import NOTHING, Derived, table_columns
-from dfcompile.report.figures import (
-    AssumptionSummary,
-    HintSummary,
-    Report,
-    Result,
-    VerificationSummary,
-)
+from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Result
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.operator_figures import gap_note
-from dfcompile.report.text_tables import Column, Table, folded, listed, page
+from dfcompile.report.report_format import Page
+from dfcompile.report.row_labels import (
+    BEST,
+    chips_column,
+    compared_label,
+    is_comparison,
+    labels,
+    machine_of,
+    of_one_chip_count,
+    where,
+)
+from dfcompile.report.screen import screen_lines
+from dfcompile.report.text_tables import Column, Table, folded, listed
+from dfcompile.report.text_tables import page as text_of
 from dfcompile.report.traffic_figures import TrafficSummary
 
-BEST = "*"
-LITTLE_EFFECT = 1e-3  # of inputs on outputs: ten times what single precision may lose
+SCHEDULES: Final = ("schedule", "bounds")  # sections of a report on schedules alone
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
 NAMED_RULES = 3  # of a hint; JSON has all
 MOST_WORST = 3  # operators that the table of traffic names; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
-def report_table(report: Report, width: int, *, verbose: bool = True) -> str:
-    """Return the report as text of at most ``width`` columns; assumptions are counted, with ``verbose`` listed."""
-    lines = [line for table in report_tables(report) for line in table.lines(width)]
-    for note in report_notes(report):
-        lines += folded(printable(note), width)
-    return page([*lines, *assumption_lines(report.assumptions, width, verbose=verbose)])
+def report_table(report: Report, page: Page) -> str:
+    """Return the report as text of at most ``page.width`` columns: the first screen, then what is asked for.
+
+    Of a report without mappings, on schedules alone, the first screen is their tables.
+    """
+    width, is_mapped = page.width, any(result.mapping is not None for result in report.results)
+    asked = SECTIONS if page.verbose else page.show
+    shown = asked if is_mapped else (*SCHEDULES, *(name for name in asked if name == "assumptions"))
+    lines = screen_lines(report, width) if is_mapped else []
+    for name in SECTIONS:
+        if name in shown:
+            lines += [*([""] if lines and lines[-1] else []), *_section_lines(report, name, width)]
+    if not is_mapped and "assumptions" not in asked:
+        lines += counted_assumptions(report.assumptions, width)
+    return text_of(lines)
 
 
-def report_tables(report: Report) -> tuple[Table, ...]:
-    """Return the tables of a report: schedule, bounds, and what else it has."""
-    scheduled = _one_number_of_chips(report)
-    labels, results = tuple(_labels(scheduled)), scheduled.results
+def _section_lines(report: Report, name: str, width: int) -> list[str]:
+    if name == "assumptions":
+        return assumption_lines(report.assumptions, width)[1:]
+    lines = [line for table in section_tables(report, name) for line in table.lines(width)]
+    notes = [line for note in section_notes(report, name) for line in folded(printable(note), width)]
+    return [*lines, *notes]
+
+
+def section_tables(report: Report, name: str) -> tuple[Table, ...]:
+    """Return the tables of a section."""
+    return tuple(_TABLES[name](report)) if name in _TABLES else ()
+
+
+def section_notes(report: Report, name: str) -> tuple[str, ...]:
+    """Return what is to be said below the tables of a section, a text each."""
+    return tuple(_NOTES[name](report)) if name in _NOTES else ()
+
+
+def _schedule_tables(report: Report) -> Iterator[Table]:
+    scheduled = of_one_chip_count(report)
+    names, results = tuple(labels(scheduled)), scheduled.results
     sampled = STEADY if any(result.schedule.steady_error is not None for result in results) else ()
-    tables = [
-        Table("schedule", labels, table_columns("schedule", results, (*SCHEDULE, *sampled))),
-        Table("bounds", labels, table_columns("bounds", results)),
-    ]
-    if any(result.automatic is not None and result.automatic.is_taken for result in results):
-        tables.extend(option_tables(results))
+    is_mapped = any(result.mapping is not None for result in results)
+    title = "schedule on the contention-free machine" if is_mapped else "schedule"
+    yield Table(title, names, table_columns("schedule", results, sampled))
     if any(result.simulation is not None for result in results):
-        tables.append(Table("simulation", labels, table_columns("simulation", results, SIMULATION)))
-    if any(result.repetition is not None for result in results):
-        tables.append(Table("repeated", labels, table_columns("repeated", results)))
-    mappings = [result.mapping for result in report.results if result.mapping is not None]
-    if mappings:
-        chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()
-        columns = table_columns("mapping", mappings, (*MAPPING, *chips))
-        tables.append(Table("mapping", tuple(_labels(report)), columns))
-        tables.extend(_attained_tables(report))
-    return tuple(tables)
+        yield Table("simulation", names, table_columns("simulation", results, SIMULATION))
 
 
-def _attained_tables(report: Report) -> Iterator[Table]:
-    """Yield where attained times go, what bounds each configuration, and what chips exchange."""
-    attained = replace(report, results=tuple(result for result in report.results if result.mapping is not None))
-    mappings = [result.mapping for result in attained.results if result.mapping is not None]
-    labels = [*_labels(attained), *_chips_column([mapping.chips_available for mapping in mappings])]
-    yield Table("where the time goes", tuple(labels), table_columns("parts", [mapping.parts for mapping in mappings]))
-    traffic = [result.traffic for result in attained.results if result.traffic is not None]
-    if len(traffic) == len(mappings):
-        yield Table("traffic", tuple(labels), table_columns("traffic", traffic, TRAFFIC))
-    yield _configuration_table(attained)
-    if any(mapping.exchanges for mapping in mappings):
-        yield _exchange_table(attained)
+def _bound_tables(report: Report) -> Iterator[Table]:
+    scheduled = of_one_chip_count(report)
+    is_mapped = any(result.mapping is not None for result in report.results)
+    title = "bounds on the contention-free machine" if is_mapped else "bounds"
+    yield Table(title, tuple(labels(scheduled)), table_columns("bounds", scheduled.results))
 
 
-def _chips_column(available: Sequence[int]) -> Iterator[Column]:
-    """Yield the numbers of chips at hand, if results differ in them."""
-    if len(set(available)) > 1:
-        yield Column("chips", tuple(map(str, available)))
+def _operator_tables(report: Report) -> Iterator[Table]:
+    results = of_one_chip_count(report).results
+    if any(result.automatic is not None and result.automatic.is_taken for result in results):
+        yield from option_tables(results)
 
 
-def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int, *, verbose: bool) -> list[str]:
-    """Return the assumptions, or how many there are and how to see them."""
-    if not verbose:
-        return folded(f"{len(assumptions)} assumptions: -v lists them", width)
+def _mapping_tables(report: Report) -> Iterator[Table]:
+    mappings = _mappings(report)
+    chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()
+    yield Table("mapping", tuple(labels(report)), table_columns("mapping", mappings, (*MAPPING, *chips)))
+
+
+def _time_tables(report: Report) -> Iterator[Table]:
+    columns = table_columns("parts", [mapping.parts for mapping in _mappings(report)])
+    yield Table("where the time goes", _chip_labels(report), columns)
+
+
+def _traffic_tables(report: Report) -> Iterator[Table]:
+    traffic = [result.traffic for result in report.results if result.traffic is not None]
+    if len(traffic) == len(report.results):
+        yield Table("traffic", _chip_labels(report), table_columns("traffic", traffic, TRAFFIC))
+
+
+def _configuration_tables(report: Report) -> Iterator[Table]:
+    yield _configuration_table(report)
+    if any(mapping.exchanges for mapping in _mappings(report)):
+        yield _exchange_table(report)
+
+
+def _mappings(report: Report) -> list[MappingSummary]:
+    return [result.mapping for result in report.results if result.mapping is not None]
+
+
+def _chip_labels(report: Report) -> tuple[Column, ...]:
+    return (*labels(report), *chips_column([mapping.chips_available for mapping in _mappings(report)]))
+
+
+def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int) -> list[str]:
+    """Return the assumptions."""
     return listed("assumptions", [f"{found.name}: {found.value} — {found.source}" for found in assumptions], width)
 
 
-def _one_number_of_chips(report: Report) -> Report:
-    """Return the report with the results of one number of chips: a schedule is that of one chip."""
-    first = next((result.mapping.chips_available for result in report.results if result.mapping is not None), 1)
-    kept = tuple(
-        result for result in report.results if result.mapping is None or result.mapping.chips_available == first
-    )
-    return replace(report, results=kept)
-
-
-def _labels(report: Report) -> list[Column]:
-    """Return what tells results apart: the number of processing elements and the compared expansions."""
-    results = report.results
-    columns = [Column("PEs", tuple(str(result.pes) for result in results))]
-    compared = _compared(report)
-    if _is_comparison(report):
-        best = {id(result) for result in report.best.values()}
-        columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
-    named = (tuple(_variation(result).get(key, "-") for result in results) for key in compared)
-    return [*columns, *(Column(key, names, is_text=True) for key, names in zip(compared, named, strict=True))]
-
-
-def _is_comparison(report: Report) -> bool:
-    """Return whether results of one machine differ in their choices: those of several may have been chosen."""
-    counts = Counter(map(_machine, report.results))
-    return max(counts.values(), default=0) > 1 and len(_compared(report)) > 0
-
-
-def _compared(report: Report) -> tuple[str, ...]:
-    """Return what results differ in: expansions, the partitioner."""
-    variations = [_variation(result) for result in report.results]
-    keys = dict.fromkeys(key for variation in variations for key in variation)
-    return tuple(key for key in keys if len({variation.get(key) for variation in variations}) > 1)
-
-
-def _variation(result: Result) -> Mapping[str, str]:
-    choice = result.schedule.choice
-    return {**result.expansions, **({"options": choice} if choice else {"partition": result.schedule.partition})}
-
-
-def _compared_label(report: Report, result: Result) -> str:
-    if not _is_comparison(report):
-        return ""
-    found = {key: _variation(result).get(key, "-") for key in _compared(report)}
-    return " ".join(f"{key}={name}" for key, name in found.items())
-
-
-def _where(report: Report, result: Result) -> str:
-    """Return what tells a result from the others."""
-    return " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
+def counted_assumptions(assumptions: Sequence[AssumptionSummary], width: int) -> list[str]:
+    """Return how many assumptions there are and how to see them."""
+    return folded(f"{len(assumptions)} assumptions: -v lists them", width)
 
 
 def _scheduled_makespan(result: Result) -> str:
@@ -149,12 +146,6 @@ def _replay_error(result: Result) -> str:
     """Return how far the scheduled makespan is above the replayed one, in percent of this."""
     real, planned = result.simulation.makespan_cycles if result.simulation else None, result.schedule.makespan_cycles
     return f"{100 * (real - planned) / real:.2f}" if real and planned is not None else NOTHING
-
-
-def _gap(result: Result) -> str:
-    """Return the gap that counts: to what other expansions could give, where that is known."""
-    gap = result.schedule.gap if result.over_expansions is None else result.over_expansions.gap
-    return NOTHING if gap is None else f"{100 * float(gap):.1f}"
 
 
 def _steady_error(result: Result) -> str:
@@ -179,7 +170,6 @@ def _worst(traffic: TrafficSummary) -> str:
     return ", ".join(f"{op.operator} {op.excess_bytes / excess:.0%}" for op in found)
 
 
-SCHEDULE: Final = (Derived("gap\n%", _gap, after="schedule.non_streaming_makespan_cycles"),)
 STEADY: Final = (Derived("error of\na sample %", _steady_error, after="schedule.timing"),)
 SIMULATION: Final = (
     Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
@@ -201,13 +191,13 @@ class _ConfigurationRow(Struct, frozen=True):
 
 def _configuration_table(report: Report) -> Table:
     rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
-    labels = [Column("PEs", tuple(str(row.pes) for row in rows)), *_chips_column([row.chips for row in rows])]
-    if _is_comparison(report):
-        labels.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
-    labels.append(Column("config", tuple(row.number for row in rows)))
+    names = [Column("PEs", tuple(str(row.pes) for row in rows)), *chips_column([row.chips for row in rows])]
+    if is_comparison(report):
+        names.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
+    names.append(Column("config", tuple(row.number for row in rows)))
     kernels = Column("kernels", tuple(row.kernels for row in rows), is_text=True)
     columns = table_columns("configurations", [row.figures for row in rows])
-    return Table("configurations", tuple(labels), (*columns, kernels))
+    return Table("configurations", tuple(names), (*columns, kernels))
 
 
 def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRow]:
@@ -240,41 +230,28 @@ def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRo
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
     """Yield the first result of each different list of configurations, with the expansions that share it."""
     sharing: dict[tuple[int, int, tuple[ConfigurationSummary, ...]], list[Result]] = {}
-    counts = Counter(_machine(result) for result in report.results)
+    counts = Counter(machine_of(result) for result in report.results)
     for result in report.results:
         if result.mapping is not None:
-            sharing.setdefault((*_machine(result), result.mapping.configurations), []).append(result)
+            sharing.setdefault((*machine_of(result), result.mapping.configurations), []).append(result)
     for (pes, chips, _), equal in sharing.items():
         everything = len(equal) == counts[pes, chips]
-        label = "all" if everything else ", ".join(_compared_label(report, result) for result in equal)
+        label = "all" if everything else ", ".join(compared_label(report, result) for result in equal)
         yield equal[0], label
-
-
-def _machine(result: Result) -> tuple[int, int]:
-    """Return processing elements and chips at hand."""
-    return result.pes, result.mapping.chips_available if result.mapping else 1
 
 
 def _exchange_table(report: Report) -> Table:
     """Return what chips exchange; what several expansions exchange alike is shown once."""
     rows = list(
         dict.fromkeys(
-            (_machine(result), exchange)
+            (machine_of(result), exchange)
             for result in report.results
             if result.mapping is not None
             for exchange in result.mapping.exchanges
         )
     )
-    labels = [Column("PEs", tuple(str(pes) for (pes, _), _ in rows)), *_chips_column([chips for (_, chips), _ in rows])]
-    return Table("exchanges", tuple(labels), table_columns("exchanges", [exchange for _, exchange in rows]))
-
-
-def _choice_notes(report: Report) -> Iterator[str]:
-    """Yield what marks the best of several results, or which of several schedules was chosen."""
-    if _is_comparison(report):
-        yield f"{BEST} least makespan of its number of PEs"
-    elif any(result.schedule.choice for result in report.results):
-        yield f"chosen: {report.results[0].schedule.choice}"
+    names = [Column("PEs", tuple(str(pes) for (pes, _), _ in rows)), *chips_column([chips for (_, chips), _ in rows])]
+    return Table("exchanges", tuple(names), table_columns("exchanges", [exchange for _, exchange in rows]))
 
 
 def _hint(report: Report, result: Result, hint: HintSummary) -> str:
@@ -282,7 +259,7 @@ def _hint(report: Report, result: Result, hint: HintSummary) -> str:
     more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
     operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
     cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
-    return f"hint on {_where(report, result)}: {rules}{more} may be better for {operators} at least {cycles}"
+    return f"hint on {where(report, result)}: {rules}{more} may be better for {operators} at least {cycles}"
 
 
 def _span(kernels: Sequence[str]) -> str:
@@ -291,55 +268,62 @@ def _span(kernels: Sequence[str]) -> str:
     return f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"
 
 
-def _expansion_notes(report: Report) -> Iterator[str]:
-    """Yield what the automatic choice is, or would bring, and which expansions may be better than the named ones."""
+def _schedule_notes(report: Report) -> Iterator[str]:
+    """Yield what contention-free is, what stopped a schedule, and what marks the best of several."""
+    if any(result.mapping is not None for result in report.results):
+        yield "contention-free: memory has no limit and takes no time (--system contention-free)"
+    for result in report.results:
+        if result.simulation is not None and result.simulation.deadlock:
+            yield f"deadlock on {where(report, result)}: {'; '.join(result.simulation.deadlock)}"
+    if is_comparison(report):
+        yield f"{BEST} least makespan of its number of PEs"
+    elif any(result.schedule.choice for result in report.results):
+        yield f"chosen: {report.results[0].schedule.choice}"
+
+
+def _bound_notes(report: Report) -> Iterator[str]:
+    """Yield what the columns are, what separates makespans from the ideal, and which expansions may be better."""
+    yield "gap: how far the makespan is above the lower bound beside it, which no schedule of these tasks beats"
     over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
     if over:
         divided = any(result.automatic is not None and result.automatic.is_taken for result, _ in over)
         tasks = ", divided into any tasks" if divided else ""
-        yield (
-            f"over expansions: under the best known expansion of each operator{tasks}; the first table has the gap to "
-            "this"
-        )
-    if any(result.automatic is not None and result.automatic.is_taken for result in report.results):
-        yield CHOSEN_NOTE
+        yield f"over expansions: lower bound under the best known expansion of each operator{tasks}"
+    yield from LEGEND
     best = {id(result) for result in report.best.values()}
-    for result in report.results:
-        if id(result) in best and result.automatic is not None:
-            yield from automatic_notes(result, result.automatic)
     for result, found in over:
         if id(result) in best and found.operators and result.schedule.makespan_cycles is not None:
-            yield gap_note(_where(report, result), result.pes, result.schedule.makespan_cycles, found.operators)
+            yield gap_note(where(report, result), result.pes, result.schedule.makespan_cycles, found.operators)
     for result, found in over:
         yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
 
 
-def report_notes(report: Report) -> Iterator[str]:
-    """Yield what is to be said below the tables, a text each."""
-    model = report.model
-    if model.nodes:
-        yield (
-            f"{model.name}: {model.nodes_costed} of {model.nodes} nodes costed "
-            f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
-        )
-    yield "gap: the makespan above what every streaming schedule on that many PEs takes at least"
-    yield from _expansion_notes(report)
-    for result in report.results:
-        if result.simulation is not None and result.simulation.deadlock:
-            yield f"deadlock on {_where(report, result)}: {'; '.join(result.simulation.deadlock)}"
-    yield from _choice_notes(report)
-    seen: dict[str, VerificationSummary] = {}
-    for result in report.results:
-        if result.verification is not None:
-            is_chosen = result.automatic is not None and result.automatic.is_taken
-            seen[f"on {result.pes} PEs" if is_chosen else _compared_label(report, result)] = result.verification
-    for label, found in seen.items():
-        which = f" {label}" if label else ""
-        part = f"{found.max_rel_error:.2g} of the largest value"
-        yield f"verified{which}: error {found.max_abs_error:.2g} at most, {part} (reference: the original)"
-    effects = [found.effect_of_inputs for found in seen.values() if found.effect_of_inputs is not None]
-    if effects and max(effects) < LITTLE_EFFECT:
-        yield (
-            f"verified against outputs that hardly depend on inputs: other inputs change them by {max(effects):.1g} of "
-            "the largest value, so errors before the last operators may stay unseen (weights that let values through)"
-        )
+def _operator_notes(report: Report) -> Iterator[str]:
+    """Yield what the automatic choice is, or would bring."""
+    if any(result.automatic is not None and result.automatic.is_taken for result in report.results):
+        yield CHOSEN_NOTE
+    for result in report.best.values():
+        if result.automatic is not None:
+            yield from automatic_notes(result, result.automatic)
+
+
+LEGEND: Final = (
+    "T1: work of all tasks, one after another",
+    "T_inf: longest chain of tasks, on any number of PEs, without streaming",
+    "T_s_inf: longest chain of tasks, on any number of PEs, with streaming",
+    "SSLR: makespan / T_s_inf",
+)
+_TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = MappingProxyType(
+    {
+        "schedule": _schedule_tables,
+        "bounds": _bound_tables,
+        "operators": _operator_tables,
+        "mapping": _mapping_tables,
+        "time": _time_tables,
+        "traffic": _traffic_tables,
+        "configurations": _configuration_tables,
+    }
+)
+_NOTES: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = MappingProxyType(
+    {"schedule": _schedule_notes, "bounds": _bound_notes, "operators": _operator_notes}
+)

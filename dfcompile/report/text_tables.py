@@ -8,6 +8,7 @@ from dfcompile.host.printable import printable
 
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 DIGITS = 4
+NO_TIME_S = 1e-21  # a time below it is that of traffic that takes none
 FOLDED = 20  # columns that a text of several words gets at least
 READABLE = 40  # columns that a description beside names gets at least
 GAP = 2
@@ -196,6 +197,7 @@ def _stacked(title: str, columns: Sequence[Column], width: int) -> list[str]:
 
 def scaled(heading: str, values: Sequence[float]) -> Column:
     """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
+    values = [0.0 if abs(value) < NO_TIME_S else value for value in values]
     largest = max(map(abs, values), default=0.0)
     factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
     decimals = max(0, DIGITS - len(str(int(largest / factor))))

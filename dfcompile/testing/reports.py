@@ -27,7 +27,7 @@ _PLAIN: Mapping[type, object] = {bool: True, int: 3, float: 1.5e-6, Fraction: Fr
 def sample_reports() -> tuple[AnyReport, ...]:
     """Return a canonical DAG's report with a deadlock, one of a model with all parts and two results, a design's."""
     stuck = sampled(SimulationSummary, makespan_cycles=None)
-    alone = sampled(Result, pes=16, expansions={}, schedule=_schedule(1200), simulation=stuck)
+    alone = sampled(Result, pes=16, expansions={}, makespan_cycles=1200, schedule=_schedule(1200), simulation=stuck)
     results = tuple(_result(pes, cycles) for pes, cycles in ((16, 1200), (128, 800)))
     said = {"assumptions": (AssumptionSummary("cores", "16", "--pes"),)}
     dag = sampled(Report, model=ModelSummary("dag", 0, 0, 0, 0, 0), results=(alone,), **said)
@@ -44,6 +44,7 @@ def _result(pes: int, cycles: int) -> Result:
         Result,
         pes=pes,
         expansions={f"{HOSTILE}:MatMul": "mv"},
+        makespan_cycles=cycles,
         schedule=_schedule(cycles),
         over_expansions=sampled(ExpansionsSummary),
         mapping=sampled(MappingSummary),

@@ -20,7 +20,8 @@ from dfcompile.page.reading import read_report
 from dfcompile.records import replace
 from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figures import Report, VerificationSummary
-from dfcompile.report.tables import report_notes
+from dfcompile.report.screen import verification_notes
+from dfcompile.report.tables import section_notes
 from tests.onnx_text import model_from_text
 
 Capture = pytest.CaptureFixture[str]
@@ -82,8 +83,8 @@ def test_quick_schedules_fewer_rivals_than_auto(monkeypatch: pytest.MonkeyPatch,
     assert few.is_quick
     assert not many.is_quick
     assert makespans(auto)[0] <= makespans(quick)[0]  # type: ignore[operator]  # both end
-    assert any("(more: --expand auto)" in note for note in report_notes(quick))
-    assert not any("(more:" in note for note in report_notes(auto))
+    assert any("(more: --expand auto)" in note for note in section_notes(quick, "operators"))
+    assert not any("(more:" in note for note in section_notes(auto, "operators"))
 
 
 def test_what_is_chosen_by_estimates_alone_is_chosen_for_the_makespan() -> None:
@@ -110,7 +111,8 @@ def test_beside_auto_rules_limit_what_is_chosen_from() -> None:
 
 def test_text_says_what_was_chosen_and_how_to_get_the_published_lowering(capsys: Capture) -> None:
     table, published, rules = (
-        " ".join(printed(capsys, *words).split()) for words in ((), PUBLISHED, ("--expand", "MatMul=mv"))
+        " ".join(printed(capsys, "--show", "operators", *words).split())
+        for words in ((), PUBLISHED, ("--expand", "MatMul=mv"))
     )
 
     assert "--expand published takes the published ones" in table
@@ -202,7 +204,7 @@ def test_the_lowering_of_each_number_of_elements_is_verified_by_itself() -> None
     errors = zip(found.results, (1e-7, 2e-7), strict=True)
     results = tuple(replace(result, verification=VerificationSummary(error, error, None)) for result, error in errors)
 
-    notes = [note for note in report_notes(replace(found, results=results)) if note.startswith("verified")]
+    notes = list(verification_notes(replace(found, results=results)))
     assert [note[:32] for note in notes] == ["verified on 2 PEs: error 1e-07 a", "verified on 64 PEs: error 2e-07 "]
 
 

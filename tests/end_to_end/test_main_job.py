@@ -222,5 +222,5 @@ def test_tables_fit_a_narrow_page(convolution: Path, capsys: Capture) -> None:
 
     text = capsys.readouterr().out
     assert status == 0
-    assert "1 of 1 nodes costed" in text
+    assert "1 of 1 operators lowered" in text
     assert max(map(len, text.splitlines())) <= PLAIN_WIDTH

@@ -16,6 +16,7 @@ from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, option, table
 from dfcompile.options.readers import as_given
+from dfcompile.options.shared import file_option
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -38,7 +39,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 
 @table
 class Emissions:
-    """Values of stages that are written."""
+    """Values of stages, and choices, that are written."""
 
     emissions: tuple[tuple[str, Path], ...] = option(
         as_given,
@@ -54,6 +55,10 @@ class Emissions:
         is_repeatable=True,
         is_pair=True,
     )
+    save_choice: Path | None = file_option(
+        "Write the choice of expansions and granularity, which --choice takes.",
+        more="See [keeping a choice](choosing.md#keeping-a-choice).",
+    )
 
 
 @click.version_option(dfcompile.__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
@@ -66,7 +71,7 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     """
     lowerings = 1 if options.expand.chooses else len(options.expand.combinations)
     pictured.check_one(len(options.pes) * lowerings)
-    check_targets((outputs.output, *pictured.targets.values(), outputs.html))
+    check_targets((outputs.output, *pictured.targets.values(), outputs.html, emitted.save_choice))
     for _, folder in emitted.emissions:
         check_folder(folder)
     _reject_one_folder_twice([folder for _, folder in emitted.emissions])
@@ -77,11 +82,12 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
 
     from dfcompile.api.compile_model import run_of
     from dfcompile.cli.pictures import schedule_pictures
+    from dfcompile.report.screen import saved_choice
 
     run = run_of(options, show_stage)
     for warning in run.report.warnings:
         warn(warning)
-    text = form.text_of(run.report, page_of(verbose=outputs.verbose))
+    text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
     pictures = schedule_pictures(run.schedules[0], pictured)
     written = list(pictured.targets.values())
     for kind, folder in emitted.emissions:
@@ -91,10 +97,14 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
             files = emitted_files(run.exploration, kind)
         write_folder(files, folder)
         written += [folder / name for name in files]
+    if emitted.save_choice is not None:
+        write_text(saved_choice(run.report), emitted.save_choice)
+        written.append(emitted.save_choice)
     for target, picture in pictures.items():
         write_text(picture, target)
     # What is chosen by default today.
-    said = () if click.get_current_context().params["expand"] else ("--expand", QUICK)
+    params = click.get_current_context().params
+    said = () if params["expand"] or params["choice"] else ("--expand", QUICK)
     write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, written, said)
     write_text(text, outputs.output)
 

@@ -34,7 +34,7 @@ def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs)
     if pictured.gantt is not None:
         check_drawable(graph)
     run = scheduled_run(graph, choices, warnings, show_stage, selection_of(options), (options.dag,))
-    text = form.text_of(run.report, page_of(verbose=outputs.verbose))
+    text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
     for target, picture in schedule_pictures(run.schedules[0], pictured).items():
         write_text(picture, target)
     write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, list(pictured.targets.values()))

@@ -14,10 +14,9 @@ from dfcompile.page.views.roofline import roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
 
 _BY_PES: Final = (
-    ("schedule.makespan_cycles", "Makespan", "cycles"),
+    ("makespan_cycles", "Makespan", "cycles"),
     ("schedule.io_bytes", "I/O of the schedule", "bytes"),
     ("schedule.fifo_elements", "FIFOs", "elements"),
-    ("mapping.time_s", "Time on the system", "s"),
     ("mapping.cost_usd", "Cost", "USD"),
 )
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
@@ -44,18 +43,18 @@ def model_view(report: Record) -> View:
 
 def _answer(best: ResultRow) -> str:
     figures = best.figures
-    makespan, gap = figures.number("schedule.makespan_cycles"), figures.number("schedule.gap")
+    makespan, gap = figures.number("makespan_cycles"), figures.number("mapping.gap")
+    gap = figures.number("schedule.gap") if gap is None else gap
     if makespan is None:
         return "Every schedule stops for ever: FIFOs are too small (deadlock)."
     lowering = choices(figures, "expansions")
     found = f"{figures.number('pes'):,} PEs" + (f" with {lowering}" if lowering else "")
-    found += f": {counted(makespan, 'cycles')}"
-    if gap is not None:
-        proved = "proved: no streaming schedule of these tasks is shorter"
-        found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     moved, cost, time = (figures.number(name) for name in ("schedule.io_bytes", "mapping.cost_usd", "mapping.time_s"))
+    found += f": {counted(makespan, 'cycles')}" + ("" if time is None else f", {quantity(time, 's')}")
+    if gap is not None:
+        proved = "proved: no schedule of these tasks is shorter"
+        found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
-    parts += [] if time is None else [f"{quantity(time, 's')} on the system"]
     parts += [] if cost is None else [f"{cost:,.0f} USD"]
     return "; ".join((found, *parts)) + "."
 
@@ -106,32 +105,34 @@ def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:
 def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
     kept = set(map(id, shown))
-    paths = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
-             ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
-    yield Chart(
-        ChartKind.BRACKET,
-        "Bound and makespan",
-        "What is attained, and what no schedule of this lowering, or of any, can be below. The shortest "
-        f"{_ROWS_OF_BRACKETS} results at most.",
-        Axis("makespan", "cycles"),
-        Axis("result"),
-        _bracket_marks([row for row in rows if id(row) in kept], paths, best),
-    )
+    own = [row for row in rows if id(row) in kept]
     mapped = (
         ("proved bound", "mapping.bound_time_s"),
         ("ideal", "mapping.ideal_time_s"),
         ("attained", "mapping.time_s"),
     )
-    marks = _bracket_marks([row for row in rows if id(row) in kept], mapped, best)
+    marks = _bracket_marks(own, mapped, best)
     if marks:
         yield Chart(
             ChartKind.BRACKET,
-            "Bound, ideal and time on the system",
-            "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this system.",
+            "Bound, ideal and makespan",
+            "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this machine. The shortest "
+            f"{_ROWS_OF_BRACKETS} results at most.",
             Axis("time", "s"),
             Axis("result"),
             marks,
         )
+    paths = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
+             ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
+    yield Chart(
+        ChartKind.BRACKET,
+        "Bound and makespan on the contention-free machine" if marks else "Bound and makespan",
+        "What is attained, and what no schedule of this lowering, or of any, can be below. The shortest "
+        f"{_ROWS_OF_BRACKETS} results at most.",
+        Axis("makespan", "cycles"),
+        Axis("result"),
+        _bracket_marks(own, paths, best),
+    )
 
 
 def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], best: ResultRow) -> tuple[Mark, ...]:
@@ -148,7 +149,7 @@ def _pareto(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
         Mark(moved, makespan, row.lowering, row.name, is_chosen=row is best)
         for row in rows
         if (moved := row.figures.number("schedule.io_bytes")) is not None
-        and (makespan := row.figures.number("schedule.makespan_cycles")) is not None
+        and (makespan := row.figures.number("makespan_cycles")) is not None
     )
     if len({mark.x for mark in marks}) > 1:
         yield Chart(

@@ -26,8 +26,8 @@ class ResultRow(Struct, frozen=True):
 
     @property
     def makespan(self) -> float:
-        """Cycles; infinite in a deadlock."""
-        makespan = self.figures.number("schedule.makespan_cycles")
+        """Cycles of the machine; infinite in a deadlock."""
+        makespan = self.figures.number("makespan_cycles")
         return inf if makespan is None else makespan  # a deadlock has none
 
     @property

@@ -7,7 +7,7 @@ from dfcompile.host.printable import printable
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import CorrectionSummary, DesignReport, StepSummary
 from dfcompile.report.design.placement import PlacementSummary
-from dfcompile.report.tables import assumption_lines
+from dfcompile.report.tables import assumption_lines, counted_assumptions
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 MOST_STEPS = 24
@@ -20,9 +20,9 @@ def design_table(report: DesignReport, width: int, *, verbose: bool = True) -> s
     for note in design_notes(report):
         lines += folded(note, width)
     lines += listed("corrections", [_correction(found) for found in report.corrections], width)
-    if not verbose:
-        lines.append("")
-    return page([*lines, *assumption_lines(report.assumptions, width, verbose=verbose)])
+    if verbose:
+        return page([*lines, *assumption_lines(report.assumptions, width)])
+    return page([*lines, "", *counted_assumptions(report.assumptions, width)])
 
 
 def design_tables(report: DesignReport) -> tuple[Table, ...]:

@@ -9,7 +9,7 @@ from dfcompile.report.tables import report_table
 def table(report: AnyReport, page: Page) -> str:
     """Tables that are never wider than the page, and cut nothing."""
     if isinstance(report, Report):
-        return report_table(report, page.width, verbose=page.verbose)
+        return report_table(report, page)
     from dfcompile.report.design.tables import design_table  # a model's run needs nothing of designs
 
     return design_table(report, page.width, verbose=page.verbose)

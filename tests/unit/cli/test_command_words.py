@@ -157,8 +157,9 @@ def test_standard_input_and_output_are_files_named_by_a_dash(capsys: Capture, mo
 
 def test_assumptions_are_counted_and_listed_on_demand(capsys: Capture) -> None:
     save_convolution(Path("conv.onnx"), shape=(1, 1, 6, 6))
+    Path("two.dag").write_text(DAG)
     setup = DESIGNS / "fft_a100_1024.txt"
-    for words in (["conv.onnx", "--pes", "2"], [str(setup)]):
+    for words in (["schedule", "two.dag", "--pes", "2"], [str(setup)]):
         assert cli.main([*words, "--format", "json"]) == 0
         count = len(json.loads(capsys.readouterr().out)["assumptions"])
         assert cli.main(words) == 0

@@ -30,7 +30,7 @@ PIECES = (
     b"\0",
     b"\x1b[2J",
     b"{" * 1000,
-    b'{"format": "dfcompile-report/3", "a": NaN}',
+    b'{"format": "dfcompile-report/4", "a": NaN}',
     b'{"format": 1e999}',
     b"[1" + b"0" * 5000 + b"]",
     b"PK\x03\x04",

@@ -29,6 +29,7 @@ def result(pes: int, makespan: int, expansions: dict[str, Json], origin: str = "
     return {
         "pes": pes,
         "expansions": expansions,
+        "makespan_cycles": makespan,
         "schedule": {
             "partition": "best",
             "makespan_cycles": makespan,
@@ -54,6 +55,7 @@ def result(pes: int, makespan: int, expansions: dict[str, Json], origin: str = "
         },
         "mapping": {
             "time_s": makespan * 1e-9,
+            "gap": 0.01,
             "bound_time_s": makespan * 0.9e-9,
             "ideal_time_s": makespan * 0.5e-9,
             "cost_usd": 300.0 + pes / 8,
@@ -78,7 +80,7 @@ def model_report(name: str = "lenet", origin: str = "conv1") -> dict[str, Json]:
         for pes, matmul, makespan in ((16, "mv", 9000), (16, "ip", 7000), (64, "mv", 4100), (64, "ip", 3750))
     ]
     return {
-        "format": "dfcompile-report/3",
+        "format": "dfcompile-report/4",
         "model": {"name": name, "nodes": 3},
         "results": results,
         "assumptions": [{"name": "processing element", "value": origin, "source": "[dematteis23]"}],
@@ -126,7 +128,7 @@ def exploration_report(points: int) -> dict[str, Json]:
         for place in range(points)
     ]
     return {
-        "schema": "dfcompile-exploration/1",
+        "schema": "dfcompile-exploration/2",
         "model": "lenet",
         "objectives": ["makespan", "io", "area"],
         "front": front,

@@ -34,9 +34,8 @@ def test_why_the_best_is_best_and_what_may_be_better_is_said_with_the_figures_of
     best = Record(dict(report.parts("results")[3].values))
     beside: dict[str, Json] = {**best.part("over_expansions").values, "hints": [hint]}
     results[3] = {**best.values, "over_expansions": beside, "automatic": {"estimated_cycles": 375, "is_taken": False}}
-    slower: dict[str, Json] = {"partition": "best", "makespan_cycles": 4000}
     slow = report.parts("results")[2].values
-    results[2] = {**slow, "pes": 32, "schedule": slower, "mapping": {"cost_usd": 300}}
+    results[2] = {**slow, "pes": 32, "makespan_cycles": 4000, "mapping": {"cost_usd": 300}}
     results.append({**slow})
 
     reasons = view_of(Record({**report.values, "results": results})).reasons
@@ -84,7 +83,7 @@ def test_a_deadlock_is_said_and_is_never_the_best() -> None:
     report = Record(model_report())
     results = report.parts("results")
     deadlock: Json = {"partition": "best", "makespan_cycles": None}
-    dead: list[Json] = [{**result.values, "schedule": deadlock} for result in results]
+    dead: list[Json] = [{**result.values, "makespan_cycles": None, "schedule": deadlock} for result in results]
 
     some = view_of(Record({**report.values, "results": [dead[3], dict(results[0].values)]}))
     none = view_of(Record({**report.values, "results": dead}))
@@ -148,7 +147,7 @@ def test_kernels_of_a_design_say_which_dimension_is_split() -> None:
 @pytest.mark.parametrize(
     ("report", "kind"),
     [
-        ({"format": "dfcompile-report/3"}, "dfcompile-report"),
+        ({"format": "dfcompile-report/4"}, "dfcompile-report"),
         ({"schema": "dfcompile-bounds/1"}, "dfcompile-bounds"),
         ({"format": "dfcompile-language-model/1"}, "dfcompile-language-model"),
     ],

@@ -84,7 +84,7 @@ def coloured(report: AnyReport, _page: Page) -> str:
 def test_the_checker_finds_what_a_text_must_not_be() -> None:
     form = replace(registered_formats().by_name["json"], name="mine", module="otherlab.forms", render=endless)
 
-    with pytest.raises(AssertionError, match="mine of dfcompile-report/3: no line end at the end"):
+    with pytest.raises(AssertionError, match="mine of dfcompile-report/4: no line end at the end"):
         check_report_format(form)
     with pytest.raises(AssertionError, match=r"control characters \['\\x1b'\]"):
         check_report_format(replace(form, render=coloured))

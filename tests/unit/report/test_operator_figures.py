@@ -9,7 +9,7 @@ from dfcompile.driver import explore
 from dfcompile.report.figures import Result
 from dfcompile.report.operator_figures import OperatorGapSummary, gap_note
 from dfcompile.report.summary import summarize
-from dfcompile.report.tables import report_notes
+from dfcompile.report.tables import section_notes
 from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 
@@ -59,7 +59,7 @@ def test_ideal_is_the_bound_of_the_automatic_choice(network: Path) -> None:
 @pytest.mark.parametrize("rules", [["Conv=im2col,direct"], []])
 def test_sentence_adds_up(network: Path, rules: list[str]) -> None:
     report = summarize(explore(asked(network, (3, 64), *rules)))
-    notes = [note for note in report_notes(report) if "above the ideal" in note]
+    notes = [note for note in section_notes(report, "bounds") if "above the ideal" in note]
 
     assert len(notes) == 2
     for note in notes:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend import load_system, named_systems
+from dfcompile.dfmodel_backend.machine.cost import cost_usd
+from dfcompile.dfmodel_backend.machine.roofs import roofs_of
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.errors import UserError
 
@@ -62,6 +64,19 @@ def test_canonical_machine_scales_with_its_cores() -> None:
     assert large.accelerator.power_w == pytest.approx(444.7061955)
 
 
+def test_memory_without_limit_takes_no_time_and_no_money() -> None:
+    text = TEXT.replace("sram_bytes: 1000", "sram_bytes: .inf").replace("h_gb_per_s: 10", "h_gb_per_s: .inf")
+    system = parse_system(f"{text}  capacity_bytes: .inf\n", "x.yaml")
+
+    assert system.is_dram_unlimited
+    assert (system.accelerator.sram_bytes, system.dram_capacity_bytes) == (0, 0)  # unlimited
+    assert 10**15 / system.dram_gb_per_s * system.dram_gb_per_s == 10**15
+    assert (cost_usd(system), system.warnings, roofs_of(system).dram_bytes_per_s) == (0, (), None)
+    assert {each.value for each in system.sources if "dram" in each.name} == {"unlimited"}
+    assert load_system("contention-free").is_dram_unlimited
+    assert not load_system().is_dram_unlimited
+
+
 def test_chip_level_figures_do_not_stretch() -> None:
     system = parse_system(TEXT, "x.yaml")
 
@@ -79,7 +94,13 @@ def test_chip_level_figures_do_not_stretch() -> None:
         ("h_gb_per_s: 10", "h_gb_per_s: -10", r"x.yaml:9: key 'dram.bandwidth_gb_per_s': found -10 against"),
         ("h_gb_per_s: 10", "h_gb_per_s: 0", r"x.yaml:9: key 'dram.bandwidth_gb_per_s': found 0 against"),
         ("h_gb_per_s: 10", "h_gb_per_s: .nan", r"x.yaml:9: key 'dram.bandwidth_gb_per_s': found nan against"),
-        ("h_gb_per_s: 10", "h_gb_per_s: .inf", r"x.yaml:9: key 'dram.bandwidth_gb_per_s': found inf against"),
+        ("cy_ghz: 1.5", "cy_ghz: .inf", r"x.yaml:6: key 'accelerator.frequency_ghz': found inf against"),
+        ("h_gb_per_s: 10", "h_gb_per_s: -.inf", r"x.yaml:9: key 'dram.bandwidth_gb_per_s': found -inf against"),
+        (
+            "h_gb_per_s: 10",
+            "h_gb_per_s: .inf\n  power_w_per_gb_per_s: 0.5",
+            r"x.yaml:10: key 'dram.power_w_per_gb_per_s': found 0.5 against 0, since the bandwidth is unlimited",
+        ),
         ("cores: 4", "cores: four", r"x.yaml:3: key 'accelerator.cores': found 'four' against"),
         ("cores: 4", "cores: 2.5", r"x.yaml:3: key 'accelerator.cores': found 2.5 against"),
         ("name: test\n", "", r"x.yaml:1: key 'name' is missing"),

@@ -1,0 +1,94 @@
+"""Files of choices: options of ``--expand`` and ``--granularity``, a line for each number of processing elements."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from dfcompile.errors import UserError
+from dfcompile.options.numbers import count
+from dfcompile.options.readers import expansions, granularities
+from dfcompile.options.words import ExpansionRule, Granularities
+
+FORM: Final = "--pes P --expand [ORIGIN:]OP=NAME … --granularity NAME …"
+_COMMENT: Final = "#"
+_PLAIN: Final = re.compile(r"[\w@%+=:./-]*(?:\{[^,{}]*\})?")  # what a shell takes as it is
+
+
+class SavedChoice(Struct, frozen=True):
+    """The choice of one number of processing elements.
+
+    Attributes:
+        rules: of ``--expand``, each with one name; none: as published.
+        granularity: of the tasks.
+    """
+
+    rules: tuple[ExpansionRule, ...]
+    granularity: Granularities
+
+
+def choice_options(expand: Sequence[str], granularity: Sequence[str]) -> str:
+    """Return the options that give a choice again, as a shell reads them.
+
+    >>> choice_options(["MatMul=split-k{parts=2}"], ["pieces=16"])
+    '--expand MatMul=split-k{parts=2} --granularity pieces=16'
+    """
+    words = [word for rule in expand for word in ("--expand", rule)]
+    words += [word for each in granularity for word in ("--granularity", each)]
+    return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
+
+
+def choice_text(model: str, options: Mapping[int, str]) -> str:
+    """Return a file of choices.
+
+    Args:
+        model: name of the model, in one line.
+        options: of each number of processing elements, as `choice_options` writes them.
+    """
+    head = f"{_COMMENT} choice of dfcompile for {model}: --choice takes this file\n"
+    return head + "".join(f"--pes {pes} {said}\n" for pes, said in options.items())
+
+
+def parse_choices(text: str, file: Path) -> Mapping[int, SavedChoice]:
+    """Read the text of a file of choices, by number of processing elements.
+
+    Raises:
+        UserError: a line has another form; the message names file and line.
+    """
+    choices: dict[int, SavedChoice] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith(_COMMENT):
+            where = f"{file}:{number}"
+            pes, choice = _choice(where, line)
+            if pes in choices:
+                raise UserError(f"{where}: {pes} processing elements are given twice")
+            choices[pes] = choice
+    return MappingProxyType(choices)
+
+
+def _choice(where: str, line: str) -> tuple[int, SavedChoice]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UserError(f"{where}: found an open quotation against {FORM}") from error
+    pairs = list(zip(words[::2], words[1::2], strict=False))
+    if len(words) % 2 or any(flag not in ("--pes", "--expand", "--granularity") for flag, _ in pairs):
+        raise UserError(f"{where}: found other words against {FORM}")
+    pes, expand, granularity = (
+        tuple(value for name, value in pairs if name == flag) for flag in ("--pes", "--expand", "--granularity")
+    )
+    if len(pes) != 1:
+        raise UserError(f"{where}: found {len(pes)} times --pes against once ({FORM})")
+    try:
+        rules = expansions("--expand", expand).rules
+        found = count("--pes", pes[0]), SavedChoice(rules, granularities("--granularity", granularity))
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+    for rule in rules:
+        if len(rule.names) > 1:
+            raise UserError(f"{where}: --expand {rule.key}: found {len(rule.names)} names against one")
+    return found

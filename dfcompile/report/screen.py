@@ -1,0 +1,220 @@
+"""The first screen of a report on a model: the answer, one table, what limits each result, the choice, two hints."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dfcompile.errors import UserError
+from dfcompile.expansion_names import base_name
+from dfcompile.host.printable import printable
+from dfcompile.options.choice_file import choice_options, choice_text
+from dfcompile.options.shared import SECTIONS
+from dfcompile.report.columns import table_columns
+from dfcompile.report.figures import Report, Result, VerificationSummary
+from dfcompile.report.mapping_figures import MappingSummary
+from dfcompile.report.row_labels import (
+    BEST,
+    compared_label,
+    is_comparison,
+    labels,
+    of_one_chip_count,
+    where,
+)
+from dfcompile.report.text_tables import NO_TIME_S, Column, Table, columns_of, folded, scaled
+
+WIDTH: Final = 100  # columns of the first screen
+_LOWERING: Final = 28  # columns of the names of a lowering; a comparison has all that differ
+_CHOICE_LINES: Final = 2  # of a choice that is printed whole
+_FASTER: Final = 1.05  # times as fast is worth saying
+_FAR: Final = 3  # times an ideal: percentages are hard to read there
+_LITTLE_EFFECT: Final = 1e-3  # of inputs on outputs: ten times what single precision may lose
+_IDEALS: Final = (("compute", "least work"), ("memory", "least DRAM traffic"), ("chain", "longest chain"))
+
+
+def screen_lines(report: Report, width: int) -> list[str]:
+    """Return what is printed first of a report with mappings, in lines of at most ``width`` columns, or `WIDTH`."""
+    width = min(width, WIDTH)
+    lines = [*folded(answer(report), width), "", *result_table(report).lines(width)[2:]]
+    lines += [line for table in repetition_tables(report) for line in table.lines(width)]
+    best = {id(result) for result in report.best.values()}
+    for result, mapping in _mapped(report):
+        if id(result) in best:
+            lines += folded(_limit(report, result, mapping), width)
+    for note in (*verification_notes(report), *_choices(report, width), *_hints(report)):
+        lines += folded(note, width)
+    return lines
+
+
+def repetition_tables(report: Report) -> Iterator[Table]:
+    """Yield what several iterations take, where they are asked for."""
+    if any(result.repetition is not None for result in report.results):
+        kept = of_one_chip_count(report)
+        columns = table_columns("repeated", kept.results)
+        yield Table("repeated on the contention-free machine", tuple(labels(kept)), columns)
+
+
+def answer(report: Report) -> str:
+    """Return the sentence that answers: how much of the model, which machine, how fast on how many PEs."""
+    model = report.model
+    operators = model.nodes - model.nodes_as_views - model.nodes_folded
+    fastest, *others = sorted(report.best.values(), key=_cost)
+    mapping = fastest.mapping
+    assert mapping is not None
+    pes, takes = ("1 PE", "takes") if fastest.pes == 1 else (f"{fastest.pes:,} PEs", "take")
+    chips = f" on each of {mapping.chips} chips" if mapping.chips > 1 else ""
+    lowering = compared_label(report, fastest)
+    said = f"{model.name}: {model.nodes_as_tasks:,} of {operators:,} operators lowered; on the {mapping.machine} "
+    said += f"machine {pes}{chips} {takes} {_time(mapping.time_s)}" + (f" with {lowering}" if lowering else "")
+    slowest = others[-1] if others else fastest
+    times = (slowest.makespan_cycles or 0) / (fastest.makespan_cycles or 1)
+    return printable(said + (f", {times:.1f} times as fast as {slowest.pes:,}" if times >= _FASTER else ""))
+
+
+def _cost(result: Result) -> tuple[int, int]:
+    return result.makespan_cycles or 0, result.pes
+
+
+def _time(seconds: float) -> str:
+    column = scaled("{}s", [seconds])
+    return f"{column.cells[0]} {column.heading}"
+
+
+def _mapped(report: Report) -> list[tuple[Result, MappingSummary]]:
+    return [(result, result.mapping) for result in report.results if result.mapping is not None]
+
+
+def result_table(report: Report) -> Table:
+    """Return the table of the first screen: what each result takes on the machine, and costs."""
+    results, mappings = zip(*_mapped(report), strict=True)
+    is_compared = is_comparison(report)
+    first = sorted(results, key=_cost)[:1] if len(results) > 1 else []
+    best = {id(result) for result in (report.best.values() if is_compared else first)}
+    cycles = ("-" if result.makespan_cycles is None else f"{result.makespan_cycles:,}" for result in results)
+    label_columns = (
+        Column("PEs", tuple(f"{result.pes:,}" for result in results)),
+        *_chips(mappings),
+        *([Column("", tuple(BEST if id(result) in best else "" for result in results))] if best else []),
+        Column("lowering", tuple(_lowering(report, result) for result in results), is_text=True),
+    )
+    return Table(
+        "results",
+        label_columns,
+        (
+            Column("makespan\ncycles", tuple(cycles)),
+            scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
+            Column("above the\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
+            scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
+            scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
+            Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
+            Column("PEs\nbusy %", tuple(_busy(mapping) for mapping in mappings)),
+        ),
+    )
+
+
+def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:
+    """Yield the chips in use where there are several, beside those at hand where some are not used."""
+    if any(mapping.chips_available > 1 for mapping in mappings):
+        is_all = all(mapping.chips == mapping.chips_available for mapping in mappings)
+        cells = (f"{one.chips}" if is_all else f"{one.chips} of {one.chips_available}" for one in mappings)
+        yield Column("chips", tuple(cells))
+
+
+def _lowering(report: Report, result: Result) -> str:
+    """Return the names that results differ in; where none are compared those of most work, as far as there is room."""
+    if is_comparison(report):
+        return compared_label(report, result)
+    work: Counter[str] = Counter()
+    for option in result.automatic.options if result.automatic else ():
+        for op_type in option.expansions if option.is_chosen else ():
+            work[op_type] += option.work_cycles * len(option.operators)
+    words = [f"{key}={_short(result.expansions[key])}" for key in sorted(result.expansions, key=lambda key: -work[key])]
+    kept = [word for at, word in enumerate(words) if not at or columns_of(" ".join(words[: at + 1])) <= _LOWERING]
+    return " ".join((*kept, *(["…"] if len(kept) < len(words) else []))) or "-"
+
+
+def _short(names: str) -> str:
+    return "+".join(dict.fromkeys(base_name(name) for name in names.split("+")))
+
+
+def _busy(mapping: MappingSummary) -> str:
+    return f"{100 * mapping.parts.work_s / mapping.time_s:.1f}" if mapping.time_s else "-"
+
+
+def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
+    """Return what limits a result, how far it is from the ideal, and what is proved."""
+    of = {kind: sum(one.time_s for one in mapping.configurations if one.bound_by == kind)
+          for kind in dict.fromkeys(one.bound_by for one in mapping.configurations)}  # fmt: skip
+    kind = max(of, key=lambda name: of[name])
+    ideal, why = mapping.ideal_time_s, dict(_IDEALS)[mapping.ideal.bound_by]
+    above = f"{_above(mapping.time_s / ideal)} the ideal of {_time(ideal)} ({why})" if ideal > NO_TIME_S else ""
+    proof = "at the proved bound" if mapping.optimal else f"{_above(1 + mapping.gap)} the bound"
+    said = (f"{where(report, result)}: {kind}-bound", above, proof)
+    return printable(", ".join(text for text in said if text))
+
+
+def _above(times: float) -> str:
+    return f"{100 * (times - 1):.1f} % above" if times < _FAR else f"{times:.1f} times"
+
+
+def verification_notes(report: Report) -> Iterator[str]:
+    """Yield how far lowered models are from the original, each lowering once."""
+    seen: dict[str, VerificationSummary] = {}
+    for result in report.results:
+        if result.verification is not None:
+            is_chosen = result.automatic is not None and result.automatic.is_taken
+            seen[f"on {result.pes} PEs" if is_chosen else compared_label(report, result)] = result.verification
+    for label, found in seen.items():
+        which = f" {label}" if label else ""
+        part = f"{found.max_rel_error:.2g} of the largest value"
+        yield printable(f"verified{which}: error {found.max_abs_error:.2g} at most, {part} (reference: the original)")
+    effects = [found.effect_of_inputs for found in seen.values() if found.effect_of_inputs is not None]
+    if effects and max(effects) < _LITTLE_EFFECT:
+        yield (
+            f"verified against outputs that hardly depend on inputs: other inputs change them by {max(effects):.1g} of "
+            "the largest value, so errors before the last operators may stay unseen (weights that let values through)"
+        )
+
+
+def saved_choice(report: Report) -> str:
+    """Return the file of what was chosen on each number of processing elements.
+
+    Raises:
+        UserError: nothing was, or a name of the user's does not fit in a line.
+    """
+    taken = _taken(report)
+    if not taken:
+        raise UserError("--save-choice: nothing was chosen (leave out --choice, and rules without --expand auto)")
+    if any(printable(options) != options for options in taken.values()):
+        raise UserError("--save-choice: found a control character in the name of an operator, which a line cannot have")
+    return choice_text(printable(report.model.name), taken)
+
+
+def _taken(report: Report) -> dict[int, str]:
+    return {
+        result.pes: choice_options(result.automatic.expand, result.automatic.granularity)
+        for result in report.results
+        if result.automatic is not None and result.automatic.is_taken
+    }
+
+
+def _choices(report: Report, width: int) -> Iterator[str]:
+    """Yield the choice of each number of PEs where all are short, else how to keep them."""
+    said = [printable(f"chosen for {pes:,} PEs: {options}") for pes, options in _taken(report).items()]
+    if all(len(folded(text, width)) <= _CHOICE_LINES for text in said):
+        yield from said
+    elif said:
+        yield "chosen for each number of PEs: --save-choice FILE writes the choice, --choice FILE takes it"
+
+
+def _hints(report: Report) -> Iterator[str]:
+    """Yield what may be much faster, and how to see more."""
+    gains = [
+        (result.schedule.makespan_cycles / result.automatic.estimated_cycles, result.pes)
+        for result in report.best.values()
+        if result.automatic is not None and not result.automatic.is_taken
+        if result.schedule.makespan_cycles and result.automatic.estimated_cycles
+    ]
+    times, pes = max(gains, default=(1.0, 0))
+    if times >= _FASTER:
+        yield f"hint: --expand auto may be {times:.1f} times as fast on {pes:,} PEs"
+    yield f"more: --show {', '.join(SECTIONS)} or -v"
