@@ -22,7 +22,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
-	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128 --expand published
+	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128 --expand published --system contention-free
 
 test: check
 	$(BIN)/pytest -q $(PARALLEL)
