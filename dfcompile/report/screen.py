@@ -24,6 +24,7 @@ from dfcompile.report.text_tables import NO_TIME_S, Column, Table, columns_of, f
 
 WIDTH: Final = 100  # columns of the first screen
 _LOWERING: Final = 28  # columns of the names of a lowering; a comparison has all that differ
+_NARROW: Final = 14  # columns of them on a narrow terminal
 _CHOICE_LINES: Final = 2  # of a choice that is printed whole
 _FASTER: Final = 1.05  # times as fast is worth saying
 _FAR: Final = 3  # times an ideal: percentages are hard to read there
@@ -34,7 +35,7 @@ _IDEALS: Final = (("compute", "least work"), ("memory", "least DRAM traffic"), (
 def screen_lines(report: Report, width: int) -> list[str]:
     """Return what is printed first of a report with mappings, in lines of at most ``width`` columns, or `WIDTH`."""
     width = min(width, WIDTH)
-    lines = [*folded(answer(report), width), "", *result_table(report).lines(width)[2:]]
+    lines = [*folded(answer(report), width), "", *result_table(report, width).lines(width)[2:]]
     lines += [line for table in repetition_tables(report) for line in table.lines(width)]
     best = {id(result) for result in report.best.values()}
     for result, mapping in _mapped(report):
@@ -83,8 +84,9 @@ def _mapped(report: Report) -> list[tuple[Result, MappingSummary]]:
     return [(result, result.mapping) for result in report.results if result.mapping is not None]
 
 
-def result_table(report: Report) -> Table:
+def result_table(report: Report, width: int = WIDTH) -> Table:
     """Return the table of the first screen: what each result takes on the machine, and costs."""
+    room = _LOWERING if width >= WIDTH else _NARROW
     results, mappings = zip(*_mapped(report), strict=True)
     is_compared = is_comparison(report)
     first = sorted(results, key=_cost)[:1] if len(results) > 1 else []
@@ -94,7 +96,7 @@ def result_table(report: Report) -> Table:
         Column("PEs", tuple(f"{result.pes:,}" for result in results)),
         *_chips(mappings),
         *([Column("", tuple(BEST if id(result) in best else "" for result in results))] if best else []),
-        Column("lowering", tuple(_lowering(report, result) for result in results), is_text=True),
+        Column("lowering", tuple(_lowering(report, result, room) for result in results), is_text=True),
     )
     return Table(
         "results",
@@ -102,7 +104,7 @@ def result_table(report: Report) -> Table:
         (
             Column("makespan\ncycles", tuple(cycles)),
             scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
-            Column("above the\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
+            Column("above\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
             scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
             scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
             Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
@@ -119,7 +121,7 @@ def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:
         yield Column("chips", tuple(cells))
 
 
-def _lowering(report: Report, result: Result) -> str:
+def _lowering(report: Report, result: Result, room: int) -> str:
     """Return the names that results differ in; where none are compared those of most work, as far as there is room."""
     if is_comparison(report):
         return compared_label(report, result)
@@ -127,13 +129,20 @@ def _lowering(report: Report, result: Result) -> str:
     for option in result.automatic.options if result.automatic else ():
         for op_type in option.expansions if option.is_chosen else ():
             work[op_type] += option.work_cycles * len(option.operators)
-    words = [f"{key}={_short(result.expansions[key])}" for key in sorted(result.expansions, key=lambda key: -work[key])]
-    kept = [word for at, word in enumerate(words) if not at or columns_of(" ".join(words[: at + 1])) <= _LOWERING]
+    keys = sorted(result.expansions, key=lambda key: -work[key])
+    words = [_short(key, result.expansions[key].split("+"), room) for key in keys]
+    kept = [word for at, word in enumerate(words) if not at or columns_of(" ".join(words[: at + 1])) <= room]
     return " ".join((*kept, *(["…"] if len(kept) < len(words) else []))) or "-"
 
 
-def _short(names: str) -> str:
-    return "+".join(dict.fromkeys(base_name(name) for name in names.split("+")))
+def _short(key: str, names: Sequence[str], room: int) -> str:
+    """Return the names of expansions without their parameters, as many as there is room for."""
+    kept = list(dict.fromkeys(map(base_name, names)))
+    text = f"{key}={'+'.join(kept)}"
+    while len(kept) > 1 and columns_of(text) > room:
+        kept = kept[:-1]
+        text = f"{key}={'+'.join(kept)}+…"
+    return text
 
 
 def _busy(mapping: MappingSummary) -> str:

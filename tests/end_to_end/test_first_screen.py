@@ -60,6 +60,7 @@ def test_two_numbers_of_elements_are_one_screen_with_the_best_marked(model: Path
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 100
     assert max(map(len, narrow)) <= 80
+    assert "results, continued" not in narrow
     rows = {line.split()[0]: line for line in lines if re.match(r" +\d+ +(\*|[A-Z])", line)}
     assert list(rows) == ["4", "32"]
     best = str(PES[makespans.index(min(makespans))])  # type: ignore[type-var]  # a mapping ends
