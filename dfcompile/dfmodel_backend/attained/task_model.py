@@ -176,6 +176,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         Args:
             known: of the lowering, with words of an element.
         """
+        if not self.units.count:
+            return 0.0
         everything = (1 << self.units.count) - 1
         part = self._machine_units.part(everything)
         is_of_machine = self.machine_dag is self.dag

@@ -271,3 +271,13 @@ def test_a_glance_has_every_expansion_in_few_choices() -> None:
     assert {(choice.op_type, choice.name) for choices in found for choice in choices if not choice.origin} == every
     assert len(found) == max(len(names) for types in (space.onnx, space.canonical) for names in types.values())
     assert len(found) < len(list(space.covering()))
+
+
+def test_of_a_model_without_tasks_there_is_nothing_to_choose(tmp_path: Path) -> None:
+    """Its only operator has no elements: it takes no time, memory included."""
+    file = tmp_path / "nothing.onnx"
+    onnx.save(model_from_text("g (float[0,3] x) => (float[0,3] y) { y = Atanh(x) }"), file)
+    (result,) = summarize(explore(asked(file, (4,), "quick"))).results
+
+    assert result.mapping is not None
+    assert (result.makespan_cycles, result.mapping.time_s) == (0, 0.0)
