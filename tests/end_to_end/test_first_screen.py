@@ -156,10 +156,13 @@ def test_what_a_choice_cannot_be_is_said(residual: Path, tmp_path: Path, capsys:
         assert cli.main([*words, *more]) == 1
         return capsys.readouterr().err.strip()
 
-    assert told("--save-choice", str(file), "--expand", "published").endswith(
+    folder = tmp_path / "written"
+    emitted = ("--emit", "canonical", str(folder))
+    assert told("--save-choice", str(file), "--expand", "published", *emitted).endswith(
         "--save-choice: nothing was chosen (leave out --choice, and rules without --expand auto)"
     )
     assert not file.exists()
+    assert not folder.exists()
     assert "cannot be read" in told("--choice", str(file))
     file.write_text("--pes 8 --expand Conv=direct\n")
     assert told("--choice", str(file)).endswith("found choices for 8 PEs against 4")

@@ -89,6 +89,7 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
     pictures = schedule_pictures(run.schedules[0], pictured)
+    choice = None if emitted.save_choice is None else saved_choice(run.report)  # nothing is written if there is none
     written = list(pictured.targets.values())
     for kind, folder in emitted.emissions:
         from dfcompile.cli.emissions import emitted_files  # which draws: most runs emit nothing
@@ -97,8 +98,8 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
             files = emitted_files(run.exploration, kind)
         write_folder(files, folder)
         written += [folder / name for name in files]
-    if emitted.save_choice is not None:
-        write_text(saved_choice(run.report), emitted.save_choice)
+    if emitted.save_choice is not None and choice is not None:
+        write_text(choice, emitted.save_choice)
         written.append(emitted.save_choice)
     for target, picture in pictures.items():
         write_text(picture, target)
