@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 import dfcompile as df
+from dfcompile.api.runs import ModelRun
 from dfcompile.cli import main as cli
 from dfcompile.options.shared import SECTIONS
 from dfcompile.page.comparison import compare_reports
@@ -40,10 +41,16 @@ def residual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(params=["residual", "lenet", "encoder_layer"])
+@pytest.fixture(params=["residual", "lenet", "attention"])
 def model(request: pytest.FixtureRequest, residual: Path) -> Path:
-    lenet, encoder = EXAMPLES / "lenet" / "model.py", ROOT / "tests" / "models" / "encoder_layer.py"
-    return {"residual": residual, "lenet": lenet, "encoder_layer": encoder}[request.param]
+    lenet, attention = EXAMPLES / "lenet" / "model.py", ROOT / "tests" / "models" / "attention.py"
+    return {"residual": residual, "lenet": lenet, "attention": attention}[request.param]
+
+
+@pytest.fixture(scope="module")
+def both(residual: Path) -> ModelRun:
+    """The residual block on both numbers of elements, by default options."""
+    return df.compile(residual, pes=PES)
 
 
 def printed(capsys: Capture, *words: str) -> str:
@@ -71,9 +78,9 @@ def test_two_numbers_of_elements_are_one_screen_with_the_best_marked(model: Path
     assert sum(line.startswith(("hint:", "more:")) for line in lines) <= 2
 
 
-def test_the_makespan_is_the_time_in_cycles_rounded_up(model: Path) -> None:
+def test_the_makespan_is_the_time_in_cycles_rounded_up(residual: Path) -> None:
     for system, hz in (("canonical", 1e9), ("sn30", 1.25e9)):
-        run = df.compile(model, pes=16, expand="published", system=system)
+        run = df.compile(residual, pes=16, expand="published", system=system)
         record = json.loads(run.report_json)["results"][0]
 
         assert record["mapping"]["machine"] == system
@@ -82,14 +89,14 @@ def test_the_makespan_is_the_time_in_cycles_rounded_up(model: Path) -> None:
 
 
 @pytest.mark.parametrize("expand", [(), ("published",)])
-def test_on_the_contention_free_machine_the_makespan_is_that_of_the_schedule(
+def test_on_the_contention_free_machine_the_makespan_is_that_of_the_schedule_or_less(
     model: Path, expand: tuple[str, ...], tmp_path: Path
 ) -> None:
     run = df.compile(model, pes=PES, expand=expand, overlap="none", system="contention-free")
 
     for result in run.report.results:
         assert result.mapping is not None
-        assert result.makespan_cycles == result.schedule.makespan_cycles
+        assert result.makespan_cycles <= result.schedule.makespan_cycles  # type: ignore[operator]  # a mapping ends
         assert result.mapping.time_s == pytest.approx(result.makespan_cycles * 1e-9)  # type: ignore[operator]
         assert result.mapping.roofs.dram_bytes_per_s is None
         assert result.mapping.cost_usd < 10
@@ -99,9 +106,8 @@ def test_on_the_contention_free_machine_the_makespan_is_that_of_the_schedule(
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_a_section_follows_the_first_screen(name: str, residual: Path) -> None:
-    run = df.compile(residual, pes=PES)
-    first, text = run.table.rstrip(), run.render("table", verbose=False, show=(name,))
+def test_a_section_follows_the_first_screen(name: str, both: ModelRun) -> None:
+    first, text = both.table.rstrip(), both.render("table", verbose=False, show=(name,))
 
     assert text.startswith(f"{first}\n\n")
     titles = [HEADINGS.get(each, each) for each in SECTIONS if f"\n{HEADINGS.get(each, each)}\n" in text]
@@ -123,9 +129,9 @@ def test_an_unknown_section_is_an_error(residual: Path, capsys: Capture) -> None
     assert capsys.readouterr().err == "dfcompile: error: --show 'bonds': unknown (did you mean 'bounds'?)\n"
 
 
-def test_a_choice_that_was_saved_gives_the_same_report(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_choice_that_was_saved_gives_the_same_report(residual: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "choice.txt"
-    words = (str(model), "--pes", "4,32", "--format", "json")
+    words = (str(residual), "--pes", "4,32", "--format", "json")
     chosen = json.loads(printed(capsys, *words, "--save-choice", str(file)))["results"]
     again = json.loads(printed(capsys, *words, "--choice", str(file)))
 
