@@ -215,7 +215,6 @@ def test_processes_find_the_same(model: Path, tmp_path: Path, capsys: pytest.Cap
         (["--expand", "auto"], "an exploration chooses in any case"),
         (["--pes", "8,8"], "8 is given twice"),
         (["--cache", "/proc/nowhere/c.cache"], "cache '/proc/nowhere/c.cache'"),
-        (["--cluster", "tcp://127.0.0.1:1"], "--cluster"),
     ],
 )
 def test_mistakes_are_one_line(

@@ -90,9 +90,9 @@ def test_the_makespan_is_the_time_in_cycles_rounded_up(residual: Path) -> None:
 
 @pytest.mark.parametrize("expand", [(), ("published",)])
 def test_on_the_contention_free_machine_the_makespan_is_that_of_the_schedule_or_less(
-    model: Path, expand: tuple[str, ...], tmp_path: Path
+    residual: Path, expand: tuple[str, ...], tmp_path: Path
 ) -> None:
-    run = df.compile(model, pes=PES, expand=expand, overlap="none", system="contention-free")
+    run = df.compile(residual, pes=PES, expand=expand, overlap="none", system="contention-free")
 
     for result in run.report.results:
         assert result.mapping is not None
