@@ -18,6 +18,7 @@ from dfcompile.driver import Exploration
 from dfcompile.report.figures import Report
 
 _LOST = 5e-13  # of a number with twelve digits
+_TWELVE_DIGITS = 1e-11  # as far apart as two of them are that are rounded once each
 
 
 def audit_report(report: Report, exploration: Exploration) -> None:
@@ -44,7 +45,8 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:
             cycles = result.mapping.time_s * point.system.accelerator.frequency_ghz * PER_S
-            expect(f"{where}.makespan_cycles", result.makespan_cycles, _whole(cycles))
+            is_told = cycles * _LOST < 1  # which of the cycles it is
+            expect(f"{where}.makespan_cycles", result.makespan_cycles, _whole(cycles), 0 if is_told else _TWELVE_DIGITS)
             audit_mapping(f"{where}.mapping", result.mapping, point)
             ideals.audit(f"{where}.mapping", result.mapping, point)
 

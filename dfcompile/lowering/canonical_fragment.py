@@ -91,15 +91,23 @@ class CanonicalFragment:
             name: short; the operator's name is put before it.
             shape: in elements.
             dtype: numpy name of a type as wide, as which the bits are read; that of the source unless given.
+
+        Raises:
+            OperatorFieldError: it has not as many elements.
         """
-        return self._builder.add_view(source, self._full_name(name), shape, dtype)
+        return self._viewed(source, self._full_name(name), shape, dtype)
 
     def view_as(self, source: Tensor, target: Tensor) -> None:
         """Make the operator's result a view of ``source``; a copy where the result must be an array of its own."""
         if self._builder.can_be_view(source, target):
-            self._builder.add_view(source, target.name, target.shape, target.dtype)
+            self._viewed(source, target.name, target.shape, target.dtype)
         else:
             self.add(Copy(), [self.view(source, "view", target.shape, target.dtype)], target)
+
+    def _viewed(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None) -> Tensor:
+        if prod(shape := tuple(shape)) != prod(source.shape):
+            raise OperatorFieldError(f"view {name!r}: {list(shape)} against the elements of {source}")
+        return self._builder.add_view(source, name, shape, dtype)
 
     def _full_name(self, name: str) -> str:
         return self._builder.free_name(f"{underscored(self._op.name)}_{name}")

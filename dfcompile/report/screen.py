@@ -153,16 +153,16 @@ def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
     """Return what limits a result, how far it is from the ideal, and what is proved."""
     of = {kind: sum(one.time_s for one in mapping.configurations if one.bound_by == kind)
           for kind in dict.fromkeys(one.bound_by for one in mapping.configurations)}  # fmt: skip
-    kind = max(of, key=lambda name: of[name])
+    kind = f"{max(of, key=lambda name: of[name])}-bound" if of else "nothing to do"
     ideal, why = mapping.ideal_time_s, dict(_IDEALS)[mapping.ideal.bound_by]
     above = f"{_above(mapping.time_s / ideal)} the ideal of {_time(ideal)} ({why})" if ideal > NO_TIME_S else ""
     proof = "at the proved bound" if mapping.optimal else f"{_above(1 + mapping.gap)} the bound"
-    said = (f"{where(report, result)}: {kind}-bound", above, proof)
+    said = (f"{where(report, result)}: {kind}", above, proof)
     return printable(", ".join(text for text in said if text))
 
 
 def _above(times: float) -> str:
-    return f"{100 * (times - 1):.1f} % above" if times < _FAR else f"{times:.1f} times"
+    return f"{max(100 * (times - 1), 0.0):.1f} % above" if times < _FAR else f"{times:.1f} times"
 
 
 def verification_notes(report: Report) -> Iterator[str]:

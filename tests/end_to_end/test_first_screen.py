@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import dfcompile as df
 from dfcompile.api.runs import ModelRun
 from dfcompile.cli import main as cli
+from dfcompile.dfmodel_backend.machine import systems
 from dfcompile.options.shared import SECTIONS
 from dfcompile.page.comparison import compare_reports
 from dfcompile.page.reading import read_report
@@ -112,6 +114,23 @@ def test_a_section_follows_the_first_screen(name: str, both: ModelRun) -> None:
     assert text.startswith(f"{first}\n\n")
     titles = [HEADINGS.get(each, each) for each in SECTIONS if f"\n{HEADINGS.get(each, each)}\n" in text]
     assert titles == [HEADINGS.get(name, name)]
+
+
+def test_where_nothing_is_done_nothing_limits(tmp_path: Path, capsys: Capture) -> None:
+    onnx.save(model_from_text("g (float[0,3] x) => (float[0,3] y) { y = Atanh(x) }"), file := tmp_path / "none.onnx")
+
+    assert "4 PEs: nothing to do, at the proved bound" in printed(capsys, str(file), "--pes", "4")
+
+
+def test_the_cycles_of_a_clock_that_no_float_counts_are_those_of_the_time(residual: Path, tmp_path: Path) -> None:
+    shipped = resources.files(systems).joinpath("sn30.yaml").read_text()
+    (file := tmp_path / "fast.yaml").write_text(
+        shipped.replace("frequency_ghz: 1.25", "frequency_ghz: 9223372036854775808")
+    )
+    (result,) = df.compile(residual, pes=4, expand="published", system=file).report.results
+
+    assert result.mapping is not None
+    assert result.makespan_cycles == pytest.approx(result.mapping.time_s * 2**63 * 1e9)
 
 
 def test_all_sections_are_everything(residual: Path, capsys: Capture) -> None:

@@ -104,6 +104,8 @@ def add_product(build: CanonicalFragment, rows: Tensor, transform: Transform) ->
 def add_stages(build: CanonicalFragment, rows: Tensor, transform: Transform) -> Tensor:
     """Add the fast transform: rows padded to its length, stage by stage; then the wanted bins."""
     outer, length, parts, dtype = rows.shape[0], transform.length, transform.parts_in, sum_dtype(rows.dtype)
+    if length == 1:  # no stage would make its number complex
+        return add_product(build, rows, transform)
     data = build.view(rows, "numbers", (outer, transform.given, parts))
     if transform.given < length:
         padded = build.array("padded", (outer, length, parts))

@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.onnx_nodes import Array, Attribute, Node, check_node, lowered, random, scopes
 
 EXPANSIONS = st.sampled_from(["matmul", "fft"])
-LENGTHS = st.none() | st.integers(2, 12)
+LENGTHS = st.none() | st.integers(1, 12)
 
 
 @examples(50)
@@ -34,6 +34,11 @@ def test_transform(name: str, parts: int, axis: int, length: int | None, kind: s
     node = Node("DFT", operands, [1, 2], attributes, opset=20)
 
     check_node(node, choices=[Choice("DFT", name)], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_fast_transform_of_one_number_is_the_number(parts: int) -> None:
+    check_node(Node("DFT", [random((5, 1, parts))], opset=20), choices=[Choice("DFT", "fft")])
 
 
 @pytest.mark.parametrize("length", [None, 7, 9])

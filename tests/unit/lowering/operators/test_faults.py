@@ -64,11 +64,18 @@ def contradicting(op: Operator, build: CanonicalFragment) -> None:
     build.add(Elementwise("max(0, b)"), [op.input(0)], op.output())
 
 
+@onnx_expansion("Relu", "shrinking")
+def shrinking(op: Operator, build: CanonicalFragment) -> None:
+    """View fewer elements than there are."""
+    build.view_as(build.view(op.input(0), "row", (3,)), op.output())
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (misspelt, "Elementwise has no field 'expresion' (did you mean 'expression'?)"),
         (contradicting, "node {node!r}: Elementwise: field 'expression' is 'max(0, b)' with 'b' against operands a"),
+        (shrinking, "view '{node}_row': [3] against the elements of float32[2,3]"),
     ],
 )
 def test_an_expansion_that_sets_a_wrong_field_is_named(wrong: Any, message: str) -> None:
