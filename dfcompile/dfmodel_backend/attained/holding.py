@@ -94,8 +94,9 @@ class _Choice:
         is_first = np.ones(len(fetches.footprint), dtype=np.bool_)
         is_first[1:] = fetches.footprint[1:] != fetches.footprint[:-1]
         np.add.at(least, fetches.keeper[is_first], fetches.distinct[is_first])
-        self._read = _sums(fetches.keeper, fetches.size, keepers)
-        saved = self._read + wholes.written - wholes.moved
+        can_share = (fetches.window > 0) & (fetches.window < self._rolling.size)
+        best = np.minimum(np.where(can_share, fetches.once, fetches.size), fetches.distinct)
+        saved = _sums(fetches.keeper, best, keepers) + wholes.written - wholes.moved
         self.wanted = (least + wholes.written > wholes.moved) & (saved > 0)
         self.has_arrays = bool((self.wanted & wholes.is_array).any())
         self._whole_saves = saved
@@ -134,19 +135,15 @@ class _Choice:
 
     def _put_wholes_instead(self, order: Int64) -> None:
         """Hold arrays as a whole where that moves less than what is held of them."""
-        wholes = self._wholes
-        for number in order.tolist():
-            own = np.flatnonzero(self._fetches.keeper == number)
-            if self._moved_each()[own].sum() + wholes.written[number] <= wholes.moved[number]:
-                continue
-            parts = self._taken(own)
-            everything = np.arange(len(parts.size))
-            self._room.release(parts, everything)
-            if self._room.put(wholes.spans, np.array([number]))[number]:
-                self._is_whole[number] = True
-                self._shared[own] = self._held[own] = self._stays[own] = False
-            else:
-                self._room.take(parts, everything)
+        wholes, keeper, count = self._wholes, self._fetches.keeper, len(self._is_whole)
+        moved = _sums(keeper, self._moved_each(), count) + wholes.written
+        parts, owner = self._taken()
+        by_owner = np.argsort(owner, kind="stable")
+        starts = np.searchsorted(owner[by_owner], np.arange(count + 1))
+        better = order[moved[order] > wholes.moved[order]]
+        self._is_whole |= self._room.put(wholes.spans, better, instead=(parts.take(by_owner), starts))
+        own = self._is_whole[keeper]
+        self._shared[own] = self._held[own] = self._stays[own] = False
 
     def _put_links(self) -> None:
         """Let what is fetched stay until it is needed again; what tasks read once is held for that."""
@@ -170,11 +167,10 @@ class _Choice:
             is_kept[ends] = self._held[ends] = True
             self._shared[ends] = False
 
-    def _taken(self, own: Int64) -> Spans:
-        """Return what some fetches take, all of the same elements: those that stay are one with the next."""
-        shared, kept = own[self._shared[own]], self._is_kept()
-        rolls = own[(self._held & ~kept)[own]]
-        held = own[kept[own]]
+    def _taken(self) -> tuple[Spans, Int64]:
+        """Return what fetches take, and of what: those of the same elements that stay are one with the next."""
+        kept = self._is_kept()
+        shared, rolls, held = (np.flatnonzero(which) for which in (self._shared, self._held & ~kept, kept))
         is_first = np.ones(len(held), dtype=np.bool_)
         is_first[1:] = ~self._stays[held[:-1]]
         starts = np.flatnonzero(is_first)
@@ -182,7 +178,8 @@ class _Choice:
         if len(held):
             end = np.maximum.reduceat(spans.end, starts)
             spans = Spans(spans.begin[starts], end, spans.size[starts])
-        return Spans.joined(self._windows.take(shared), self._rolling.take(rolls), spans)
+        taken = Spans.joined(self._windows.take(shared), self._rolling.take(rolls), spans)
+        return taken, self._fetches.keeper[np.concatenate([shared, rolls, held[starts]])]
 
     def _is_kept(self) -> Bool:
         """Return of which fetches all elements are held: where no less will do, or they stay."""
@@ -202,14 +199,13 @@ class _Choice:
         moved = self._moved_each()
         moved[self._is_whole[self._fetches.keeper]] = 0
         kept = int(np.where(self._is_whole, wholes.moved, wholes.written).sum())
-        taken = self._taken(np.arange(len(moved)))
         return Held(
             wholes=self._is_whole,
             is_held=self._held,
             is_shared=self._shared,
             way=np.where(self._shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8),
             stays=self._stays,
-            spans=Spans.joined(self._fifos, wholes.spans.take(self._is_whole), taken),
+            spans=Spans.joined(self._fifos, wholes.spans.take(self._is_whole), self._taken()[0]),
             moved_by_fetch=moved,
             moved=int(moved.sum()) + kept,
         )

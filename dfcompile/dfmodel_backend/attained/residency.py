@@ -86,18 +86,29 @@ class Room:
         """Give back what some spans took."""
         self._left = self._left + self._change(spans, which)
 
-    def put(self, spans: Spans, order: Int64) -> Bool:
+    def put(self, spans: Spans, order: Int64, instead: tuple[Spans, Int64] | None = None) -> Bool:
         """Put in spans one after another where they fit; return whether each is in.
 
         What fits together is put in together: twice as many each time, half as many where they do not fit.
+
+        Args:
+            spans: shape [spans].
+            order: numbers of those that are put in.
+            instead: what is in and makes room for them, by the number of the span: and the first of each, and the end,
+                shape [spans + 1].
         """
         is_in = np.zeros(len(spans.size), dtype=np.bool_)
         size, looked = max(len(order), 1), 0
+        freed = np.zeros(len(spans.size), dtype=np.int64)
+        if instead is not None:
+            freed[order] = np.diff(np.append(0, np.cumsum(instead[0].size))[instead[1]])[order]
         for number in range(_TRIES):
             some = order[:size]
             if not len(some):
                 break
             change = self._change(spans, some)
+            if instead is not None:
+                change -= self._change(instead[0], _ranges(instead[1][some], instead[1][some + 1]))
             if (change <= self._left).all():
                 self._left = self._left - change
                 is_in[some] = True
@@ -107,7 +118,8 @@ class Room:
             if len(some) == 1:
                 order = order[1:]
             if number >= looked:  # now and then: it looks at all of them
-                order, looked = order[self._least_left(spans, order) >= spans.size[order]], number + _LOOKS
+                fits = self._least_left(spans, order) + freed[order] >= spans.size[order]
+                order, looked = order[fits], number + _LOOKS
         return is_in
 
     def _least_left(self, spans: Spans, which: Int64) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -121,6 +133,12 @@ class Room:
             last = np.maximum(first[at] + length[at] - (1 << number), first[at])
             found[at] = np.minimum(runs[first[at]], runs[np.minimum(last, len(runs) - 1)])
         return found
+
+
+def _ranges(first: Int64, behind: Int64) -> Int64:
+    """Return the numbers of several ranges, one after another."""
+    count = behind - first
+    return np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
 
 
 def _runs(
