@@ -312,7 +312,9 @@ class _Uses:
             np.minimum.at(first, self._row[which], begin[which])
             np.maximum.at(last, self._row[which], end[which])
         moved = self._fetched + np.where(self._leaves, self._written, 0)
-        spans = Spans(np.minimum(first, last), last, self._written + self._fetched)
+        taken = self._written + self._fetched
+        taken = np.where(self._is_buffer, np.minimum(taken, self._whole), taken)  # some is written over
+        spans = Spans(np.minimum(first, last), last, taken)
         return Wholes(spans, self._is_buffer, moved, self._written)
 
     def _store_uses(self, held: Held, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:

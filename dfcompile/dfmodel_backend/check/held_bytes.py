@@ -109,7 +109,7 @@ class _Configuration:
                 f"configuration {self._place}: {recount.name(key[1])!r} is held whole and not whole"
             )
         if flags == {True}:
-            self._put(*self._touched(reads, writes), written + fetched)
+            self._put(*self._touched(reads, writes), min(written + fetched, recount.whole(key[1])))
             return written, read, fetched, leaves, fetched, written if leaves else 0, 0, 1
         dram_read, held = self._fetched(key[1], reads)
         return written, read, fetched, leaves, dram_read, written, 1, held

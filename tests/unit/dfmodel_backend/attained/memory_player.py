@@ -211,6 +211,8 @@ class _Configuration:
             fetched = self._found_fetched(name)
             times = self._times(edges) + self._times(writers, of_writers=True)
             held = sum(len(set(player.touched(edge).tolist())) for edge in self._once(name, writers)) * size + fetched
+            sizes = [tensor.size_bytes for tensor in self._dag.tensors if tensor.name == name]
+            held = min([held, *sizes])  # what is written over takes no more than what it is written over
             assert len(needed | made) * size <= held
             self._put(min(begin for begin, _ in times), max(end for _, end in times), held)
             player.read_bytes += fetched
