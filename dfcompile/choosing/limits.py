@@ -48,4 +48,4 @@ THOROUGH = Limits(
     own_tasks_per_element=256,
 )
 SLOWLY_SCHEDULED = Limits(80_000, 2_000)  # some seconds, and half a second; minutes where more is tried
-QUICK = Limits(10_000, 500, own_tasks_per_element=112)  # half a second, and a tenth
+QUICK = Limits(10_000, 500, own_tasks_per_element=160)  # half a second, and a tenth

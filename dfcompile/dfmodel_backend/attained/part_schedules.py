@@ -13,6 +13,7 @@ from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline.postponed import postponed
 from dfcompile.scheduler.listing.through_memory import through_memory
 from dfcompile.scheduler.simulation.simulator import replayed
 
@@ -165,7 +166,8 @@ class PartSchedules:
         if key not in self._planned:
             options = key[1]
             if options is None:
-                found = through_memory(part, self.planning, schedule_non_streaming(part, self.planning.pes))
+                alone = schedule_non_streaming(part, self.planning.pes)
+                found = through_memory(part, self.planning, postponed(part, alone))
             else:
                 found = schedule(part, options, self._partitioners)
             self._planned[key] = found

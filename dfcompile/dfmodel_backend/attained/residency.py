@@ -138,7 +138,8 @@ class Room:
 def _ranges(first: Int64, behind: Int64) -> Int64:
     """Return the numbers of several ranges, one after another."""
     count = behind - first
-    return np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
+    found: Int64 = np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
+    return found
 
 
 def _runs(

@@ -1,6 +1,6 @@
 """Padding, ONNX's and the canonical Pad."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -11,6 +11,7 @@ from dfcompile.lowering.expressions import literal
 from dfcompile.lowering.operators import Pad, PadMode
 
 Piece = tuple[int, str, str]  # extent, where to read and where to write, both in the loop "i"
+Loops = tuple[dict[str, int], str]  # of an axis, and where they write
 
 
 def _constant_pieces(extent: int, begin: int, end: int) -> list[Piece]:
@@ -87,14 +88,18 @@ def _value(op: Operator) -> float:
     return found if isinstance(found, int | float) else 0.0
 
 
-@expansion(Pad, "fill", source="onnx", default=True)
-def pad_with_fill(op: CanonicalNode[Pad], build: MapFragment) -> None:
-    """A task fills the whole result, another one copies the data into its place; other modes: a task per piece."""
+@expansion(Pad, "pieces", source="onnx", default=True)
+def pad_in_pieces(op: CanonicalNode[Pad], build: MapFragment) -> None:
+    """A task copies the data to its place, others write the constant around it; other modes have one per piece."""
     x, y = op.input(0), op.output()
     pads, mode = op.operator.pads, op.operator.mode
-    if mode == "constant" and any(padding > 0 for padding in pads):
-        loops = {f"i{axis}": extent for axis, extent in enumerate(y.shape)}
-        build.map("fill", loops=loops, reads={}, write=(y, list(loops)), code=_source(op.operator.value, y.dtype))
+    if mode == "constant":
+        for number, border in enumerate(_borders(y.shape, pads)):
+            loops = {loop: extent for axis in border for loop, extent in axis[0].items()}
+            write = [index for _, index in border]
+            build.map(
+                f"border{number}", loops=loops, reads={}, write=(y, write), code=_source(op.operator.value, y.dtype)
+            )
     pieces_of = _MODES[mode]
     pieces = [pieces_of(extent, pads[axis], pads[axis + x.rank]) for axis, extent in enumerate(x.shape)]
     places = [place for place in product(*pieces) if all(extent > 0 for extent, _, _ in place)]
@@ -102,14 +107,27 @@ def pad_with_fill(op: CanonicalNode[Pad], build: MapFragment) -> None:
         loops = {f"i{axis}": extent for axis, (extent, _, _) in enumerate(place)}
         read = [source.replace("i", f"i{axis}") for axis, (_, source, _) in enumerate(place)]
         write = [target.replace("i", f"i{axis}") for axis, (_, _, target) in enumerate(place)]
-        build.map(
-            "" if len(places) == 1 else f"piece{position}",
-            loops=loops,
-            reads={"x": (x, read)},
-            write=(y, write),
-            code="x",
-            after_write=mode == "constant" and any(padding > 0 for padding in pads),
-        )
+        name = "" if len(places) == 1 else f"piece{position}"
+        build.map(name, loops=loops, reads={"x": (x, read)}, write=(y, write), code="x")
+
+
+def _borders(shape: Sequence[int], pads: Sequence[int]) -> Iterator[list[Loops]]:
+    """Yield what is around the data, each element once: of an axis, where those before it have data."""
+    rank = len(shape)
+    full: list[Loops] = [({f"i{axis}": extent}, f"i{axis}") for axis, extent in enumerate(shape)]
+    inner = list[Loops]()
+    for axis, extent in enumerate(shape):
+        name = f"i{axis}"
+        first = min(max(pads[axis], 0), extent)
+        behind = max(first, extent - max(pads[axis + rank], 0))
+        sides: list[Loops] = [({name: first}, name), ({name: extent - behind}, f"{behind} + {name}")]
+        if first == extent - behind:
+            sides = [({f"s{axis}": 2, name: first}, f"{behind}*s{axis} + {name}")]
+        for side in sides:
+            border = [*inner, side, *full[axis + 1 :]]
+            if all(count > 0 for loops, _ in border for count in loops.values()):
+                yield border
+        inner.append(({name: behind - first}, f"{first} + {name}"))
 
 
 def _source(value: float, dtype: str) -> str:

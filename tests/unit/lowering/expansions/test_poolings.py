@@ -167,7 +167,7 @@ def test_average_divides_by_a_number_or_by_an_array_of_numbers() -> None:
 
     assert not inner.parameters
     assert [value.shape for value in padded.parameters.values()] == [(1, 1, 5, 5)]
-    assert scopes(padded) == ["op.pad.fill", "op.pad", "op.window", "op.divide"]
+    assert scopes(padded) == ["op.pad.border0", "op.pad.border1", "op.pad", "op.window", "op.divide"]
 
 
 def test_a_window_far_larger_than_the_data_is_counted_without_its_elements() -> None:
