@@ -20,7 +20,7 @@ class Limits(Struct, frozen=True):
     scopes: int
     promising_tasks: int = 0
     shorter_tasks: int = 0
-    own_tasks: int = 28_000
+    own_tasks: int = 36_000
     own_tasks_per_element: int = 48
 
     @property
