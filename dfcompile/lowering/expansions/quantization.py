@@ -123,8 +123,9 @@ def _shifts(op: Operator) -> list[Tensor]:
 def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Tensor]) -> None:
     """Add the task: of data, a scale and perhaps a zero point, both of a tensor, an axis or blocks of an axis."""
     x, scale, y = operands[0], operands[1], op.output()
-    if scale.rank > max(1, x.rank):
-        raise op.unsupported(f"a scale {scale} against at most the dimensions of {x}")
+    for name, given in zip(("scale", "zero point"), operands[1:], strict=False):
+        if given.rank > max(1, x.rank):
+            raise op.unsupported(f"a {name} {given} against at most the dimensions of {x}")
     if scale.elements == 1:
         build.elementwise(source, operands, y)
         return

@@ -189,11 +189,13 @@ def test_scales_and_zero_points_that_go_along_no_dimension_are_refused(at: int, 
 
 
 @pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
-def test_a_scale_of_more_dimensions_than_the_data_is_refused(op_type: str) -> None:
+@pytest.mark.parametrize(("ranks", "named"), [((2, 1), r"scale float32\[1,1\]"), ((1, 2), r"zero point int8\[1,1\]")])
+def test_a_shift_of_more_dimensions_than_the_data_is_refused(op_type: str, ranks: tuple[int, int], named: str) -> None:
     data = np.ones(1, np.float32 if op_type == "QuantizeLinear" else np.int8)
-    operands = [data, np.ones((1, 1), np.float32), np.ones(1, np.int8)]
+    scale, zero_point = (1,) * ranks[0], (1,) * ranks[1]
+    operands = [data, np.ones(scale, np.float32), np.ones(zero_point, np.int8)]
 
-    with pytest.raises(UserError, match=r"a scale float32\[1,1\] against at most the dimensions of"):
+    with pytest.raises(UserError, match=f"a {named} against at most the dimensions of"):
         lowered(Node(op_type, operands, [], {"axis": 0}, opset=16).model())
 
 
