@@ -94,8 +94,8 @@ class Room:
         Args:
             spans: shape [spans].
             order: numbers of those that are put in.
-            instead: what is in and makes room for them, by the number of the span: and the first of each, and the end,
-                shape [spans + 1].
+            instead: what is in and leaves if a span is put in, ordered by the number of that span; and for each span
+                the place of its first one, then the end, shape [spans + 1].
         """
         is_in = np.zeros(len(spans.size), dtype=np.bool_)
         size, looked = max(len(order), 1), 0

@@ -13,10 +13,14 @@ from dfcompile.scheduler.schedules import NonStreamingSchedule
 
 
 def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSchedule:
-    """Return a schedule in which tasks that depend on no input run as late as delays nothing else: all others stay.
+    """Return a schedule in which tasks that depend on no input run late, and all others stay where they are.
 
-    Such as those that write the border of a padded array, or transform filters. Each is put into the latest idle gap
-    before who reads from it, the last first; where one fits nowhere, the schedule stays as it is.
+    Such tasks write the border of a padded array, or transform filters. Each is put into the latest idle gap before
+    the tasks that read from it, the last one first. If one of them fits nowhere, the schedule stays as it is.
+
+    Args:
+        dag: the graph.
+        found: a schedule of it.
     """
     is_moved = _depends_on_no_input(dag)
     tasks = is_moved & dag.is_computational & (dag.work > 0)
