@@ -12,7 +12,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 from dfcompile.frontend import is_number
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
-from dfcompile.frontend.normaliser.output_copies import FOLDED
+from dfcompile.frontend.normaliser.wiring import FOLDED
 from tests.onnx_nodes import TABLE, Array
 
 # Operands that tell a shape, axes and the like: constants in any model that can be compiled.

@@ -22,10 +22,9 @@ from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, rea
 from dfcompile.frontend.sdfg.dialects import CANONICAL, ONNX, AttributeValue, input_connector, output_connector
 
 if TYPE_CHECKING:
-    from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
+    from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, untyped_connectors
     from dfcompile.frontend.sdfg.operator_node import OperatorNode
     from dfcompile.frontend.sdfg.scalar_types import scalar_type
-    from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",
@@ -73,7 +72,7 @@ _PLACES: Final = {
     "NodeCopies": "element_copies",
     "OperatorNode": "operator_node",
     "Prototype": "element_copies",
-    "WholeMemlets": "whole_memlets",
+    "WholeMemlets": "element_copies",
     "scalar_type": "scalar_types",
     "untyped_connectors": "element_copies",
 }

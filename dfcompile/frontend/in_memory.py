@@ -30,7 +30,7 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
         UserError: it is no model, or the example inputs are missing, or given beside an ONNX model.
     """
     # Whoever has such a value has imported what made it.
-    if "torch" in sys.modules and _is_module(model):
+    if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
         if example_inputs is None:
             raise UserError("model: found a torch.nn.Module without example_inputs (a tensor or a tuple of tensors)")
         with _module_reader(model, example_inputs) as read:
@@ -38,28 +38,12 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
     elif "onnx" in sys.modules and isinstance(model, sys.modules["onnx"].ModelProto):
         if example_inputs is not None:
             raise UserError("example_inputs: given beside an ONNX model against a torch.nn.Module")
-        yield _onnx_reader(model)
+        from dfcompile.frontend.file_kinds.onnx_file import onnx_model
+
+        yield lambda path, options: onnx_model(path.name, model, options)
     else:
-        raise UserError(
-            f"model: found a value of type {type(model).__name__} against a file, an onnx.ModelProto or a "
-            "torch.nn.Module"
-        )
-
-
-def _is_module(value: object) -> bool:
-    from dfcompile.frontend.torch.torch_model import is_module
-
-    return is_module(value)
-
-
-def _onnx_reader(proto: "onnx.ModelProto") -> ReadModel:
-    from dfcompile.frontend.file_kinds.onnx_file import OnnxReference
-    from dfcompile.frontend.onnx_model import program_of
-
-    def read(path: Path, options: ReadOptions) -> Model:
-        return Model(program_of(path.name, proto, options), OnnxReference(proto))
-
-    return read
+        found = f"a value of type {type(model).__name__}"
+        raise UserError(f"model: found {found} against a file, an onnx.ModelProto or a torch.nn.Module")
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from types import MappingProxyType
 import onnx
 from msgspec import Struct
 
-from dfcompile.frontend.normaliser.control_flow.unrolling import RULES
+from dfcompile.frontend.normaliser.control_flow import RULES
+from dfcompile.frontend.normaliser.fold_limits import RANDOM, TEXTS
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
-from dfcompile.frontend.normaliser.output_copies import FOLDED
+from dfcompile.frontend.normaliser.wiring import FOLDED
 
 
 @unique
@@ -51,18 +52,9 @@ _TEXT = "its operands are texts"
 _DRAWN = "its values are drawn when the model runs; replace them by an input"
 _REFUSED: Mapping[str, str] = MappingProxyType(
     {
-        "Bernoulli": _DRAWN,
         "ImageDecoder": "it decodes the bytes of a file",
-        "Multinomial": _DRAWN,
-        "RandomNormal": _DRAWN,
-        "RandomNormalLike": _DRAWN,
-        "RandomUniform": _DRAWN,
-        "RandomUniformLike": _DRAWN,
-        "RegexFullMatch": _TEXT,
-        "StringConcat": _TEXT,
-        "StringNormalizer": _TEXT,
-        "StringSplit": _TEXT,
-        "TfIdfVectorizer": _TEXT,
+        **dict.fromkeys(RANDOM, _DRAWN),
+        **dict.fromkeys(TEXTS, _TEXT),
     }
 )
 _NOTHING = "nothing deals with it yet"

@@ -18,24 +18,10 @@ from dace.frontend.python.parser import DaceProgram
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.model import Array
+from dfcompile.frontend.program import Port
 from dfcompile.frontend.torch.python_module import PythonModule, line_in
 
 _DECORATOR = "program"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument of a program.
-
-    Attributes:
-        name: of the parameter.
-        shape: in elements; empty of a scalar.
-        dtype: numpy name.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +35,7 @@ class ConcreteProgram:
     """
 
     path: Path
-    arguments: tuple[Argument, ...]
+    arguments: tuple[Port, ...]
     function: types.FunctionType
 
     def plain(self) -> types.FunctionType:
@@ -179,16 +165,16 @@ def _symbols(extent: object) -> "set[dace.symbolic.symbol]":
     return set(extent.free_symbols) if hasattr(extent, "free_symbols") else set()
 
 
-def _argument(name: str, hint: dace.data.Data, dims: Mapping[str, int]) -> Argument:
+def _argument(name: str, hint: dace.data.Data, dims: Mapping[str, int]) -> Port:
     dtype = np.dtype(hint.dtype.type).name
     if isinstance(hint, dace.data.Scalar):
-        return Argument(name, (), dtype)
+        return Port(name, name, (), dtype)
     values = {symbol: dims[str(symbol)] for extent in hint.shape for symbol in _symbols(extent)}
     shape = tuple(int(dace.symbolic.evaluate(extent, values)) for extent in hint.shape)
-    return Argument(name, shape, dtype)
+    return Port(name, name, shape, dtype)
 
 
-def _typed(argument: Argument) -> dace.data.Data:
+def _typed(argument: Port) -> dace.data.Data:
     dtype = dace.dtypes.dtype_to_typeclass(np.dtype(argument.dtype).type)
     return dace.data.Array(dtype, argument.shape) if argument.shape else dace.data.Scalar(dtype)
 

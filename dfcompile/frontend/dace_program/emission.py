@@ -9,13 +9,48 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.frontend.dace_program.complex_arithmetic import of_one_type
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, text_of
-from dfcompile.frontend.dace_program.steps import MAP, Declared, Step
+from dfcompile.frontend.dace_program.places import (
+    Affine,
+    Container,
+    Loop,
+    Place,
+    along,
+    dimensions,
+    own_dimensions,
+    substituted,
+    text_of,
+)
 from dfcompile.frontend.dace_program.tasklets import with_names
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 
+MAP = "dace.Map"
 Read = tuple[str, tuple[Affine, ...]]  # an array of level 0, and one index per dimension, of loops
+
+
+class Step(Struct, frozen=True):
+    """An operator of level 0.
+
+    Attributes:
+        name: unique; has the line of the user's file.
+        op_type: such as ``linalg.inv``.
+        inputs: names of arrays.
+        output: name of the array that it writes.
+        attributes: of the operator.
+    """
+
+    name: str
+    op_type: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: Mapping[str, AttributeValue]
+
+
+class Declared(Struct, frozen=True):
+    """An array of level 0."""
+
+    shape: tuple[int, ...]
+    dtype: str
 
 
 class Operation(Struct, frozen=True):
@@ -115,14 +150,12 @@ class Emission:
         """Return an array that has a value as it is, one per iteration of some loops; a copy unless there is one."""
         own = [Loop(f"{like.name}.d{axis}", extent) for axis, extent in enumerate(like.shape)]
         declared = Declared((*(loop.extent for loop in loops), *like.shape), like.dtype)
-        wanted = [*({loop.name: 1} for loop in loops), *({f"d{axis}": 1} for axis in range(len(like.shape)))]
+        wanted = (*along(loops), *own_dimensions(len(like.shape)))
         if self.arrays[place.array] == declared and _is_as(place.indices, wanted, declared.shape):
             return place.array
-        names = {f"d{axis}": loop.name for axis, loop in enumerate(own)}
-        read = tuple({names.get(name, name): factor for name, factor in index.items()} for index in place.indices)
+        read = substituted(place.indices, dimensions(along(own)))
         every = (*loops, *own)
-        write = tuple({loop.name: 1} for loop in every)
-        return self.nest(what, Nest(every, ((place.array, read),), write, "a"), declared)
+        return self.nest(what, Nest(every, ((place.array, read),), along(every), "a"), declared)
 
     def owned(self, what: Operation, container: Container, taken: Collection[str]) -> str:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
@@ -130,8 +163,7 @@ class Emission:
         array = self.materialised(what, container.value, (), container)
         if array in taken or array in self.constants or array not in {step.output for step in self.steps}:
             own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
-            index: tuple[Affine, ...] = tuple({loop.name: 1} for loop in own)
-            return self.nest(what, Nest(own, ((array, index),), index, "a"), self.arrays[array])
+            return self.nest(what, Nest(own, ((array, along(own)),), along(own), "a"), self.arrays[array])
         return array
 
     def _free(self, name: str) -> str:

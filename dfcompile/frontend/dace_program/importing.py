@@ -1,118 +1,86 @@
 """From a concrete program to a program of level 0: walked, then one operator node per step."""
 
-import dace
-from dace.sdfg.nodes import AccessNode
+from collections.abc import Sequence
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import ConcreteProgram
-from dfcompile.frontend.dace_program.emission import Emission, Operation
+from dfcompile.frontend.dace_program.emission import Emission, Operation, Step
 from dfcompile.frontend.dace_program.places import Container, Place, Scope, Window, own_dimensions
-from dfcompile.frontend.dace_program.steps import Steps
 from dfcompile.frontend.dace_program.walk import Walk
 from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
 from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
-from dfcompile.frontend.sdfg.element_copies import NodeCopies
-from dfcompile.frontend.sdfg.identifiers import safe_identifier
-from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.frontend.sdfg.scalar_types import scalar_type
-from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
+from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
 
 RETURNED = "__return"
 
 
-def steps_of(program: ConcreteProgram) -> Steps:
-    """Return what a program does, step by step.
+def imported_program(name: str, program: ConcreteProgram) -> Program:
+    """Return a program as one of level 0: one state, one array per value.
+
+    Args:
+        name: any text.
+        program: that is taken apart.
 
     Raises:
         UserError: it has something that cannot be taken apart; the message has the user's line.
     """
     apply_dace_settings()
     sdfg = program.parsed()
-    arguments = {each.name: Port(each.name, each.name, each.shape, each.dtype) for each in program.arguments}
+    arguments = {port.name: port for port in program.arguments}
     emission = Emission([*arguments, *sdfg.arrays])
     walk = Walk(program.path, emission)
-    scope = Scope()
+    scope = Scope(sdfg)
     containers = {}
-    for name, port in arguments.items():
+    for port in program.arguments:
         shape = port.shape or (1,)
-        emission.declare(name, shape, port.dtype)
-        containers[name] = Container(name, shape, port.dtype, value=Place(name, own_dimensions(len(shape))))
-        scope.arrays[name] = Window.whole(containers[name])
+        emission.declare(port.array, shape, port.dtype)
+        value = Place(port.array, own_dimensions(len(shape)))
+        containers[port.name] = Container(port.name, shape, port.dtype, value=value)
+        scope.arrays[port.name] = Window.whole(containers[port.name])
     with walk.located():
-        walk.region(sdfg, sdfg, scope)
-    for name in sorted(name for name in scope.arrays if name.startswith(RETURNED)):
-        containers[name] = scope.arrays[name].container
-    return _finished(program, emission, containers, arguments)
-
-
-def _finished(
-    program: ConcreteProgram, emission: Emission, containers: dict[str, Container], arguments: dict[str, Port]
-) -> Steps:
+        walk.region(sdfg, scope)
+    for returned in sorted(array for array in scope.arrays if array.startswith(RETURNED)):
+        containers[returned] = scope.arrays[returned].container
     outputs: list[Port] = []
-    for name, container in containers.items():
+    for written, container in containers.items():
         if container.is_written and container.value is not None:
-            array = emission.owned(
-                Operation(f"store_{name.strip('_')}", 0), container, {port.array for port in outputs}
-            )
-            shape = arguments[name].shape if name in arguments else container.shape
-            outputs.append(Port(name.strip("_"), array, shape, container.dtype))
+            own, what = written.strip("_"), Operation(f"store_{written.strip('_')}", 0)
+            array = emission.owned(what, container, {port.array for port in outputs})
+            shape = arguments[written].shape if written in arguments else container.shape
+            outputs.append(Port(own, array, shape, container.dtype))
     if not outputs:
         raise UserError(f"{program.path}: the program writes no argument and returns nothing")
-    read = {name for step in emission.steps for name in step.inputs}
-    inputs = tuple(port for name, port in arguments.items() if name in read)
-    return Steps(emission.arrays, emission.constants, tuple(emission.steps), inputs, tuple(outputs))
+    return _program(name, emission, program.arguments, tuple(outputs))
 
 
-def program_of_steps(name: str, steps: Steps) -> Program:
-    """Return the program of level 0: one state, one array per value."""
-    apply_dace_settings()
-    live = _live(steps)
-    sdfg = dace.SDFG(safe_identifier(name))
-    used = {array for step in steps.steps if step.output in live for array in (*step.inputs, step.output)}
-    border = {port.array for port in (*steps.inputs, *steps.outputs)} | set(steps.constants)
-    for array, declared in steps.arrays.items():
+def _program(name: str, emission: Emission, arguments: Sequence[Port], outputs: tuple[Port, ...]) -> Program:
+    """Return the steps that an output depends on as a program; arguments that they read are its inputs."""
+    wanted = {port.array for port in outputs}
+    live: list[Step] = []
+    for step in reversed(emission.steps):
+        if step.output in wanted:
+            wanted.update(step.inputs)
+            live.append(step)
+    kept = live[::-1]
+    border = {*(port.array for port in (*arguments, *outputs)), *emission.constants}
+    graph = OperatorGraph(name)
+    used = {array for step in kept for array in (*step.inputs, step.output)}
+    for array, declared in emission.arrays.items():
         if array in used:
-            transient = array not in border
-            sdfg.add_array(array, declared.shape, scalar_type(declared.dtype), transient=transient)
-    state = sdfg.add_state("main")
-    nodes, whole = NodeCopies(), WholeMemlets(sdfg)
-    access: dict[str, AccessNode] = {}
-    kept = [step for step in steps.steps if step.output in live]
+            graph.array(array, declared.shape, declared.dtype, is_transient=array not in border)
     for step in kept:
-        inputs = [input_connector(at) for at in range(len(step.inputs))]
-        node = nodes.operator(
-            step.name,
-            op_type=step.op_type,
-            origin=step.name,
-            attributes=step.attributes,
-            inputs=inputs,
-            outputs=[output_connector(0)],
+        operands = {input_connector(at): array for at, array in enumerate(step.inputs)}
+        graph.operator(
+            step.name, step.op_type, step.name, step.attributes, operands, {output_connector(0): step.output}
         )
-        state.add_node(node)
-        for array in dict.fromkeys((*step.inputs, step.output)):
-            if array not in access:
-                access[array] = nodes.access(array)
-                state.add_node(access[array])
-        for connector, array in zip(inputs, step.inputs, strict=True):
-            state.add_edge(access[array], None, node, connector, whole.of(array))
-        state.add_edge(node, output_connector(0), access[step.output], None, whole.of(step.output))
-    number_elements(sdfg)
+    sdfg = graph.finish()
     return Program(
         name=sdfg.name,
         level=Level.ONNX,
         sdfg=sdfg,
-        inputs=tuple(port for port in steps.inputs if port.array in used),
-        outputs=steps.outputs,
-        parameters={array: value for array, value in steps.constants.items() if array in used},
+        inputs=tuple(port for port in arguments if port.array in used),
+        outputs=outputs,
+        parameters={array: value for array, value in emission.constants.items() if array in used},
         nodes=tuple(ModelNode(step.name, step.op_type, Coverage.COSTED) for step in kept),
     )
-
-
-def _live(steps: Steps) -> frozenset[str]:
-    """Return the arrays that an output depends on."""
-    wanted = {port.array for port in steps.outputs}
-    for step in reversed(steps.steps):
-        if step.output in wanted:
-            wanted |= set(step.inputs)
-    return frozenset(wanted)

@@ -8,9 +8,18 @@ from dace.sdfg.nodes import CodeNode
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.emission import Emission, Nest, Operation
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Window, dimensions, substituted
-from dfcompile.frontend.dace_program.steps import Declared
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, Operation
+from dfcompile.frontend.dace_program.places import (
+    Affine,
+    Container,
+    Loop,
+    Place,
+    Window,
+    along,
+    dimensions,
+    own_dimensions,
+    substituted,
+)
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 
 
@@ -88,11 +97,9 @@ def _chosen(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: A
         }
         reads.append((operand.place.array, substituted(operand.place.indices, at)))
     every = (*around, *own)
-    index: tuple[Affine, ...] = tuple({loop.name: 1} for loop in every)
     declared = Declared(tuple(loop.extent for loop in every), call.result.dtype)
-    array = emission.nest(call.what, Nest(every, tuple(reads), index, "b if a else c"), declared)
-    places: tuple[Affine, ...] = tuple({f"d{axis}": 1} for axis in range(len(own)))
-    return Place(array, (*({loop.name: 1} for loop in around), *places))
+    array = emission.nest(call.what, Nest(every, tuple(reads), along(every), "b if a else c"), declared)
+    return Place(array, (*along(around), *own_dimensions(len(own))))
 
 
 def _inverse(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
@@ -137,16 +144,13 @@ def _reduced(emission: Emission, node: CodeNode, call: Call) -> Place:
         raise UserError(f"reduction {node.wcr} against a sum, a product, the largest or the smallest")
     around = tuple(loop for loop in call.loops if loop.name in operand.loops)
     own = [Loop(f"reduced{axis}", extent) for axis, extent in enumerate(operand.shape)]
-    order = [loop for axis, loop in enumerate(own) if axis not in axes]
-    kept = tuple(order)
-    order += [own[axis] for axis in axes]
-    at: dict[str, Affine] = {f"d{axis}": {loop.name: 1} for axis, loop in enumerate(own)}
-    read = operand.place.array, substituted(operand.place.indices, at)
-    lead: tuple[Affine, ...] = tuple({loop.name: 1} for loop in around)
-    inner: tuple[Affine, ...] = tuple({loop.name: 1} for loop in kept)
+    kept = tuple(loop for axis, loop in enumerate(own) if axis not in axes)
+    order = (*kept, *(own[axis] for axis in axes))
+    read = operand.place.array, substituted(operand.place.indices, dimensions(along(own)))
+    lead = along(around)
     # The result may have dimensions of extent 1 where there was a reduced one.
     shape = tuple(loop.extent for loop in kept) or (1,)
-    nest = Nest((*around, *order), (read,), (*lead, *(inner or ({},))), "a", kind)
+    nest = Nest((*around, *order), (read,), (*lead, *(along(kept) or ({},))), "a", kind)
     declared = Declared((*(loop.extent for loop in around), *shape), call.result.dtype)
     array = emission.nest(call.what, nest, declared)
     wide = [axis for axis, extent in enumerate(call.result.shape) if extent > 1]
@@ -168,8 +172,7 @@ def _batched(
         inputs.append(emission.materialised(call.what, operand.place, own, like))
     declared = Declared((*(loop.extent for loop in loops), *call.result.shape), call.result.dtype)
     array = emission.operator(call.what, op_type, inputs, declared, attributes)
-    own_places: tuple[Affine, ...] = tuple({f"d{axis}": 1} for axis in range(len(call.result.shape)))
-    return Place(array, (*({loop.name: 1} for loop in loops), *own_places))
+    return Place(array, (*along(loops), *own_dimensions(len(call.result.shape))))
 
 
 _CALLS: Mapping[str, Callable[[Emission, CodeNode, Call], Place]] = MappingProxyType(

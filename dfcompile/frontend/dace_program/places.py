@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+import dace
 import sympy
 from msgspec import Struct, field
 
@@ -87,16 +88,23 @@ class Scope(Struct, frozen=True):
     """What names mean at a point of the program.
 
     Attributes:
+        sdfg: the (nested) program.
         arrays: what each array is.
         symbols: value of each symbol.
         loops: of the maps around, outer to inner.
         outer: those of them that are around the whole (nested) program.
     """
 
+    sdfg: dace.SDFG
     arrays: dict[str, Window] = field(default_factory=dict)
     symbols: dict[str, Affine] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
     outer: tuple[Loop, ...] = ()
+
+
+def along(loops: Sequence[Loop]) -> tuple[Affine, ...]:
+    """Return the indices of something that has a dimension for each of some loops."""
+    return tuple({loop.name: 1} for loop in loops)
 
 
 def own_dimensions(rank: int) -> tuple[Affine, ...]:

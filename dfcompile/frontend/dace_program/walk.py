@@ -5,9 +5,10 @@ it. Iterations of a map are independent of each other in DaCe, so that nothing c
 iteration keeps for itself gets a dimension for each of these loops.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import dace
 import numpy as np
@@ -17,7 +18,7 @@ from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.accesses import Accesses
-from dfcompile.frontend.dace_program.emission import Emission, Operation, Read
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Operation, Read
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call
 from dfcompile.frontend.dace_program.parts import part_of, seen_as
 from dfcompile.frontend.dace_program.places import (
@@ -28,13 +29,13 @@ from dfcompile.frontend.dace_program.places import (
     Scope,
     Window,
     affine_of,
+    along,
     constant_of,
     difference,
     dimensions,
     substituted,
     text_of,
 )
-from dfcompile.frontend.dace_program.steps import Declared
 from dfcompile.frontend.dace_program.tasklets import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.writing import Leaf, write
 
@@ -47,6 +48,9 @@ _REDUCTIONS = {
     dace.dtypes.ReductionType.Max: "MAX",
     dace.dtypes.ReductionType.Min: "MIN",
 }
+
+
+_Inside: TypeAlias = Mapping[MapEntry | None, Sequence[Node]]  # nodes of each map, and outside of all, in order
 
 
 class Walk:
@@ -68,7 +72,7 @@ class Walk:
             where = f"{self._path}:{self._line}" if self._line else f"{self._path}"
             raise UserError(f"{where}: {error}") from error
 
-    def region(self, sdfg: dace.SDFG, region: "dace.sdfg.state.ControlFlowRegion", scope: Scope) -> None:
+    def region(self, region: "dace.sdfg.state.ControlFlowRegion", scope: Scope) -> None:
         """Go through the states of a program one after another.
 
         Raises:
@@ -77,9 +81,9 @@ class Walk:
         block = region.start_block
         while block is not None:
             if isinstance(block, SDFGState):
-                self._state(sdfg, block, scope)
+                self._state(block, scope)
             elif _is_sequence(block):
-                self.region(sdfg, block, scope)
+                self.region(block, scope)
             else:
                 self._refuse_control_flow(block)
             block = self._next(region, block, scope)
@@ -102,13 +106,12 @@ class Walk:
 
     def _refuse_control_flow(self, block: "dace.sdfg.state.ControlFlowBlock") -> None:
         self._move_to(getattr(block, "debuginfo", None))
+        self._line = self._line_of_label(block.label)
         if isinstance(block, dace.sdfg.state.LoopRegion):
-            self._line = self._line_of_label(block.label)
             raise UserError(
                 f"a loop over {block.loop_variable or 'a condition'!r} that carries state from one iteration to the "
                 "next against independent iterations (dace.map[…]; a fixed number: dace.unroll(range(…)))"
             )
-        self._line = self._line_of_label(block.label)
         raise UserError("a branch that depends on data or on a loop against one sequence of operations (use np.where)")
 
     def _line_of_label(self, label: str) -> int:
@@ -118,21 +121,18 @@ class Walk:
 
     # -- states and maps
 
-    def _state(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope) -> None:
+    def _state(self, state: SDFGState, scope: Scope) -> None:
         self._line = self._line_of_label(state.label)  # operations of DaCe's own have no other line
-        inside = state.scope_children()
         order = {node: number for number, node in enumerate(dfs_topological_sort(state))}
-        self._views(sdfg, state, scope, order)
-        self._nodes(sdfg, state, scope, sorted(inside[None], key=order.__getitem__), inside, order)
-
-    def _views(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, order: dict[Node, int]) -> None:
+        inside = {entry: sorted(nodes, key=order.__getitem__) for entry, nodes in state.scope_children().items()}
         known: set[AccessNode] = set()
         for node in sorted(state.data_nodes(), key=order.__getitem__):
-            self._view(sdfg, state, scope, node, known)
+            self._view(state, scope, node, known)
+        self._nodes(state, scope, None, inside)
 
-    def _view(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: AccessNode, known: set[AccessNode]) -> None:
+    def _view(self, state: SDFGState, scope: Scope, node: AccessNode, known: set[AccessNode]) -> None:
         """Find out what a view sees: of one that is written to, that is behind it, and may be a view as well."""
-        if node in known or not isinstance(node.desc(sdfg), dace.data.View):
+        if node in known or not isinstance(node.desc(scope.sdfg), dace.data.View):
             return
         known.add(node)
         self._move_to(node.debuginfo)
@@ -140,47 +140,30 @@ class Walk:
         if edge is None:
             raise UserError(f"view {node.data!r} of nothing against a view of an array")
         viewed = edge.src if edge.dst is node else edge.dst
-        self._view(sdfg, state, scope, viewed, known)
-        source = self._window(sdfg, scope, viewed.data)
+        self._view(state, scope, viewed, known)
+        source = self._window(scope, viewed.data)
         subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
-        shape = self._shape(node.desc(sdfg), scope, node.data)
+        shape = self._shape(node.desc(scope.sdfg), scope, node.data)
         scope.arrays[node.data] = seen_as(source, subset, shape, scope.symbols, node.data)
 
-    def _nodes(
-        self,
-        sdfg: dace.SDFG,
-        state: SDFGState,
-        scope: Scope,
-        nodes: Sequence[Node],
-        inside: "dict[Node | None, list[Node]]",
-        order: dict[Node, int],
-    ) -> None:
-        for node in nodes:
+    def _nodes(self, state: SDFGState, scope: Scope, within: MapEntry | None, inside: _Inside) -> None:
+        for node in inside[within]:
             self._move_to(getattr(node, "debuginfo", None))
             if isinstance(node, AccessNode):
-                self._copies(sdfg, state, scope, node)
+                self._copies(state, scope, node)
             elif isinstance(node, MapEntry):
-                children = sorted(inside[node], key=order.__getitem__)
-                self._map(sdfg, state, scope, (node, children), (inside, order))
+                self._map(state, scope, node, inside)
             elif isinstance(node, NestedSDFG):
-                self._nested(sdfg, state, scope, node)
+                self._nested(state, scope, node)
             elif isinstance(node, Tasklet):
-                self._tasklet(sdfg, state, scope, node)
+                self._tasklet(state, scope, node)
             elif isinstance(node, CodeNode):
-                self._library(sdfg, state, scope, node)
+                self._library(state, scope, node)
             elif not isinstance(node, MapExit):
                 raise UserError(f"{type(node).__name__} {node.label!r} against maps, NumPy and numpy.linalg")
 
-    def _map(
-        self,
-        sdfg: dace.SDFG,
-        state: SDFGState,
-        scope: Scope,
-        node: tuple[MapEntry, list[Node]],
-        graph: "tuple[dict[Node | None, list[Node]], dict[Node, int]]",
-    ) -> None:
-        entry, children = node
-        is_task = any(isinstance(child, NestedSDFG) for child in children)
+    def _map(self, state: SDFGState, scope: Scope, entry: MapEntry, inside: _Inside) -> None:
+        is_task = any(isinstance(child, NestedSDFG) for child in inside[entry])
         loops, symbols = list[Loop](), dict(scope.symbols)
         for parameter, (begin, end, step) in zip(entry.map.params, entry.map.range.ranges, strict=True):
             first, last = affine_of(begin, symbols), affine_of(end, symbols)
@@ -195,43 +178,43 @@ class Walk:
             if extent > 1:
                 loops.append(self._loop(extent, is_task=is_task))
                 symbols[parameter] = {**first, loops[-1].name: stride}
-        inner = Scope(scope.arrays, symbols, (*scope.loops, *loops), scope.outer)
-        for child in children:
-            if isinstance(child, AccessNode) and child.desc(sdfg).transient and child.data not in scope.arrays:
-                self._allocate(sdfg, inner, child.data, inner.loops)
+        inner = Scope(scope.sdfg, scope.arrays, symbols, (*scope.loops, *loops), scope.outer)
+        for child in inside[entry]:
+            if isinstance(child, AccessNode) and child.desc(scope.sdfg).transient and child.data not in scope.arrays:
+                self._allocate(inner, child.data, inner.loops)
         with self._accesses.within([loop.name for loop in loops]):
-            self._nodes(sdfg, state, inner, children, *graph)
+            self._nodes(state, inner, entry, inside)
 
-    def _nested(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: NestedSDFG) -> None:
+    def _nested(self, state: SDFGState, scope: Scope, node: NestedSDFG) -> None:
         symbols = {}
         for name, value in node.symbol_mapping.items():
             found = affine_of(dace.symbolic.pystr_to_symbolic(str(value)), scope.symbols)
             if found is not None:
                 symbols[str(name)] = found
-        inner = Scope({}, symbols, scope.loops, scope.loops)
+        inner = Scope(node.sdfg, {}, symbols, scope.loops, scope.loops)
         ends = [(edge, edge.dst_conn) for edge in state.in_edges(node)]
         ends += [(edge, edge.src_conn) for edge in state.out_edges(node)]
         for edge, connector in ends:
             if edge.data.is_empty() or connector in inner.arrays:
                 continue
-            outer = self._window(sdfg, scope, edge.data.data)
+            outer = self._window(scope, edge.data.data)
             shape = self._shape(node.sdfg.arrays[connector], inner, connector)
             # DaCe's parser hands over whole arrays, whatever part of them the memlet names.
             whole = shape == outer.shape
             inner.arrays[connector] = (
                 outer if whole else seen_as(outer, edge.data.subset, shape, scope.symbols, connector)
             )
-        self.region(node.sdfg, node.sdfg, inner)
+        self.region(node.sdfg, inner)
 
     # -- operations
 
-    def _copies(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: AccessNode) -> None:
+    def _copies(self, state: SDFGState, scope: Scope, node: AccessNode) -> None:
         """Copy from other arrays; a view is none, and moves nothing."""
         for edge in state.in_edges(node):
             is_view = "views" in (edge.dst_conn, edge.src_conn)
             if not isinstance(edge.src, AccessNode) or edge.data.is_empty() or is_view:
                 continue
-            source, target = (self._window(sdfg, scope, end.data) for end in (edge.src, node))
+            source, target = (self._window(scope, end.data) for end in (edge.src, node))
             of_source = edge.data.data == edge.src.data
             subsets = edge.data.subset, edge.data.other_subset
             from_, to = (
@@ -244,7 +227,7 @@ class Walk:
             leaf = Leaf(Operation("copy", self._line), (*scope.loops, *loops), (self._read(from_, index),))
             self._write(leaf, to, index)
 
-    def _tasklet(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: Tasklet) -> None:
+    def _tasklet(self, state: SDFGState, scope: Scope, node: Tasklet) -> None:
         edges = [edge for edge in state.out_edges(node) if not edge.data.is_empty()]
         if any(edge.data.data == _PYTHON for edge in edges):
             raise UserError(f"a call that DaCe leaves to Python ({node.label}) against what it can parse")
@@ -256,7 +239,7 @@ class Walk:
         for edge in sorted(state.in_edges(node), key=lambda edge: edge.dst_conn or ""):
             if edge.data.is_empty():
                 continue
-            window = self._window(sdfg, scope, edge.data.data)
+            window = self._window(scope, edge.data.data)
             names[edge.dst_conn] = _LETTERS[len(reads) % len(_LETTERS)]
             reads.append(self._read(window, self._element(edge.data.subset, scope)))
         if len(reads) > len(_LETTERS):
@@ -266,25 +249,24 @@ class Walk:
         names |= {name: f"({text_of(scope.symbols[name])})" for name in used}
         loops = frozenset(loop for name in used for loop in scope.symbols[name] if loop)
         source = with_names(expression, names)
-        target = self._window(sdfg, scope, memlet.data)
+        target = self._window(scope, memlet.data)
         if not reads:
-            along = tuple(loop for loop in scope.loops if loop.name in loops)
-            values = evaluated(source, along, target.container.dtype)
-            index: tuple[Affine, ...] = tuple({loop.name: 1} for loop in along) or ({},)
-            reads, source, loops = [(self._emission.constant(values), index)], "a", frozenset()
+            moving = tuple(loop for loop in scope.loops if loop.name in loops)
+            values = evaluated(source, moving, target.container.dtype)
+            reads, source, loops = [(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
         what = Operation(node.label.strip("_"), self._line)
         leaf = Leaf(what, scope.loops, tuple(reads), source, loops, _reduction(memlet))
         self._write(leaf, target, self._element(memlet.subset, scope))
 
-    def _library(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: CodeNode) -> None:
+    def _library(self, state: SDFGState, scope: Scope, node: CodeNode) -> None:
         operands: dict[str, Operand] = {}
         for edge in state.in_edges(node):
-            window = self._window(sdfg, scope, edge.data.data)
+            window = self._window(scope, edge.data.data)
             part = part_of(window, edge.data.subset, scope.symbols, keeps_ones=True)
             self._accesses.read(part.container, part.indices)
             operands[edge.dst_conn or ""] = Operand.of(_value(part.container), part)
         (out,) = state.out_edges(node)
-        written = self._window(sdfg, scope, out.data.data)
+        written = self._window(scope, out.data.data)
         target = part_of(written, out.data.subset, scope.symbols, keeps_ones=True)
         what = Operation(node.name.strip("_"), self._line)
         declared = Declared(target.shape, target.container.dtype)
@@ -306,13 +288,13 @@ class Walk:
         self._accesses.write(window.container, at)
         write(self._emission, leaf, window.container, at)
 
-    def _window(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Window:
+    def _window(self, scope: Scope, name: str) -> Window:
         if name not in scope.arrays:
-            self._allocate(sdfg, scope, name, scope.outer)
+            self._allocate(scope, name, scope.outer)
         return scope.arrays[name]
 
-    def _allocate(self, sdfg: dace.SDFG, scope: Scope, name: str, loops: tuple[Loop, ...]) -> None:
-        descriptor = sdfg.arrays[name]
+    def _allocate(self, scope: Scope, name: str, loops: tuple[Loop, ...]) -> None:
+        descriptor = scope.sdfg.arrays[name]
         if isinstance(descriptor, dace.data.View):
             raise UserError(f"view {name!r} of nothing against a view of an array")
         if not isinstance(descriptor, dace.data.Scalar | dace.data.Array) or descriptor.dtype not in _NUMBERS:

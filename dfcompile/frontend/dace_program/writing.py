@@ -6,9 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.emission import Emission, Nest, Operation, Read
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, substituted
-from dfcompile.frontend.dace_program.steps import Declared
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, Operation, Read
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions, substituted
 
 COPY = "a"
 NEUTRAL = {"SUM": 0, "PRODUCT": 1}
@@ -68,11 +67,10 @@ def _computed(
 ) -> Place:
     inner, around = loops
     base = "" if is_full else _base(emission, leaf, target, around)
-    own = tuple({loop.name: 1} for loop in around)
-    nest = Nest(inner, leaf.reads, (*own, *indices), leaf.expression, leaf.reduction, base)
+    nest = Nest(inner, leaf.reads, (*along(around), *indices), leaf.expression, leaf.reduction, base)
     declared = Declared((*(loop.extent for loop in around), *target.shape), target.dtype)
     array = emission.nest(leaf.what, nest, declared)
-    return Place(array, (*own, *({f"d{axis}": 1} for axis in range(len(target.shape)))))
+    return Place(array, (*along(around), *own_dimensions(len(target.shape))))
 
 
 def _base(emission: Emission, leaf: Leaf, target: Container, around: Sequence[Loop]) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import concrete_program, defines_program, example_values
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Array, Model
+from dfcompile.frontend.model import Model
+from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.torch.python_module import running
 
@@ -23,27 +24,20 @@ def read_dace_program(path: Path, options: ReadOptions) -> Model:
             message has the user's line.
     """
     # Other kinds of models need none of this: it takes a program apart.
-    from dfcompile.frontend.dace_program.importing import program_of_steps, steps_of
+    from dfcompile.frontend.dace_program.importing import imported_program
     from dfcompile.frontend.dace_program.reference import NumpyReference
 
     for name in options.shapes:
         raise UserError(f"{path}: --shape {name}: against sizes of the program's symbols (--dim NAME=SIZE)")
     with running(path) as module:
         program = concrete_program(module, options.dims)
-        steps = steps_of(program)
+        found = imported_program(path.stem, program)
         values = example_values(module, program, options.dims)
-    found = program_of_steps(path.stem, steps)
-    examples = tuple(_frozen(values[port.name]) for port in found.inputs if port.name in values)
+    examples = tuple(read_only(np.array(values[port.name])) for port in found.inputs if port.name in values)
     if examples and len(examples) < len(found.inputs):
         missing = next(port.name for port in found.inputs if port.name not in values)
         raise UserError(f"{path}: example_inputs gives no {missing!r} against all inputs")
     return Model(found, NumpyReference(program, found.inputs, found.outputs), examples)
-
-
-def _frozen(value: Array) -> Array:
-    found = np.array(value)
-    found.flags.writeable = False
-    return found
 
 
 DACE_PROGRAM = FileKind(".py", read_dace_program, content="@dace.program", claims=defines_program)

@@ -12,6 +12,7 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
+from dfcompile.frontend.onnx.draft_reading import input_names
 from dfcompile.frontend.onnx.external_data import external_files, load_external_data
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
@@ -35,11 +36,7 @@ class OnnxReference(Struct, frozen=True):
 
     def __call__(self, inputs: Sequence[Array]) -> Answer:
         """Return the outputs in the model's order."""
-        graph = self.proto.graph
-        constants = {tensor.name for tensor in graph.initializer}
-        constants.update(sparse.values.name for sparse in graph.sparse_initializer)
-        names = [value.name for value in graph.input if value.name not in constants]
-        feeds = dict(zip(names, inputs, strict=True))
+        feeds = dict(zip(input_names(self.proto), inputs, strict=True))
         if onnxruntime_evaluation.is_installed():
             found = onnxruntime_evaluation.evaluated(self.proto, feeds)
             if found is not None:

@@ -1,7 +1,7 @@
 """Constant folding: nodes that depend on constants or static shapes alone are computed once."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -10,17 +10,13 @@ from onnx import helper
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
 from dfcompile.frontend.normaliser.empty_values import without_empty_values
-from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
-from dfcompile.frontend.normaliser.selections import index_selections
-from dfcompile.frontend.onnx.draft import Constant, Draft
-from dfcompile.frontend.onnx.element_type import onnx_type
-from dfcompile.frontend.onnx.reference_evaluation import evaluate
+from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES, RANDOM, may_fold, room_for_folds
+from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.nodes import integer, integers, value_names
+from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
-_OF_SHAPES = frozenset(["EyeLike", "Shape", "Size"])  # of whose operand only shape and type count
-_RANDOM = frozenset(
-    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
-)
 # Its operand takes less room than its result, which is what quantised weights are for.
 _KEPT = frozenset(["DequantizeLinear"])
 # ONNX's reference implementation is wrong for some forms of these, goes element by element, or subtracts the square of
@@ -55,10 +51,41 @@ def fold_constants(draft: Draft) -> Draft:
     while True:
         types = infer_types(draft)
         filled = without_empty_values(draft, types)
-        folded = index_selections(_fold_once(filled, types, room_bytes - _size_bytes(draft.constants)))
+        folded = _index_selections(_fold_once(filled, types, room_bytes - _size_bytes(draft.constants)))
         if folded is draft:
             return draft
         draft = folded
+
+
+def _index_selections(draft: Draft) -> Draft:
+    """Return the draft with a Gather in the place of each Compress whose condition is known.
+
+    ``y = Compress<axis=1>(x, [true, false, true])`` becomes ``y = Gather<axis=1>(x, [0, 2])``, after a Reshape to one
+    dimension if there is no axis. How many elements are taken otherwise depends on data.
+    """
+    nodes = tuple(draft.proto.graph.node)
+    known = [node for node in nodes if node.op_type == "Compress" and node.input[1] in draft.constants]
+    if not known:
+        return draft
+    names, values = {node.name for node in nodes}, value_names(nodes) | set(draft.constants)
+    constants = dict(draft.constants)
+    replaced = {id(node): tuple(_indexed(node, constants, names, values)) for node in known}
+    return draft.replaced([new for node in nodes for new in replaced.get(id(node), (node,))], constants)
+
+
+def _indexed(
+    node: onnx.NodeProto, constants: dict[str, Constant], names: set[str], values: set[str]
+) -> Iterator[onnx.NodeProto]:
+    data, condition = node.input
+    if all(entry.name != "axis" for entry in node.attribute):
+        shape = free_name(f"{node.output[0]}.shape", values)
+        constants[shape] = np.array([-1], np.int64)
+        flat = free_name(f"{node.output[0]}.flat", values)
+        yield helper.make_node("Reshape", [data, shape], [flat], name=free_name(f"{node.name}.reshape", names))
+        data = flat
+    indices = free_name(f"{node.output[0]}.indices", values)
+    constants[indices] = np.flatnonzero(constants[condition]).astype(np.int64)
+    yield helper.make_node("Gather", [data, indices], node.output, name=node.name, axis=integer(node, "axis"))
 
 
 def _fold_once(draft: Draft, types: Mapping[str, TensorType], room_bytes: int) -> Draft:
@@ -83,9 +110,9 @@ def _value(
     types: Mapping[str, TensorType],
     proto: onnx.ModelProto,
 ) -> Mapping[str, Constant] | None:
-    if node.op_type in _RANDOM or _is_doubtful(node, types) or node.op_type in _KEPT:
+    if node.op_type in RANDOM or _is_doubtful(node, types) or node.op_type in _KEPT:
         return None
-    if node.op_type in _OF_SHAPES:
+    if node.op_type in OF_SHAPES:
         known = types.get(node.input[0])
         if known is None or known.known_shape is None:
             return None
@@ -120,8 +147,8 @@ def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Const
     if node.op_type == "Size":
         count = math.prod(shape)
         return None if count > _LARGEST_COUNT else {node.output[0]: np.array(count, dtype=np.int64)}
-    ends = {entry.name: entry.i for entry in node.attribute}
-    return {node.output[0]: np.array(shape[ends.get("start") : ends.get("end")], dtype=np.int64)}
+    start, end = integer(node, "start"), integer(node, "end", len(shape))
+    return {node.output[0]: np.array(shape[start:end], dtype=np.int64)}
 
 
 def _has_steps(data: Constant, scale: Constant) -> bool:
@@ -148,53 +175,41 @@ def _computed(
     proto: onnx.ModelProto,
 ) -> Mapping[str, Constant] | None:
     """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
-    results = [name for name in node.output if name]
     if node.op_type in _OWN:
         computed = _own(node, operands)
     elif node.op_type in _OF_SUMS:
-        computed = _of_sums(node, results, operands, proto)
+        computed = _of_sums(node, operands, proto)
     else:
-        computed = _by_reference(node, results, operands, proto)
+        computed = _by_reference(node, operands, proto)
     if computed is None:
         return None
     values = {}
-    for name, result in zip(results, computed, strict=True):
+    for name, result in zip(filter(None, node.output), computed, strict=True):
         value = np.array(result)
         known = types.get(name, TensorType(str(value.dtype), None))
         if str(value.dtype) != known.dtype or known.known_shape not in (None, value.shape):
             return None
-        value.flags.writeable = False
-        values[name] = value
+        values[name] = read_only(value)
     return values
 
 
 def _of_sums(
-    node: onnx.NodeProto, results: Sequence[str], operands: Mapping[str, Constant], proto: onnx.ModelProto
+    node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto
 ) -> tuple[Constant, ...] | None:
     """Compute in double precision what is of half precision or of integers."""
     data = operands[node.input[0]]
     if element_kind(data.dtype.name) not in "iu" and data.dtype.name not in NARROW_REALS:
-        return _by_reference(node, results, operands, proto)
-    found = _by_reference(node, results, {**operands, node.input[0]: data.astype(np.float64)}, proto)
+        return _by_reference(node, operands, proto)
+    found = _by_reference(node, {**operands, node.input[0]: data.astype(np.float64)}, proto)
     with np.errstate(all="ignore"):
         return None if found is None else tuple(value.astype(data.dtype) for value in found)
 
 
 def _by_reference(
-    node: onnx.NodeProto, results: Sequence[str], operands: Mapping[str, Constant], proto: onnx.ModelProto
+    node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto
 ) -> tuple[Constant, ...] | None:
-    inputs = [
-        helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape)
-        for name, value in operands.items()
-    ]
-    outputs = [helper.make_empty_tensor_value_info(name) for name in results]
-    model = helper.make_model(
-        helper.make_graph([node], "constant", inputs, outputs),
-        opset_imports=list(proto.opset_import),
-        ir_version=proto.ir_version,
-    )
     try:
-        return evaluate(model, operands, node.name)
+        return evaluate(alone(node, operands, proto), operands, node.name)
     except UserError:
         return None
 
@@ -209,8 +224,7 @@ def _own(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> tuple[Consta
 def _split(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
     """Parts of the extents that are said, or as many as there are outputs, of which the last may be smaller."""
     data, *extents = operands
-    said = next((entry.ints for entry in node.attribute if entry.name == "split"), extents[0] if extents else ())
-    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
+    said, axis = integers(node, "split") or (extents[0] if extents else ()), integer(node, "axis")
     largest = -(-data.shape[axis] // len(node.output))
     ends = np.cumsum(said) if len(said) else largest * np.arange(1, len(node.output) + 1)
     if len(ends) != len(node.output) or (len(said) and ends[-1] != data.shape[axis]):
@@ -221,14 +235,13 @@ def _split(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant
 
 def _transpose(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
     """The axes in the order that is said, or turned round."""
-    order = next((entry.ints for entry in node.attribute if entry.name == "perm"), None)
-    return (operands[0].transpose(order),)
+    return (operands[0].transpose(integers(node, "perm")),)
 
 
 def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
     """``Y[i, j] = X[indices[i, j], j]``, for which ONNX's reference implementation takes one dimension for another."""
     data, indices = operands
-    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % data.ndim
+    axis = integer(node, "axis") % data.ndim
     part = tuple(slice(None) if at == axis else slice(extent) for at, extent in enumerate(indices.shape))
     return (np.take_along_axis(data[part], indices.astype(np.int64), axis),)
 

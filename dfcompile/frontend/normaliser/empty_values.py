@@ -3,7 +3,7 @@
 So no later stage meets one: the cache of a decoder's first step costs nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -12,9 +12,10 @@ from onnx import helper
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.element_kind import element_kind, integer_limits
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
 from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.shapes import TensorType
+from dfcompile.frontend.onnx.nodes import copied, value_names
+from dfcompile.frontend.onnx.shapes import TensorType, stand_in
 
 # Optional operands that may as well be omitted if they have no elements: caches of attentions.
 _OMITTED: Mapping[str, Sequence[int]] = {
@@ -55,7 +56,7 @@ def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft
     if not empty:
         return draft
     constants = dict(draft.constants)
-    values = {*types, *(name for node in draft.proto.graph.node for name in (*node.input, *node.output))}
+    values = {*types, *value_names(draft.proto.graph.node)}
     outputs = [output for output in draft.proto.graph.output if output.name not in empty]
     final = {output.name for output in outputs}
     opset = opset_of(draft.proto)
@@ -70,10 +71,8 @@ def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft
             continue
         kept = node
         if gone or not empty.isdisjoint(node.input):
-            kept = onnx.NodeProto()
-            kept.CopyFrom(node)
-            kept.output[:] = ["" if name in gone else name for name in node.output]
-            _EMPTIED.get(node.op_type, _leave)(kept, empty, constants, values)
+            kept = copied(node, outputs=["" if name in gone else name for name in node.output])
+            _without_operands(kept, empty, constants, values)
         nodes.append(kept)
     nodes = _with_outputs_apart(nodes, final, empty, values)
     is_same = nodes == list(draft.proto.graph.node) and len(outputs) == len(draft.proto.graph.output)
@@ -85,9 +84,7 @@ def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft
     return found
 
 
-def _reduced(
-    node: onnx.NodeProto, types: Mapping[str, TensorType], empty: set[str], opset: int
-) -> Constant | None:  # fmt: skip
+def _reduced(node: onnx.NodeProto, types: Mapping[str, TensorType], empty: set[str], opset: int) -> Constant | None:
     """Return what a reduction gives of no elements; None if it is none, or its result is not defined or known."""
     value = _OF_NOTHING.get(node.op_type)
     result = types.get(node.output[0]) if node.output else None
@@ -101,9 +98,7 @@ def _reduced(
         value = integer_limits(result.dtype)[value > 0]
     elif kind == "b":
         value = value > 0
-    found = np.full(result.known_shape, value, result.dtype)
-    found.flags.writeable = False
-    return found
+    return read_only(np.full(result.known_shape, value, result.dtype))
 
 
 def _with_outputs_apart(
@@ -115,15 +110,9 @@ def _with_outputs_apart(
     for node in nodes:
         is_apart = node.op_type == "Identity"  # else one of a declaration that nothing fits is put apart without end
         final = outputs.intersection(node.output) if _reads(node, empty) and not is_apart else set()
-        renamed = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
-        if not renamed:
-            found.append(node)
-            continue
-        apart = onnx.NodeProto()
-        apart.CopyFrom(node)
-        apart.output[:] = [renamed.get(name, name) for name in node.output]
-        found.append(apart)
-        for name, value in renamed.items():
+        apart = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
+        found.append(copied(node, outputs=[apart.get(name, name) for name in node.output]) if apart else node)
+        for name, value in apart.items():
             found.append(helper.make_node("Identity", [value], [name], free_name(f"{node.name}.copy", names)))
     return found
 
@@ -160,55 +149,23 @@ def _reads(node: onnx.NodeProto, empty: set[str]) -> list[str]:
 
 
 def _nothing(known: TensorType) -> Constant:
-    value = np.zeros(known.known_shape or 0, known.dtype)
-    value.flags.writeable = False
-    return value
+    return read_only(np.zeros(known.known_shape or 0, known.dtype))
 
 
-_Emptied = Callable[[onnx.NodeProto, set[str], dict[str, Constant], set[str]], None]
-
-
-def _leave(_: onnx.NodeProto, __: set[str], ___: dict[str, Constant], ____: set[str]) -> None:
-    """Change nothing."""
-
-
-def _concatenated(node: onnx.NodeProto, empty: set[str], _: dict[str, Constant], __: set[str]) -> None:
-    """Concatenate those operands that have elements."""
-    operands = [name for name in node.input if name not in empty]
-    node.input[:] = operands
-    if len(operands) == 1:
-        _identity(node)
-
-
-def _omitted(node: onnx.NodeProto, empty: set[str], _: dict[str, Constant], __: set[str]) -> None:
-    places = _OMITTED[node.op_type]
-    node.input[:] = ["" if at in places and name in empty else name for at, name in enumerate(node.input)]
-
-
-def _updated(node: onnx.NodeProto, empty: set[str], _: dict[str, Constant], __: set[str]) -> None:
-    if node.input[1] in empty:
-        del node.input[1:]
-        _identity(node)
-
-
-def _identity(node: onnx.NodeProto) -> None:
-    node.op_type = "Identity"
-    del node.attribute[:]
-
-
-def _summed(node: onnx.NodeProto, empty: set[str], constants: dict[str, Constant], values: set[str]) -> None:
-    """Let a Gemm over no terms be one over a term of zero."""
-    if not empty.issuperset(node.input[:2]) or not all(name in constants for name in node.input[:2]):
-        return
-    for at, name in enumerate(node.input[:2]):
-        shape = tuple(max(size, 1) for size in constants[name].shape)
-        node.input[at] = free_name(f"{name}.zero", values)
-        constants[node.input[at]] = np.zeros(shape, constants[name].dtype)
-
-
-_EMPTIED: Mapping[str, _Emptied] = {
-    "Concat": _concatenated,
-    "Gemm": _summed,
-    **dict.fromkeys(_OMITTED, _omitted),
-    **dict.fromkeys(_UPDATES, _updated),
-}
+def _without_operands(node: onnx.NodeProto, empty: set[str], constants: dict[str, Constant], values: set[str]) -> None:
+    """Let a node not read operands that have no elements, in place, where it means something without them."""
+    if node.op_type == "Concat":
+        operands = [name for name in node.input if name not in empty]
+        node.input[:] = operands
+        if len(operands) == 1:
+            stand_in(node, operands[0])
+    elif node.op_type in _UPDATES and node.input[1] in empty:
+        stand_in(node, node.input[0])
+    elif node.op_type in _OMITTED:
+        places = _OMITTED[node.op_type]
+        node.input[:] = ["" if at in places and name in empty else name for at, name in enumerate(node.input)]
+    elif node.op_type == "Gemm" and empty.issuperset(node.input[:2]) and constants.keys() >= {*node.input[:2]}:
+        for at, name in enumerate(node.input[:2]):  # over no terms: over a term of zero
+            shape = tuple(max(size, 1) for size in constants[name].shape)
+            node.input[at] = free_name(f"{name}.zero", values)
+            constants[node.input[at]] = np.zeros(shape, constants[name].dtype)

@@ -14,7 +14,9 @@ from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant
-from dfcompile.frontend.onnx.operand_counts import fits_schema
+from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied
+from dfcompile.frontend.onnx.schemas import fits_schema
+from dfcompile.frontend.onnx.shapes import shape_of
 
 SINCE = 7  # version of the operators that these become
 _LARGEST_TOLD = 1024  # elements of a constant that may say what a shape is
@@ -75,10 +77,6 @@ class _Old(Struct, frozen=True):
         """Give the node an attribute."""
         self.node.attribute.append(helper.make_attribute(name, value))
 
-    def has(self, name: str) -> bool:
-        """Whether an attribute is given."""
-        return any(entry.name == name for entry in self.node.attribute)
-
     def wrong(self, found: str) -> UserError:
         """Return the error that names the node."""
         where = self.node.name or self.node.output[0]
@@ -86,7 +84,7 @@ class _Old(Struct, frozen=True):
 
 
 _Part = onnx.NodeProto | onnx.TensorProto
-_Rule = Callable[[_Old], Iterator[_Part]]  # nodes and constants before the node, which it changes in place
+_Rule = Callable[[_Old], Iterator[_Part] | None]  # nodes and constants before the node, which it changes in place
 
 
 def without_first_operators(
@@ -115,7 +113,8 @@ def without_first_operators(
     known = dict(constants)
     found: list[onnx.NodeProto] = []
     for node in nodes:
-        shapes = {name: shape for name in node.input if (shape := _shape(types.get(name))) is not None}
+        known_shapes = {name: shape_of(types[name]) for name in node.input if name in types}
+        shapes = {name: shape for name, shape in known_shapes.items() if shape is not None}
         for each in _upgraded(node, opset, shapes, known):
             if isinstance(each, onnx.TensorProto):
                 known[each.name] = numpy_helper.to_array(each)
@@ -129,15 +128,14 @@ def without_first_operators(
 def _upgraded(
     node: onnx.NodeProto, opset: int, shapes: Mapping[str, Shape], constants: Mapping[str, Constant]
 ) -> Iterator[_Part]:
-    copied = onnx.NodeProto()
-    copied.CopyFrom(node)
-    old = _Old(copied, opset, shapes, constants)
-    if node.domain in {"", "ai.onnx"} and fits_schema(node, opset):
+    changed = copied(node)
+    old = _Old(changed, opset, shapes, constants)
+    if node.domain in OWN_DOMAINS and fits_schema(node, opset):
         old.taken("consumed_inputs")  # where a result might be put
         for op_types, until, rule in _RULES:
             if node.op_type in op_types and opset < until:
-                yield from rule(old)
-    yield copied
+                yield from rule(old) or ()
+    yield changed
 
 
 def _inferred(
@@ -158,12 +156,6 @@ def _inferred(
         )
     except (onnx.defs.SchemaError, shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError):
         return {}  # what is wrong is said where the model is checked
-
-
-def _shape(kind: onnx.TypeProto | None) -> Shape | None:
-    if kind is None or not kind.tensor_type.HasField("shape"):
-        return None
-    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim)
 
 
 def _reshaped(old: _Old, position: int, axes: range) -> Iterator[_Part]:
@@ -210,27 +202,24 @@ def _slope(old: _Old) -> Iterator[_Part]:
         yield from _reshaped(old, 1, range(1, len(old.shape(0)) - 1))
 
 
-def _in_test(old: _Old) -> Iterator[_Part]:
+def _in_test(old: _Old) -> None:
     if old.integer("is_test", 0) == 0:
         raise old.wrong("attribute 'is_test' is 0, which trains, against 1")
-    yield from ()
 
 
-def _cast(old: _Old) -> Iterator[_Part]:
+def _cast(old: _Old) -> None:
     name = old.taken("to")
     text = "" if name is None else name.s.decode("utf-8", errors="replace").upper()
     if text not in onnx.TensorProto.DataType.keys():  # noqa: SIM118  # it is no mapping
         raise old.wrong(f"attribute 'to' is {text!r} against the name of an element type")
     old.give("to", onnx.TensorProto.DataType.Value(text))
-    yield from ()
 
 
 def _without(name: str) -> _Rule:
     """Return the rule of an attribute that says nothing that the others do not."""
 
-    def rule(old: _Old) -> Iterator[_Part]:
+    def rule(old: _Old) -> None:
         old.taken(name)
-        yield from ()
 
     return rule
 
@@ -238,29 +227,27 @@ def _without(name: str) -> _Rule:
 def _by_default(values: Mapping[str, float]) -> _Rule:
     """Return the rule of attributes that had another value by default."""
 
-    def rule(old: _Old) -> Iterator[_Part]:
+    def rule(old: _Old) -> None:
+        given = {entry.name for entry in old.node.attribute}
         for name, value in values.items():
-            if not old.has(name):
+            if name not in given:
                 old.give(name, value)
-        yield from ()
 
     return rule
 
 
-def _power(old: _Old) -> Iterator[_Part]:
+def _power(old: _Old) -> None:
     given = old.taken("p")
     power = 2.0 if given is None else given.f
     if power != int(power):
         raise old.wrong(f"attribute 'p' is {power} against an integer")
     old.give("p", int(power))
-    yield from ()
 
 
-def _pads(old: _Old) -> Iterator[_Part]:
+def _pads(old: _Old) -> None:
     given = old.taken("paddings")
     if given is not None:
         old.give("pads", list(given.ints))
-    yield from ()
 
 
 def _shape_operand(old: _Old) -> Iterator[_Part]:
@@ -270,12 +257,11 @@ def _shape_operand(old: _Old) -> Iterator[_Part]:
     yield from _constant(old, list(given.ints))
 
 
-def _split(old: _Old) -> Iterator[_Part]:
+def _split(old: _Old) -> None:
     if len(old.node.input) > 1 and old.node.input[1]:
         old.taken("split")
         old.give("split", old.constant(1))
     del old.node.input[1:]
-    yield from ()
 
 
 def _tile(old: _Old) -> Iterator[_Part]:
@@ -286,12 +272,11 @@ def _tile(old: _Old) -> Iterator[_Part]:
     yield from _constant(old, [count if at == axis % rank else 1 for at in range(rank)])
 
 
-def _upsample(old: _Old) -> Iterator[_Part]:
+def _upsample(old: _Old) -> None:
     height, width = old.taken("height_scale"), old.taken("width_scale")
     if height is None or width is None:
         raise old.wrong("attributes against 'height_scale' and 'width_scale'")
     old.give("scales", [1.0, 1.0, height.f, width.f])
-    yield from ()
 
 
 _BINARY = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor"])

@@ -12,6 +12,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.nodes import copied, renamed, value_names
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
@@ -45,8 +46,7 @@ def expand_functions(draft: Draft) -> Draft:
 def _expanded(draft: Draft) -> Draft:
     nodes = tuple(draft.proto.graph.node)
     types = infer_types(draft)
-    names = {node.name for node in nodes}
-    values = {name for node in nodes for name in (*node.input, *node.output)}
+    names, values = {node.name for node in nodes}, value_names(nodes)
     expanded: list[onnx.NodeProto] = []
     for node in nodes:
         expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
@@ -63,23 +63,19 @@ def _body(
     """Yield what a node is by definition, under names that nothing else has."""
     border = {name: name for name in ("", *node.input, *node.output)}
     for inner in _inlined(node, proto, types):
-        renamed = onnx.NodeProto()
-        renamed.CopyFrom(inner)
-        renamed.name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
         for name in inner.output:
             if name not in border:
                 border[name] = free_name(f"{node.name}.{name}", values)
-        renamed.input[:] = [border[name] for name in inner.input]
-        renamed.output[:] = [border[name] for name in inner.output]
-        yield renamed
+        own = renamed(inner, border)
+        own.name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
+        yield own
 
 
 def _inlined(
     node: onnx.NodeProto, proto: onnx.ModelProto, types: Mapping[str, TensorType]
 ) -> tuple[onnx.NodeProto, ...]:
     # ONNX's own inliner of such functions gives up where an operand is omitted: so they become functions of the model.
-    call = onnx.NodeProto()
-    call.CopyFrom(node)
+    call = copied(node)
     call.domain = _DOMAIN
     given = {attribute.name for attribute in node.attribute}
     schema = onnx.defs.get_schema(node.op_type, opset_of(proto), "")

@@ -1,26 +1,36 @@
-"""One operator set: older models are converted, so that an operator means one thing."""
+"""One operator set: older models are converted, so that an operator means one thing.
+
+Exporters write bfloat16 for operators that take it only in a later set of operators: such a model is as of that one.
+"""
 
 import operator
+from collections.abc import Iterable
 
 import onnx
-from onnx import numpy_helper, version_converter
+from onnx import TensorProto, numpy_helper, version_converter
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.normaliser.clip_bounds import with_explicit_bounds
-from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
-from dfcompile.frontend.normaliser.converted_constants import with_constants_of_their_data
 from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
-from dfcompile.frontend.normaliser.old_defaults import with_old_defaults
-from dfcompile.frontend.normaliser.own_statistics import with_one_normalisation
-from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.normaliser.old_meanings import (
+    with_constants_of_their_data,
+    with_explicit_bounds,
+    with_explicit_coercion,
+    with_old_defaults,
+    with_one_normalisation,
+)
+from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of
 from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, integer, with_nodes
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable
 from dfcompile.frontend.onnx.sparse_constants import with_dense_constants
 
 OLDEST = 1
 COMMON = 18
+_LATER = 22  # the first set in which Conv, pooling and others take bfloat16, as they did other real numbers
+# Operators that mean something else there, or spell it in another way.
+_DIFFERENT = frozenset(["DFT", "GridSample", "GroupNormalization"])
 
 
 def opset_of(proto: onnx.ModelProto) -> int:
@@ -29,7 +39,7 @@ def opset_of(proto: onnx.ModelProto) -> int:
     Raises:
         UserError: it asks for none, or for one that is too old or too new to be read.
     """
-    versions = [entry.version for entry in proto.opset_import if entry.domain in {"", "ai.onnx"}]
+    versions = [entry.version for entry in proto.opset_import if entry.domain in OWN_DOMAINS]
     if not versions:
         raise UserError("model: no operator set of ONNX is imported (is it an ONNX model?)")
     newest = onnx.defs.onnx_opset_version()
@@ -64,53 +74,39 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
         converted = version_converter.convert_version(explicit, COMMON)
     except (RuntimeError, ValueError, version_converter.ConvertError) as error:
         raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
-    nodes = list(with_old_defaults(with_constants_of_their_data(converted, explicit, opset), opset))
-    del converted.graph.node[:]
-    converted.graph.node.extend(nodes)
-    return converted
+    return with_nodes(converted, with_old_defaults(with_constants_of_their_data(converted, explicit, opset), opset))
+
+
+def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    draft = upgraded(Draft(proto, constants))
+    if draft.proto is proto:
+        return proto
+    more = (numpy_helper.from_array(value, name) for name, value in draft.constants.items() if name not in constants)
+    found = with_nodes(proto, draft.proto.graph.node, more)
+    found.ir_version = max(found.ir_version, INITIALIZERS_ALONE)
+    _ask_for(found, opset_of(draft.proto))
+    return found
 
 
 def upgraded(draft: Draft) -> Draft:
-    """Return the draft with operators as of version 7 if they are older.
+    """Return the draft with operators as of version 7 if they are older; another one itself.
 
     Raises:
         UserError: a node trains, or what it means depends on what is not known.
     """
     opset = opset_of(draft.proto)
     if opset < SINCE:
-        draft = draft.replaced(
-            *without_first_operators(draft.proto.graph.node, draft.proto.graph.input, draft.constants, opset)
-        )
+        graph = draft.proto.graph
+        draft = draft.replaced(*without_first_operators(graph.node, graph.input, draft.constants, opset))
         _ask_for(draft.proto, SINCE)
     nodes, constants = with_one_normalisation(draft.proto.graph.node)
     return draft.replaced(nodes, {**draft.constants, **constants}) if constants else draft
 
 
-def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
-    opset = opset_of(proto)
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
-    nodes, more = list(proto.graph.node), constants
-    if opset < SINCE:
-        nodes, more = without_first_operators(proto.graph.node, proto.graph.input, constants, opset)
-    nodes, shapes = with_one_normalisation(nodes)
-    if opset >= SINCE and not shapes:
-        return proto
-    more = {**more, **shapes}
-    found = onnx.ModelProto()
-    found.CopyFrom(proto)
-    del found.graph.node[:]
-    found.graph.node.extend(nodes)
-    found.graph.initializer.extend(
-        numpy_helper.from_array(value, name) for name, value in more.items() if name not in constants
-    )
-    found.ir_version = max(found.ir_version, INITIALIZERS_ALONE)
-    _ask_for(found, max(opset, SINCE))
-    return found
-
-
 def _ask_for(proto: onnx.ModelProto, opset: int) -> None:
     for entry in proto.opset_import:
-        if entry.domain in {"", "ai.onnx"}:
+        if entry.domain in OWN_DOMAINS:
             entry.version = opset
 
 
@@ -148,3 +144,29 @@ def _named(converted: onnx.ModelProto, draft: Draft) -> list[onnx.NodeProto]:
             continue
         node.name = free_name(f"{neighbour}.{node.op_type.lower()}", taken)
     return nodes
+
+
+def with_later_types(draft: Draft) -> Draft:
+    """Return a draft with bfloat16 as one of the first operator set whose operators take it; another one itself.
+
+    PyTorch exports a Conv of bfloat16 in set 18. A model with an operator that would mean something else stays as it
+    is, and validation names the operator that does not take the type.
+
+    Raises:
+        UserError: ONNX has no conversion of an older operator.
+    """
+    nodes = draft.proto.graph.node
+    is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in nodes)
+    if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft.proto.graph, draft.constants.values()):
+        return draft
+    draft = unify_opset(draft)
+    later = onnx.ModelProto()
+    later.CopyFrom(draft.proto)
+    _ask_for(later, _LATER)
+    return Draft(later, draft.constants)
+
+
+def _has_bfloat16(graph: onnx.GraphProto, constants: Iterable[Constant]) -> bool:
+    casts = (integer(node, "to") for node in graph.node if node.op_type == "Cast")
+    inputs = (value.type.tensor_type.elem_type for value in graph.input)
+    return TensorProto.BFLOAT16 in {*casts, *inputs} or any(value.dtype.name == "bfloat16" for value in constants)

@@ -5,12 +5,10 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
-from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
 from dfcompile.frontend.normaliser.empty_values import check_empty_operands
 from dfcompile.frontend.normaliser.functions import expand_functions
 from dfcompile.frontend.normaliser.opset import unify_opset
-from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
-from dfcompile.frontend.normaliser.pass_through import remove_pass_through
+from dfcompile.frontend.normaliser.wiring import copy_border_outputs, remove_dead_nodes, remove_pass_through
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.program import Coverage, ModelNode
 from dfcompile.host.stages import counted

@@ -10,6 +10,12 @@ from msgspec import Struct
 Constant = npt.NDArray[np.generic]
 
 
+def read_only(value: Constant) -> Constant:
+    """Return an array that can no longer be written to."""
+    value.flags.writeable = False
+    return value
+
+
 class Draft(Struct, frozen=True):
     """A model between reading and importing.
 

@@ -1,6 +1,6 @@
 """From an ONNX model to a draft: functions inlined, constants apart, sizes and values of the inputs as given."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -9,14 +9,13 @@ from onnx import checker, inliner, numpy_helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.domains import add_nodes
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
 from dfcompile.frontend.onnx.element_type import numpy_name
-from dfcompile.frontend.onnx.function_calls import check_inlined_size
-from dfcompile.frontend.onnx.function_defaults import with_function_defaults
+from dfcompile.frontend.onnx.function_calls import check_inlined_size, with_function_defaults
 from dfcompile.frontend.onnx.model_inputs import model_inputs
+from dfcompile.frontend.onnx.nodes import graphs_of, with_inner_nodes
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.sparse_constants import with_dense_constants
-from dfcompile.frontend.onnx.subgraphs import subgraphs
 from dfcompile.frontend.options import ReadOptions
 
 INITIALIZERS_ALONE = 4  # form of files since which initializers need not stand among the inputs
@@ -43,7 +42,8 @@ def read_draft(
         model = _inlined(model)
     _check_names(model)
     graph = model.graph
-    read = _read_names(graph)
+    read = {value.name for each in graphs_of(model) for value in each.output}
+    read.update(name for node in with_inner_nodes(graph.node) for name in node.input)
     constants: dict[str, Constant] = dict(weights)
     for tensor in graph.initializer:
         if tensor.name in constants:
@@ -62,28 +62,21 @@ def read_draft(
     return Draft(proto, {**constants, **inputs.known})
 
 
-def _read_names(graph: onnx.GraphProto) -> set[str]:
-    """Return the values that a node reads, of this graph or of one in it, or that are outputs."""
-    found = {value.name for value in graph.output}
-    for node in graph.node:
-        found.update(node.input)
-        for inner in subgraphs(node):
-            found |= _read_names(inner)
-    return found
+def input_names(model: onnx.ModelProto, weights: Iterable[str] = ()) -> list[str]:
+    """Return the names of a model's inputs, without those of initializers and weights that stand beside it."""
+    constants = {*weights, *(tensor.name for tensor in model.graph.initializer)}
+    constants.update(sparse.values.name for sparse in model.graph.sparse_initializer)
+    return [value.name for value in model.graph.input if value.name not in constants]
 
 
 def _check_names(model: onnx.ModelProto) -> None:
     """Refuse what a damaged file can hold: names that are no UTF-8, which reach Python as bytes."""
     names: list[object] = [entry.domain for entry in model.opset_import]
-    waiting = [model.graph]
-    while waiting:
-        graph = waiting.pop()
-        names.append(graph.name)
-        for node in graph.node:
-            names += [node.name, node.op_type, node.domain, *node.input, *node.output]
-            names += [attribute.name for attribute in node.attribute]
-            waiting += subgraphs(node)
-        names += [tensor.name for tensor in graph.initializer]
+    for node in with_inner_nodes(model.graph.node):
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [attribute.name for attribute in node.attribute]
+    for graph in graphs_of(model):
+        names += [graph.name, *(tensor.name for tensor in graph.initializer)]
         for value in (*graph.input, *graph.output):
             names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
     for name in names:
@@ -112,8 +105,6 @@ def constant_of(tensor: onnx.TensorProto) -> Constant:
     if any(size < 0 for size in tensor.dims):
         raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
     try:
-        value = np.asarray(numpy_helper.to_array(tensor))
+        return read_only(np.asarray(numpy_helper.to_array(tensor)))
     except (OverflowError, ValueError, TypeError) as error:
         raise UserError(f"{where}: {one_line(error)}") from error
-    value.flags.writeable = False
-    return value

@@ -3,48 +3,19 @@
 from collections.abc import Iterable
 
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from dfcompile.errors import UserError
 
-_NUMPY_NAMES: dict[int, str] = {
-    TensorProto.FLOAT16: "float16",
-    TensorProto.BFLOAT16: "bfloat16",
-    TensorProto.FLOAT: "float32",
-    TensorProto.DOUBLE: "float64",
-    TensorProto.INT8: "int8",
-    TensorProto.INT16: "int16",
-    TensorProto.INT32: "int32",
-    TensorProto.INT64: "int64",
-    TensorProto.UINT8: "uint8",
-    TensorProto.UINT16: "uint16",
-    TensorProto.UINT32: "uint32",
-    TensorProto.UINT64: "uint64",
-    TensorProto.BOOL: "bool",
-    TensorProto.COMPLEX64: "complex64",
-    TensorProto.COMPLEX128: "complex128",
-    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
-    TensorProto.FLOAT8E5M2: "float8_e5m2",
-    TensorProto.INT4: "int4",
-    TensorProto.UINT4: "uint4",
-    TensorProto.INT2: "int2",
-    TensorProto.UINT2: "uint2",
-    TensorProto.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
-    TensorProto.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
-    TensorProto.FLOAT8E8M0: "float8_e8m0fnu",
-    TensorProto.FLOAT4E2M1: "float4_e2m1fn",
+_HELD = """
+    FLOAT16 BFLOAT16 FLOAT DOUBLE INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL COMPLEX64 COMPLEX128
+    FLOAT8E4M3FN FLOAT8E5M2 INT4 UINT4 INT2 UINT2 FLOAT8E4M3FNUZ FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT4E2M1
+"""
+_ONNX_TYPES = {
+    helper.tensor_dtype_to_np_dtype(number).name: number for number in map(TensorProto.DataType.Value, _HELD.split())
 }
-_ONNX_TYPES = {name: number for number, name in _NUMPY_NAMES.items()}
-_SCHEMA_NAMES = {
-    "float32": "tensor(float)",
-    "float64": "tensor(double)",
-    "float8_e4m3fn": "tensor(float8e4m3fn)",
-    "float8_e5m2": "tensor(float8e5m2)",
-    "float8_e4m3fnuz": "tensor(float8e4m3fnuz)",
-    "float8_e5m2fnuz": "tensor(float8e5m2fnuz)",
-    "float8_e8m0fnu": "tensor(float8e8m0)",
-    "float4_e2m1fn": "tensor(float4e2m1)",
-}
+_NUMPY_NAMES: dict[int, str] = {number: name for name, number in _ONNX_TYPES.items()}
+_SCHEMA_NAMES = dict(zip(_ONNX_TYPES, (f"tensor({held.lower()})" for held in _HELD.split()), strict=True))
 
 
 def numpy_name(element_type: int, where: str) -> str:

@@ -5,7 +5,7 @@ them saturate: 255 * 127 + 255 * 127 becomes 32,767. Products of uint8 by uint8 
 its zero point are shifted: (b + 128) - (zero + 128) is b - zero.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import onnx
@@ -13,6 +13,7 @@ from msgspec import Struct
 from onnx import TensorProto, helper, inliner, numpy_helper
 
 from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.nodes import nodes_of, subgraphs
 
 SHIFT = 128  # from int8 to uint8
 
@@ -40,8 +41,7 @@ PRODUCTS: Mapping[str, _Product] = {
 
 def has_products(model: onnx.ModelProto) -> bool:
     """Whether an operator of a model multiplies integers of 8 bits."""
-    bodies = [model.graph.node, *(function.node for function in model.functions)]
-    return any(node.op_type in PRODUCTS for body in bodies for node in _nodes(body))
+    return any(node.op_type in PRODUCTS for node in nodes_of(model))
 
 
 def with_unsigned_operands(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -57,25 +57,11 @@ def with_unsigned_operands(model: onnx.ModelProto) -> onnx.ModelProto:
     return changed
 
 
-def _nodes(body: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    for node in body:
-        yield node
-        for graph in _graphs(node):
-            yield from _nodes(graph.node)
-
-
-def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
 def _change(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
     known = {**outer, **_known_types(graph)}
     nodes: list[onnx.NodeProto] = []
     for number, node in enumerate(graph.node):
-        for body in _graphs(node):
+        for body in subgraphs(node):
             _change(body, known)
         if _is_mixed(node, known):
             nodes += _shifted(node, f"{graph.name}_{number}_unsigned")

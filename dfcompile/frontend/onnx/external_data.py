@@ -3,7 +3,6 @@
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.nodes import graphs_of, nodes_of
 from dfcompile.host.reasons import reason_of
 
 SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
@@ -40,7 +40,7 @@ def load_external_data(model: onnx.ModelProto, folder: Path) -> None:
     Raises:
         UserError: a tensor stands elsewhere, or its file is missing or too short; the message names the tensor.
     """
-    tensors = [tensor for tensor in _tensors(model) if tensor.data_location == TensorProto.EXTERNAL]
+    tensors = _external(model)
     parts = [_part(tensor, folder) for tensor in tensors]
     files = {part.path: part.path.stat().st_size for part in parts}
     asked, held = sum(part.length for part in parts), sum(files.values())
@@ -60,8 +60,7 @@ def external_files(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
     Raises:
         UserError: as `load_external_data`.
     """
-    tensors = [tensor for tensor in _tensors(model) if tensor.data_location == TensorProto.EXTERNAL]
-    return tuple(dict.fromkeys(_part(tensor, folder).path for tensor in tensors))
+    return tuple(dict.fromkeys(_part(tensor, folder).path for tensor in _external(model)))
 
 
 def _part(tensor: TensorProto, folder: Path) -> _Part:
@@ -113,21 +112,10 @@ def _bytes_of(tensor: TensorProto, where: str) -> int:
     return -(-math.prod(tensor.dims) * bits // 8)
 
 
-def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
-    yield from _of_graph(model.graph)
-    for function in model.functions:
-        yield from _of_nodes(function.node)
-
-
-def _of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
-    yield from _of_nodes(graph.node)
-
-
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
-    for node in nodes:
+def _external(model: onnx.ModelProto) -> list[TensorProto]:
+    """Return the tensors of a model that stand in files."""
+    tensors = [tensor for graph in graphs_of(model) for tensor in graph.initializer]
+    for node in nodes_of(model):
         for attribute in node.attribute:
-            yield from [attribute.t] if attribute.HasField("t") else []
-            yield from attribute.tensors
-            for graph in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                yield from _of_graph(graph)
+            tensors += [attribute.t] if attribute.HasField("t") else attribute.tensors
+    return [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]

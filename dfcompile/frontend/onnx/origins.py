@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import onnx
 
 from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.nodes import copied
 
 _SCOPES_KEY = "pkg.torch.onnx.name_scopes"
 _CONTRACTIONS = frozenset(["Conv", "ConvTranspose", "Gemm", "MatMul"])
@@ -30,14 +32,10 @@ def name_nodes(draft: Draft) -> Draft:
     A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
     """
     nodes = tuple(draft.proto.graph.node)
-    named = []
-    for node, origin in zip(nodes, _unique(_candidates(nodes, draft)), strict=True):
-        renamed = onnx.NodeProto()
-        renamed.CopyFrom(node)
-        renamed.name = origin
-        renamed.doc_string = ""
-        del renamed.metadata_props[:]
-        named.append(renamed)
+    named = [copied(node, name=name) for node, name in zip(nodes, _unique(_candidates(nodes, draft)), strict=True)]
+    for node in named:
+        node.ClearField("doc_string")
+        node.ClearField("metadata_props")
     return draft.replaced(named)
 
 
@@ -45,7 +43,8 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
     uses = Counter(name for node in nodes for name in node.input)
     modules = [_module(node) for node in nodes]
     members = Counter(modules)
-    inner = frozenset(".".join(parts[:end]) for parts in _split(modules) for end in range(1, len(parts)))
+    split = [module.split(".") for module in modules if module]
+    inner = frozenset(".".join(parts[:end]) for parts in split for end in range(1, len(parts)))
     seen: Counter[str] = Counter()
     found = []
     for node, module in zip(nodes, modules, strict=True):
@@ -56,10 +55,6 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
         found.append(_cleaned(candidate) or _given_name(node) or f"{node.op_type}_{seen[node.op_type]}")
         seen[node.op_type] += 1
     return tuple(found)
-
-
-def _split(modules: Sequence[str | None]) -> tuple[list[str], ...]:
-    return tuple(module.split(".") for module in modules if module)
 
 
 def _weight_owner(node: onnx.NodeProto, draft: Draft, uses: Counter[str]) -> str:
@@ -103,18 +98,11 @@ def _is_plain(char: str) -> bool:
 
 
 def _unique(candidates: Sequence[str]) -> tuple[str, ...]:
-    occurrences = Counter(candidates)
-    taken = set(occurrences)
+    """Return the candidates, each of them once as it is and else with a number that makes it no other one."""
+    taken, counts = set(candidates), dict[str, int]()
     given: set[str] = set()
-    counts: dict[str, int] = {}
     names = []
     for candidate in candidates:
-        count = counts.get(candidate, 0)
-        name = f"{candidate}_{count}" if count else candidate
-        while name in given or (name != candidate and name in taken):
-            count += 1
-            name = f"{candidate}_{count}"
-        counts[candidate] = count
-        given.add(name)
-        names.append(name)
+        names.append(free_name(candidate, taken, counts) if candidate in given else candidate)
+        given.add(candidate)
     return tuple(names)

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.one_line import one_line
 
 
@@ -38,3 +40,23 @@ def evaluate(model: onnx.ModelProto, feeds: Mapping[str, Constant], failure: str
     ) as error:
         raise UserError(f"{failure}: {one_line(error)}") from error
     return tuple(np.asarray(output) for output in outputs)
+
+
+def alone(node: onnx.NodeProto, operands: Mapping[str, Constant], model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a node as a model of its own.
+
+    Args:
+        node: of a model.
+        operands: its operands by name, the inputs of its own model.
+        model: that it is of, whose operator sets it has.
+    """
+    inputs = [
+        helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape)
+        for name, value in operands.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+    return helper.make_model(
+        helper.make_graph([node], "alone", inputs, outputs),
+        opset_imports=list(model.opset_import),
+        ir_version=model.ir_version,
+    )

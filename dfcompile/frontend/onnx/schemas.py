@@ -9,8 +9,6 @@ from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.element_type import schema_name
 
-OWN_DOMAINS = frozenset(["", "ai.onnx"])
-
 
 def schema_of(op_type: str, opset: int) -> OpSchema:
     """Return the schema of an operator as drafts call it.
@@ -26,6 +24,23 @@ def schema_of(op_type: str, opset: int) -> OpSchema:
         register_contributed()
         return onnx.defs.get_schema(op_type, 1, DOMAIN)
     return onnx.defs.get_schema(op_type, opset, "")
+
+
+def fits_schema(node: onnx.NodeProto, opset: int) -> bool:
+    """Whether a node of ONNX's own operators has as many operands and results as its operator takes and gives.
+
+    Args:
+        node: any.
+        opset: version of the operators; of one that they do not have the answer is no.
+    """
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return (
+        schema.min_input <= len(node.input) <= schema.max_input
+        and schema.min_output <= len(node.output) <= schema.max_output
+    )
 
 
 @cache  # ONNX has one table of schemas for the process, which refuses a second entry of a name

@@ -8,13 +8,11 @@ from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant, Draft
-from dfcompile.frontend.onnx.einsum_result import einsum_result
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.inference import inferred_graph
+from dfcompile.frontend.onnx.nodes import copied, needed_for, value_names
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.operand_results import cache_results, operand_result
-from dfcompile.frontend.onnx.window_results import window_result
+from dfcompile.frontend.onnx.result_shapes import right_shapes
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
@@ -49,6 +47,29 @@ class TensorType(Struct, frozen=True):
         return known if len(known) == len(self.shape) else None
 
 
+def inferred_graph(proto: onnx.ModelProto, *, strict: bool = False, follow: bool = False) -> onnx.GraphProto:
+    """Return the graph of a model with the types and shapes that ONNX infers; its flaws are said as the model's.
+
+    Args:
+        proto: the model.
+        strict: whether what contradicts itself is an error.
+        follow: whether the elements of vectors that may be shapes are followed.
+
+    Raises:
+        UserError: ONNX's rules read an operand that has no elements, or need more memory than there is.
+        shape_inference.InferenceError: the model contradicts itself.
+        ValueError: it is none that ONNX can read.
+    """
+    try:
+        return shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=follow).graph
+    except IndexError as error:
+        found = "an operand has no elements against those that its node reads, as ONNX infers shapes"
+        raise UserError(f"model: {found}") from error
+    except MemoryError as error:
+        found = "sizes in it are so large that inferring its shapes needs more memory than there is"
+        raise UserError(f"model: {found}") from error
+
+
 def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorType]:
     """Return the type of every value whose element type ONNX can infer.
 
@@ -67,7 +88,7 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
         else:
             output.ClearField("type")
     follow = not _has_long_vectors(proto)
-    values = {name for node in proto.graph.node for name in (*node.input, *node.output)}
+    values = value_names(proto.graph.node)
     stand_ins: set[str] = set()
     while True:
         types = _inferred(proto, draft, strict=strict, follow=follow)
@@ -86,20 +107,12 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.name not in types and value.type.WhichOneof("value") is not None:
             try:
-                types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
+                types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), shape_of(value.type))
             except UserError:
-                if value.name in _needed(proto):
+                border = (each.name for each in (*proto.graph.input, *proto.graph.output))
+                if value.name in needed_for(border, proto.graph.node):
                     raise
     return types
-
-
-def _needed(proto: onnx.ModelProto) -> set[str]:
-    """Return the values that outputs of the model depend on."""
-    found = {output.name for output in proto.graph.output} | {value.name for value in proto.graph.input}
-    for node in reversed(proto.graph.node):
-        if not found.isdisjoint(node.output):
-            found.update(node.input)
-    return found
 
 
 def _correct(
@@ -113,9 +126,10 @@ def _correct(
     stand_ins: list[str] = []
     nodes: list[onnx.NodeProto] = []
     for node in proto.graph.node:
+        operands = tuple(types[name].known_shape if name in types else None for name in node.input)
         results = {
             name: (types[name], shape)
-            for name, shape in zip(node.output, _right_shapes(node, types, constants), strict=False)
+            for name, shape in zip(node.output, right_shapes(node, operands, constants), strict=False)
             if name in types and shape is not None
         }
         if all(found.shape == shape for found, shape in results.values()):
@@ -123,10 +137,7 @@ def _correct(
             continue
         rest = [name for name in node.output if name and name not in results]
         if rest:
-            kept = onnx.NodeProto()
-            kept.CopyFrom(node)
-            kept.output[:] = [name if name in rest else "" for name in node.output]
-            nodes.append(kept)
+            nodes.append(copied(node, outputs=[name if name in rest else "" for name in node.output]))
         for output, (found, shape) in results.items():
             largest = max(shape, default=0)
             if largest > _LARGEST_EXTENT:
@@ -144,15 +155,6 @@ def _correct(
     return tuple(stand_ins)
 
 
-def _right_shapes(
-    node: onnx.NodeProto, types: Mapping[str, TensorType], constants: Mapping[str, Constant]
-) -> tuple[tuple[int, ...] | None, ...]:
-    """Return the shapes of a node's results as far as we know them better than ONNX; None: we do not."""
-    operands = tuple(types[name].known_shape if name in types else None for name in node.input)
-    shape = window_result(node, operands) or einsum_result(node, operands) or operand_result(node, operands, constants)
-    return (shape, shape) if shape is not None else cache_results(node, operands)
-
-
 def _has_long_vectors(proto: onnx.ModelProto) -> bool:
     """Whether following the elements of vectors, any of which might be a shape, would take ONNX forever."""
     followed = [node for node in proto.graph.node if node.op_type in _FOLLOWED]
@@ -162,9 +164,9 @@ def _has_long_vectors(proto: onnx.ModelProto) -> bool:
         graph = inferred_graph(proto)
     except (shape_inference.InferenceError, ValueError):
         return False  # the inference proper says what is wrong
-    names = {name for node in followed for name in (*node.input, *node.output)}
+    names = value_names(followed)
     values = (*graph.input, *graph.value_info, *graph.output)
-    shapes = [_shape(value) for value in values if value.name in names]
+    shapes = [shape_of(value.type) for value in values if value.name in names]
     return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
 
 
@@ -187,12 +189,11 @@ def checkable(draft: Draft) -> onnx.ModelProto:
     return proto
 
 
-def _shape(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
-    if not value.type.tensor_type.HasField("shape"):
+def shape_of(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
+    """Return the shape that a type says, None for what it does not say."""
+    if not kind.tensor_type.HasField("shape"):
         return None
-    return tuple(
-        dim.dim_value if dim.WhichOneof("value") == "dim_value" else None for dim in value.type.tensor_type.shape.dim
-    )
+    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim)
 
 
 def _explained(message: str) -> str:

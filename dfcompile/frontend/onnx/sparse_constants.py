@@ -1,6 +1,5 @@
 """Sparse constants: a list of places and values, which become a tensor like any other."""
 
-from collections.abc import Iterable, Iterator
 from math import prod
 
 import numpy as np
@@ -8,8 +7,8 @@ import onnx
 from onnx import AttributeProto, numpy_helper
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.nodes import graphs_of, nodes_of
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.subgraphs import subgraphs
 
 _MOST_ELEMENTS = 2**28  # of all sparse constants of a model, zeros included: a few bytes can ask for terabytes
 
@@ -20,12 +19,12 @@ def with_dense_constants(model: onnx.ModelProto) -> onnx.ModelProto:
     Raises:
         UserError: places and values do not fit together, or there are too many elements.
     """
-    if next(_sparse(model), None) is None:
+    if not _sparse_values(model) and not any(graph.sparse_initializer for graph in graphs_of(model)):
         return model
     dense = onnx.ModelProto()
     dense.CopyFrom(model)
     most = _MOST_ELEMENTS
-    for graph in _graphs(dense):
+    for graph in graphs_of(dense):
         for sparse in graph.sparse_initializer:
             graph.initializer.append(_dense(sparse, most))
             most -= prod(sparse.dims)
@@ -38,35 +37,10 @@ def with_dense_constants(model: onnx.ModelProto) -> onnx.ModelProto:
     return dense
 
 
-def _sparse(model: onnx.ModelProto) -> Iterator[onnx.SparseTensorProto]:
-    for graph in _graphs(model):
-        yield from graph.sparse_initializer
-    for entry in _sparse_values(model):
-        yield entry.sparse_tensor
-
-
-def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    yield model.graph
-    waiting = [graph for nodes in _node_lists(model) for node in nodes for graph in subgraphs(node)]
-    while waiting:
-        graph = waiting.pop()
-        yield graph
-        waiting += [inner for node in graph.node for inner in subgraphs(node)]
-
-
-def _node_lists(model: onnx.ModelProto) -> Iterator[Iterable[onnx.NodeProto]]:
-    yield model.graph.node
-    for function in model.functions:
-        yield function.node
-
-
-def _sparse_values(model: onnx.ModelProto) -> Iterator[AttributeProto]:
-    inner = (graph.node for graph in _graphs(model))
-    functions = (function.node for function in model.functions)
-    for nodes in (*inner, *functions):
-        for node in nodes:
-            if node.op_type == "Constant":
-                yield from (entry for entry in node.attribute if entry.type == AttributeProto.SPARSE_TENSOR)
+def _sparse_values(model: onnx.ModelProto) -> list[AttributeProto]:
+    """Return the values of sparse Constant nodes."""
+    entries = (entry for node in nodes_of(model) if node.op_type == "Constant" for entry in node.attribute)
+    return [entry for entry in entries if entry.type == AttributeProto.SPARSE_TENSOR]
 
 
 def _dense(sparse: onnx.SparseTensorProto, most: int) -> onnx.TensorProto:

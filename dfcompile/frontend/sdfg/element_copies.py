@@ -5,11 +5,13 @@ element's class is made of.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import dace
+from dace.data import Array, Data
+from dace.memlet import Memlet
 from dace.properties import CodeBlock
 from dace.sdfg.graph import generate_element_id
 from dace.sdfg.nodes import AccessNode
@@ -21,6 +23,7 @@ from dfcompile.frontend.sdfg.operator_node import OperatorNode
 ElementT = TypeVar("ElementT")
 
 _UNTYPED = dace.typeclass(None)
+_KEPT = 4096  # prototypes of memlets: some MB
 
 
 class Prototype(Generic[ElementT]):
@@ -109,3 +112,29 @@ def _own_range(value: Range) -> Range:
 _OWN: Mapping[type, Callable[..., object]] = MappingProxyType(
     {dict: dict, list: list, CodeBlock: CodeBlock, Range: _own_range}
 )
+
+
+class WholeMemlets:
+    """Makes memlets of whole arrays of one SDFG, and of single elements; those of one shape are copies of one."""
+
+    def __init__(self, sdfg: dace.SDFG) -> None:
+        self._sdfg = sdfg
+
+    def of(self, name: str) -> Memlet:
+        """Return a new memlet of all of an array."""
+        array: Data = self._sdfg.arrays[name]
+        return _whole(tuple(array.shape), tuple(getattr(array, "offset", ()))).copy(data=name)
+
+    def element(self, name: str, indices: str) -> Memlet:
+        """Return a new memlet of one element of an array, such as ``i, 2*j``."""
+        return _element(indices).copy(data=name)
+
+
+@lru_cache(_KEPT)
+def _whole(shape: tuple[object, ...], offset: tuple[object, ...]) -> Prototype[Memlet]:
+    return Prototype(Memlet.from_array("array", Array(dace.float32, shape, offset=offset or None)))
+
+
+@lru_cache(_KEPT)
+def _element(indices: str) -> Prototype[Memlet]:
+    return Prototype(Memlet(data="array", subset=indices, volume=1))

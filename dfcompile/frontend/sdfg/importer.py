@@ -1,26 +1,19 @@
 """The importer: a normalised draft becomes an SDFG of operator nodes in one state."""
 
-import copy
 from collections.abc import Mapping
 
-import dace
 import numpy as np
 import onnx
-from dace.sdfg.nodes import AccessNode
-from onnx import AttributeProto
+from onnx import AttributeProto, helper
 
 from dfcompile.errors import InternalError, UnsupportedOpError
 from dfcompile.frontend.normaliser import Normalised
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import Draft, read_only
 from dfcompile.frontend.onnx.shapes import TensorType
 from dfcompile.frontend.program import Level, Port, Program
-from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
 from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
-from dfcompile.frontend.sdfg.element_copies import NodeCopies
-from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
-from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.frontend.sdfg.scalar_types import scalar_type
-from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
+from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifiers
+from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
 from dfcompile.host.stages import as_they_come
 
 
@@ -40,32 +33,29 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
     Raises:
         UnsupportedOpError: a node has an attribute that is no number, text or list of these.
     """
-    apply_dace_settings()
     draft = normalised.draft
     arrays = safe_identifiers(_values(draft))
-    sdfg = dace.SDFG(safe_identifier(name))
+    graph = OperatorGraph(name)
     border = {*draft.input_names, *draft.output_names, *draft.constants}
-    like: dict[tuple[tuple[int, ...], str, bool], dace.data.Array] = {}  # a copy is made faster than a new one
     for value, array in arrays.items():
-        kind = (array_shape(_shape(value, types)), types[value].dtype, value not in border)
-        if kind not in like:
-            like[kind] = dace.data.Array(scalar_type(kind[1]), kind[0], transient=kind[2])
-        sdfg.add_datadesc(array, copy.copy(like[kind]))
-    _add_nodes(sdfg, draft, arrays)
+        graph.array(array, _shape(value, types) or (1,), types[value].dtype, is_transient=value not in border)
+    nodes = draft.proto.graph.node
+    labels = labels_of(node.name for node in nodes)
+    for node in as_they_come(nodes, len(nodes)):
+        operands = {input_connector(at): arrays[name] for at, name in enumerate(node.input) if name in arrays}
+        results = {output_connector(at): arrays[name] for at, name in enumerate(node.output) if name in arrays}
+        graph.operator(labels[node.name], node.op_type, node.name, _attributes(node), operands, results)
+    held = {arrays[value]: constant for value, constant in draft.constants.items() if value in arrays}
+    sdfg = graph.finish()
     return Program(
         name=sdfg.name,
         level=Level.ONNX,
         sdfg=sdfg,
         inputs=tuple(_port(value, arrays, types) for value in draft.input_names),
         outputs=tuple(_port(value, arrays, types) for value in draft.output_names),
-        parameters={arrays[value]: _frozen(constant) for value, constant in draft.constants.items() if value in arrays},
+        parameters={array: read_only(value.reshape(value.shape or (1,)).view()) for array, value in held.items()},
         nodes=normalised.nodes,
     )
-
-
-def array_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the array that holds a value: a scalar is an array of one element."""
-    return shape or (1,)
 
 
 def _values(draft: Draft) -> tuple[str, ...]:
@@ -88,69 +78,30 @@ def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
     return shape
 
 
-def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None:
-    state = sdfg.add_state("main")
-    access: dict[str, AccessNode] = {}
-    nodes, whole = NodeCopies(), WholeMemlets(sdfg)
-    labels = labels_of(node.name for node in draft.proto.graph.node)
-    for node in as_they_come(draft.proto.graph.node, len(draft.proto.graph.node)):
-        operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
-        results = {output_connector(at): name for at, name in enumerate(node.output) if name in arrays}
-        operator = nodes.operator(
-            labels[node.name],
-            op_type=node.op_type,
-            origin=node.name,
-            attributes=_attributes(node),
-            inputs=tuple(operands),
-            outputs=tuple(results),
-        )
-        state.add_node(operator)
-        for name in dict.fromkeys([*operands.values(), *results.values()]):
-            if name not in access:
-                access[name] = nodes.access(arrays[name])
-                state.add_node(access[name])
-        for connector, name in operands.items():
-            state.add_edge(access[name], None, operator, connector, whole.of(arrays[name]))
-        for connector, name in results.items():
-            state.add_edge(operator, connector, access[name], None, whole.of(arrays[name]))
-    number_elements(sdfg)
-
-
 def _attributes(node: onnx.NodeProto) -> Mapping[str, AttributeValue]:
     return {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
 
 
 def _attribute(attribute: AttributeProto, node: onnx.NodeProto) -> AttributeValue:
-    kind = attribute.type
-    if kind == AttributeProto.INT:
-        return attribute.i
-    if kind == AttributeProto.INTS:
-        return list(attribute.ints)
-    if kind == AttributeProto.FLOAT:
-        return _shortest(attribute.f)
-    if kind == AttributeProto.FLOATS:
-        return [_shortest(value) for value in attribute.floats]
-    if kind == AttributeProto.STRING:
-        return attribute.s.decode("utf-8", errors="replace")
-    if kind == AttributeProto.STRINGS:
-        return [value.decode("utf-8", errors="replace") for value in attribute.strings]
-    found = AttributeProto.AttributeType.Name(kind).lower()
-    raise UnsupportedOpError(
-        f"node {node.name!r}: attribute {attribute.name!r} of {node.op_type} is a {found} "
-        "against a number, a text or a list"
-    )
+    kind = AttributeProto.AttributeType.Name(attribute.type)
+    if kind not in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"):
+        raise UnsupportedOpError(
+            f"node {node.name!r}: attribute {attribute.name!r} of {node.op_type} is a {kind.lower()} "
+            "against a number, a text or a list"
+        )
+    value = helper.get_attribute_value(attribute)
+    return [_plain(item) for item in value] if kind.endswith("S") else _plain(value)
 
 
-def _shortest(value: float) -> float:
-    """Return the float that reads shortest and is the same in single precision: 1e-05, not 9.999999747378752e-06."""
-    return float(str(np.float32(value)))
+def _plain(value: float | bytes) -> float | str:
+    """Return a number or a text of ONNX as one of Python; a float is the same in single precision, and reads shortest.
+
+    So 9.999999747378752e-06 is 1e-05.
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return float(str(np.float32(value))) if isinstance(value, float) else value
 
 
 def _port(value: str, arrays: Mapping[str, str], types: Mapping[str, TensorType]) -> Port:
     return Port(value, arrays[value], _shape(value, types), types[value].dtype)
-
-
-def _frozen(constant: Constant) -> Constant:
-    value = np.reshape(constant, array_shape(constant.shape)).view()
-    value.flags.writeable = False
-    return value

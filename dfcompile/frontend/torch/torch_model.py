@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.model import Array
+from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.torch.python_module import line_in
 
@@ -184,8 +185,7 @@ def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]", narrow: Se
             array = np.asarray(held.numpy()).view()
             if name in narrow and array.dtype == np.float32:
                 array = array.astype("bfloat16")
-            array.flags.writeable = False
-            weights[name] = array
+            weights[name] = read_only(array)
             del initializers[name]
     return weights
 
@@ -236,13 +236,10 @@ def _array(value: "torch.Tensor") -> Array:
 
     found = value.detach().cpu()
     own = next((name for name in OWN_TYPES if found.dtype is getattr(torch, name)), None)
-    if own is not None:
-        bits = getattr(torch, _BITS[found.element_size()])
-        array: Array = np.array(found.view(bits).numpy()).view(own)
-    else:
-        array = np.array(found.numpy())
-    array.flags.writeable = False
-    return array
+    if own is None:
+        return read_only(np.array(found.numpy()))
+    bits = getattr(torch, _BITS[found.element_size()])
+    return read_only(np.array(found.view(bits).numpy()).view(own))
 
 
 def _type_name(value: object) -> str:

@@ -1,79 +1,57 @@
 """Shapes of normalisations: scale and bias fit the channels or the normalised elements."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from dfcompile.frontend.validation.operands import (
-    Operands,
-    broadcasts_to,
-    check_least_rank,
-    check_vector,
-    front_axis,
-    shape_text,
-)
+from dfcompile.frontend.onnx.known_shapes import require, shape_text
+from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to
 
 _MOMENT_AXES = (0, 2, 3)  # of MeanVarianceNormalization by default: all but the channels of an image
 _GROUP_PARAMETERS_PER_CHANNEL = 21  # version of the operators since which that is so
 
 
-def _check_channel_parameters(operands: Operands) -> None:
-    data = operands.shape(0)
-    if data is None:
-        return
-    check_least_rank(operands, 0, 2)
-    for position in range(1, len(operands.shapes)):
-        check_vector(operands, position, data[1], "channels")
+def _check_channel_parameters(least_rank: int) -> Check:
+    def check(operands: Operands) -> None:
+        operands.expect_least_rank(0, least_rank)
+        channels = operands.known(0)[1]
+        for position in range(1, len(operands.node.input)):
+            operands.expect_vector(position, channels, "channels")
 
-
-def _check_instance_normalization(operands: Operands) -> None:
-    check_least_rank(operands, 0, 3)
-    _check_channel_parameters(operands)
+    return check
 
 
 def _check_group_normalization(operands: Operands) -> None:
-    data = operands.shape(0)
-    groups = operands.integer("num_groups", 0)
-    if groups < 1:
-        raise operands.wrong(f"attribute 'num_groups' is {groups} against at least 1")
-    if data is None:
-        return
-    check_least_rank(operands, 0, 3)
-    if data[1] % groups:
-        raise operands.wrong(f"{data[1]} channels against a multiple of {groups} groups")
-    length, what = (data[1], "channels") if operands.opset >= _GROUP_PARAMETERS_PER_CHANNEL else (groups, "groups")
+    groups = operands.integer("num_groups")
+    require(groups >= 1, f"attribute 'num_groups' is {groups} against at least 1")
+    operands.expect_least_rank(0, 3)
+    channels = operands.known(0)[1]
+    require(not channels % groups, f"{channels} channels against a multiple of {groups} groups")
+    is_per_channel = operands.opset >= _GROUP_PARAMETERS_PER_CHANNEL
     for position in (1, 2):
-        check_vector(operands, position, length, what)
+        operands.expect_vector(position, *((channels, "channels") if is_per_channel else (groups, "groups")))
 
 
 def _check_last_axes(operands: Operands) -> None:
-    data = operands.shape(0)
-    if data is None:
-        return
-    normalised = data[front_axis(operands, operands.integer("axis", -1), len(data)) :]
-    for position in range(1, len(operands.shapes)):
-        shape = operands.shape(position)
-        if shape is not None and not broadcasts_to(shape, normalised):
-            raise operands.wrong(
-                f"{operands.name(position)} is {shape_text(shape)} against {shape_text(normalised)} "
-                f"normalised elements of {operands.name(0)}"
-            )
+    normalised = operands.known(0)[operands.axis(-1) :]
+    for position, shape in operands.known_shapes()[1:]:
+        require(
+            broadcasts_to(shape, normalised),
+            f"{operands.label(position)} is {shape_text(shape)} against {shape_text(normalised)} "
+            f"normalised elements of {operands.label(0)}",
+        )
 
 
 def _check_moments(operands: Operands) -> None:
-    data, axes = operands.shape(0), operands.integers("axes")
-    if data is None:
-        return
-    check_least_rank(operands, 0, 1)
-    if axes is None:
-        for axis in _MOMENT_AXES:
-            front_axis(operands, axis, len(data))
-    elif not axes:
-        raise operands.wrong("attribute 'axes' is [] against at least one axis")
+    rank, axes = len(operands.known(0)), operands.integers("axes")
+    operands.expect_least_rank(0, 1)
+    require(axes != (), "attribute 'axes' is [] against at least one axis")
+    for axis in _MOMENT_AXES if axes is None else ():
+        operands.front_axis(axis, rank)
 
 
-NORMALISATION_CHECKS: Mapping[str, Callable[[Operands], None]] = {
-    "BatchNormalization": _check_channel_parameters,
+NORMALISATION_CHECKS: Mapping[str, Check] = {
+    "BatchNormalization": _check_channel_parameters(2),
     "GroupNormalization": _check_group_normalization,
-    "InstanceNormalization": _check_instance_normalization,
+    "InstanceNormalization": _check_channel_parameters(3),
     "LayerNormalization": _check_last_axes,
     "MeanVarianceNormalization": _check_moments,
     "RMSNormalization": _check_last_axes,

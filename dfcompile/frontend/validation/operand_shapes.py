@@ -1,20 +1,16 @@
 """Operand shapes: the operands of a node fit together, operator by operator."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Mapping
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.contributed import CONTRIBUTED
-from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, check_axes
+from dfcompile.frontend.onnx.known_shapes import UnknownShapeError, broadcast_together, require, shape_text
+from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, REDUCTIONS, check_axes
 from dfcompile.frontend.validation.function_shapes import FUNCTION_CHECKS
 from dfcompile.frontend.validation.index_shapes import INDEX_CHECKS
 from dfcompile.frontend.validation.normalisation_shapes import NORMALISATION_CHECKS
-from dfcompile.frontend.validation.operands import (
-    Operands,
-    broadcast_together,
-    broadcasts_to,
-    check_least,
-    shape_text,
-)
+from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to
 from dfcompile.frontend.validation.product_shapes import PRODUCT_CHECKS
 from dfcompile.frontend.validation.window_shapes import WINDOW_CHECKS, WINDOW_LEAST
 
@@ -26,80 +22,77 @@ def check_operand_shapes(operands: Operands) -> None:
         UserError: two operands, or an operand and an attribute, do not fit together.
     """
     op_type = operands.node.op_type
-    if op_type in WINDOW_CHECKS:
-        check_least(operands, WINDOW_LEAST)
-    _check_vectors(operands)
-    _check_flags(operands)
-    check_axes(operands)
-    _check_contributed(operands)
-    check = _CHECKS.get(op_type)
-    if check is not None:
-        check(operands)
+    checks = [_check_vectors, _check_flags, check_axes, _check_contributed, *filter(None, [_CHECKS.get(op_type)])]
+    try:
+        if op_type in WINDOW_CHECKS:
+            operands.expect_numbers_at_least(WINDOW_LEAST)
+        for check in checks:
+            with contextlib.suppress(UnknownShapeError):
+                check(operands)
+    except UserError as error:
+        raise UserError(f"node {operands.node.name!r}: {error}") from error
 
 
 def _check_contributed(operands: Operands) -> None:
     operator = CONTRIBUTED.get(operands.node.op_type)
     if operator is not None:
-        try:
-            operator.results(operator.call_of(operands.node, operands.shapes, operands.constants))
-        except UserError as error:
-            raise operands.wrong(str(error)) from error
+        operator.results(operator.call_of(operands.node, operands.shapes, operands.constants))
 
 
 def _check_vectors(operands: Operands) -> None:
     """Operands that list sizes, axes and the like are vectors."""
-    for position in _VECTORS.get(operands.node.op_type, ()):
+    op_type = operands.node.op_type
+    for position in _VECTORS.get(op_type, ()):
         shape = operands.shape(position)
-        if shape is not None and len(shape) != 1 and not (shape == () and operands.node.op_type in _ONE_AXIS):
-            raise operands.wrong(f"{operands.name(position)} is {shape_text(shape)} against a vector")
+        if shape is not None and len(shape) != 1 and not (shape == () and op_type in _ONE_AXIS):
+            raise UserError(f"{operands.label(position)} is {shape_text(shape)} against a vector")
 
 
 def _check_flags(operands: Operands) -> None:
     """Attributes that switch something are 0 or 1, or one of a few."""
-    for entry in operands.node.attribute:
-        known = _FLAGS.get(entry.name, (entry.i,))
-        if entry.i not in known:
+    for name, value in operands.attributes.items():
+        known = (0, 1, 2, 3) if name == _MODE else (0, 1) if name in _FLAGS else (value,)
+        if value not in known:
             expected = ", ".join(map(str, known[:-1]))
-            raise operands.wrong(f"attribute {entry.name!r} is {entry.i} against {expected} or {known[-1]}")
+            raise UserError(f"attribute {name!r} is {value} against {expected} or {known[-1]}")
 
 
 def _check_elementwise(operands: Operands) -> None:
-    known = [(position, shape) for position, shape in enumerate(operands.shapes) if shape is not None]
+    known = operands.known_shapes()
     for at, (position, shape) in enumerate(known):
         for other, other_shape in known[:at]:
-            if not broadcast_together(other_shape, shape):
-                raise operands.wrong(
-                    f"{operands.name(other)} is {shape_text(other_shape)} against {shape_text(shape)} "
-                    f"of {operands.name(position)} (they do not broadcast)"
-                )
+            require(
+                broadcast_together(other_shape, shape),
+                f"{operands.label(other)} is {shape_text(other_shape)} against {shape_text(shape)} "
+                f"of {operands.label(position)} (they do not broadcast)",
+            )
 
 
 def _check_variadic(operands: Operands) -> None:
     """Before operator set 8 these broadcast nothing."""
-    known = [(position, shape) for position, shape in enumerate(operands.shapes) if shape is not None]
+    known = operands.known_shapes()
     for position, shape in known[1:] if operands.opset < _VARIADIC_BROADCAST else ():
-        if shape != known[0][1]:
-            raise operands.wrong(
-                f"{operands.name(position)} is {shape_text(shape)} against {shape_text(known[0][1])} of "
-                f"{operands.name(known[0][0])} (operator set {operands.opset} does not broadcast here)"
-            )
+        first, expected = known[0]
+        require(
+            shape == expected,
+            f"{operands.label(position)} is {shape_text(shape)} against {shape_text(expected)} of "
+            f"{operands.label(first)} (operator set {operands.opset} does not broadcast here)",
+        )
     _check_elementwise(operands)
 
 
 def _check_slope(operands: Operands) -> None:
-    data, slope = operands.shape(0), operands.shape(1)
-    if data is not None and slope is not None and not broadcasts_to(slope, data):
-        raise operands.wrong(
-            f"{operands.name(1)} is {shape_text(slope)} against {shape_text(data)} of {operands.name(0)} "
-            "(it does not broadcast to that)"
-        )
+    data, slope = operands.known(0), operands.known(1)
+    require(
+        broadcasts_to(slope, data),
+        f"{operands.label(1)} is {shape_text(slope)} against {shape_text(data)} of {operands.label(0)} "
+        "(it does not broadcast to that)",
+    )
 
 
 def _check_bounds(operands: Operands) -> None:
     for position in (1, 2):
-        shape = operands.shape(position)
-        if shape:
-            raise operands.wrong(f"{operands.name(position)} is {shape_text(shape)} against a scalar")
+        operands.expect(position, ())
 
 
 # PyTorch's exporter writes a single axis of these as a scalar, which ONNX's inference and onnxruntime take as well.
@@ -115,48 +108,21 @@ _VECTORS: Mapping[str, tuple[int, ...]] = {
     "Squeeze": (1,),
     "Tile": (1,),
     "Unsqueeze": (1,),
-    **{
-        f"Reduce{name}": (1,)
-        for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-    },
+    **dict.fromkeys(REDUCTIONS, (1,)),
 }
 _VARIADIC_BROADCAST = 8  # the operator set from which they do
-_FLAGS = {
-    "align_corners": (0, 1),
-    "allowzero": (0, 1),
-    "antialias": (0, 1),
-    "ceil_mode": (0, 1),
-    "count_include_pad": (0, 1),
-    "detect_negative": (0, 1),
-    "detect_positive": (0, 1),
-    "exclude_outside": (0, 1),
-    "exclusive": (0, 1),
-    "fmod": (0, 1),
-    "interleaved": (0, 1),
-    "inverse": (0, 1),
-    "is_causal": (0, 1),
-    "keepdims": (0, 1),
-    "largest": (0, 1),
-    "noop_with_empty_axes": (0, 1),
-    "onesided": (0, 1),
-    "periodic": (0, 1),
-    "qk_matmul_output_mode": (0, 1, 2, 3),
-    "reverse": (0, 1),
-    "saturate": (0, 1),
-    "select_last_index": (0, 1),
-    "sorted": (0, 1),
-    "spatial": (0, 1),
-    "storage_order": (0, 1),
-    "training_mode": (0, 1),
-    "transA": (0, 1),
-    "transB": (0, 1),
-    "upper": (0, 1),
-}
+_MODE = "qk_matmul_output_mode"
+_SWITCHES = """
+    align_corners allowzero antialias ceil_mode count_include_pad detect_negative detect_positive exclude_outside
+    exclusive fmod interleaved inverse is_causal keepdims largest noop_with_empty_axes onesided periodic reverse
+    saturate select_last_index sorted spatial storage_order training_mode transA transB upper
+"""
+_FLAGS = frozenset(_SWITCHES.split())
 _BROADCASTING = """
     Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Mod Mul Or Pow
     Sub Where Xor
 """
-_CHECKS: Mapping[str, Callable[[Operands], None]] = {
+_CHECKS: Mapping[str, Check] = {
     "Clip": _check_bounds,
     "PRelu": _check_slope,
     **dict.fromkeys(_BROADCASTING.split(), _check_elementwise),

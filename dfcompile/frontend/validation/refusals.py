@@ -2,17 +2,13 @@
 
 from collections.abc import Iterator
 
-import onnx
-from onnx import AttributeProto
-
 from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, nearest, together
+from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES
 from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import Draft
-from dfcompile.frontend.onnx.schemas import OWN_DOMAINS
+from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, needed_for, subgraphs
 from dfcompile.frontend.operator_claims import known_operators, refusal_of
-
-_OF_SHAPES = frozenset(["EyeLike", "Shape", "Size"])  # constants, whatever they are of
 
 
 def check_supported(draft: Draft, operators: frozenset[str] | None) -> None:
@@ -46,7 +42,7 @@ def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[Uns
         elif node.op_type not in known:
             hint = nearest(node.op_type, known) if count < MOST_ERRORS else ""  # which nobody sees of later ones
             found = f"no operator {node.op_type!r} in ONNX{hint}"
-        elif any(attribute.type in {AttributeProto.GRAPH, AttributeProto.GRAPHS} for attribute in node.attribute):
+        elif next(subgraphs(node), None) is not None:
             found = f"{node.op_type} holds a graph against a plain operator (control flow; unroll it)"
         else:
             reason = refusal_of(node.op_type, operators) if is_needed else ""
@@ -58,18 +54,13 @@ def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[Uns
 
 def _needed_when_run(draft: Draft) -> list[bool]:
     """Return per node whether an output depends on it, and it on an input or on nothing: it cannot be computed once."""
-    nodes: tuple[onnx.NodeProto, ...] = tuple(draft.proto.graph.node)
+    nodes = tuple(draft.proto.graph.node)
+    wanted = needed_for(draft.output_names, nodes)
     given = set(draft.input_names)
-    is_run = []
+    found = []
     for node in nodes:
         operands = [name for name in node.input if name]
-        is_run.append(node.op_type not in _OF_SHAPES and (not operands or not given.isdisjoint(operands)))
-        if is_run[-1]:
-            given.update(node.output)
-    wanted = set(draft.output_names)
-    is_wanted = []
-    for node in reversed(nodes):
-        is_wanted.append(not wanted.isdisjoint(node.output))
-        if is_wanted[-1]:
-            wanted.update(node.input)
-    return [run and want for run, want in zip(is_run, reversed(is_wanted), strict=True)]
+        is_run = node.op_type not in OF_SHAPES and (not operands or not given.isdisjoint(operands))
+        given.update(node.output if is_run else ())
+        found.append(is_run and not wanted.isdisjoint(node.output))
+    return found

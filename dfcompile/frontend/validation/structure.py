@@ -10,6 +10,8 @@ from onnx import AttributeProto, checker
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.known_shapes import require
+from dfcompile.frontend.onnx.nodes import text
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.schemas import schema_of
 from dfcompile.frontend.onnx.shapes import checkable, stand_in
@@ -67,32 +69,29 @@ def _check_operator(node: onnx.NodeProto, opset: int) -> None:
 
 
 def _check_attributes(node: onnx.NodeProto) -> None:
+    where = f"node {node.name!r}:"
     for attribute in node.attribute:
-        if (node.op_type, attribute.name) == ("Einsum", "equation"):
-            _check_equation(node, attribute.s.decode("utf-8", errors="replace"))
-        if (node.op_type, attribute.name) == ("Split", "num_outputs") and attribute.i != len(node.output):
-            raise UserError(
-                f"node {node.name!r}: attribute 'num_outputs' is {attribute.i} against {len(node.output)} results"
-            )
-        if (node.op_type, attribute.name) == ("GatherND", "batch_dims") and attribute.i < 0:
-            # ONNX's inference reads beside its memory.
-            raise UserError(f"node {node.name!r}: attribute 'batch_dims' is {attribute.i} against at least 0")
-        if attribute.name == "axis" and attribute.type == AttributeProto.INT and abs(attribute.i) > _LARGEST_AXIS:
+        place, number = (node.op_type, attribute.name), attribute.i
+        found = f"{where} attribute {attribute.name!r} is"
+        if place == ("Einsum", "equation"):
+            equation = text(node, "equation")
+            is_one = re.fullmatch(rf"{_TERM}(,{_TERM})*(->{_TERM})?", equation.replace(" ", "")) is not None
+            # ONNX's inference never ends on some that are none.
+            require(is_one, f"{where} equation {equation!r} against one such as 'bij,bjk->bik'")
+        elif place == ("Split", "num_outputs"):
+            require(number == len(node.output), f"{found} {number} against {len(node.output)} results")
+        elif place == ("GatherND", "batch_dims"):
+            require(
+                number >= 0, f"{found} {number} against at least 0"
+            )  # else ONNX's inference reads beside its memory
+        elif place == ("Celu", "alpha"):
+            require(attribute.f != 0, f"{found} 0 against a number to divide by")
+        if attribute.name == "axis" and attribute.type == AttributeProto.INT:
             # ONNX's inference keeps 32 bits of it, and reads beside its memory.
-            bounds = f"{-_LARGEST_AXIS} to {_LARGEST_AXIS}"
-            raise UserError(f"node {node.name!r}: attribute 'axis' is {attribute.i} against {bounds}")
-        if (node.op_type, attribute.name) == ("Celu", "alpha") and attribute.f == 0:
-            raise UserError(f"node {node.name!r}: attribute 'alpha' is 0 against a number to divide by")
-        numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats
-        for number in numbers:
-            if not math.isfinite(number):
-                raise UserError(f"node {node.name!r}: attribute {attribute.name!r} is {number} against a finite number")
-
-
-def _check_equation(node: onnx.NodeProto, equation: str) -> None:
-    """ONNX's inference never ends on some equations that are none."""
-    if re.fullmatch(rf"{_TERM}(,{_TERM})*(->{_TERM})?", equation.replace(" ", "")) is None:
-        raise UserError(f"node {node.name!r}: equation {equation!r} against one such as 'bij,bjk->bik'")
+            is_held = abs(number) <= _LARGEST_AXIS
+            require(is_held, f"{found} {number} against {-_LARGEST_AXIS} to {_LARGEST_AXIS}")
+        for real in [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats:
+            require(math.isfinite(real), f"{found} {real} against a finite number")
 
 
 def _producers(draft: Draft) -> Mapping[str, str]:
@@ -114,20 +113,14 @@ def _check_order(draft: Draft, producers: Mapping[str, str]) -> None:
     for node in draft.proto.graph.node:
         for name in filter(None, node.input):
             if name not in producers:
-                raise UserError(
-                    f"node {node.name!r}: input {name!r} is no input, initializer or result of the model"
-                    f"{nearest(name, producers)}"
-                )
+                found = f"input {name!r} is no input, initializer or result of the model"
+                raise UserError(f"node {node.name!r}: {found}{nearest(name, producers)}")
     ready = {*draft.constants, *draft.input_names}
     for node in draft.proto.graph.node:
         for name in filter(None, node.input):
             if name not in ready:
-                cycle = _cycle(draft)
-                raise UserError(
-                    f"model: nodes {cycle} form a cycle"
-                    if cycle
-                    else f"node {node.name!r}: reads {name!r} before {producers[name]} gives it (sort the nodes)"
-                )
+                cycle, late = _cycle(draft), f"reads {name!r} before {producers[name]} gives it (sort the nodes)"
+                raise UserError(f"model: nodes {cycle} form a cycle" if cycle else f"node {node.name!r}: {late}")
         ready.update(node.output)
 
 

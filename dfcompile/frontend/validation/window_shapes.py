@@ -1,97 +1,86 @@
 """Shapes of convolutions and pooling: channels, filters, windows and what is put around the data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from dfcompile.frontend.validation.operands import (
-    Operands,
-    Shape,
-    check_least_rank,
-    check_rank,
-    check_vector,
-    shape_text,
-)
+from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.known_shapes import Shape, require, shape_text
+from dfcompile.frontend.validation.operands import Check, Operands
+
+_PADDINGS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def check_groups(operands: Operands, filters: int) -> None:
     """The channels of the data are those of the filters of all groups, and each group has as many filters.
 
     Raises:
+        UnknownShapeError: the shape of the data or of the filters is not known.
         UserError: they are not.
     """
-    data, weights, group = operands.shape(0), operands.shape(filters), operands.integer("group", 1)
-    if data is None or weights is None or len(data) < 2 or len(weights) < 2:
+    data, weights, group = operands.known(0), operands.known(filters), operands.integer("group", 1)
+    if len(data) < 2 or len(weights) < 2:
         return
-    if group < 1 or data[1] != weights[1] * group:
-        raise operands.wrong(
-            f"input {operands.name(0)} has {data[1]} channels against weights for {weights[1] * group} (groups {group})"
-        )
-    if weights[0] % group:
-        raise operands.wrong(f"{weights[0]} filters against a multiple of {group} groups")
+    require(
+        group >= 1 and data[1] == weights[1] * group,
+        f"input {operands.label(0)} has {data[1]} channels against weights for {weights[1] * group} (groups {group})",
+    )
+    require(not weights[0] % group, f"{weights[0]} filters against a multiple of {group} groups")
 
 
 def _check_convolution(operands: Operands) -> None:
-    data, weights = operands.shape(0), operands.shape(1)
-    if data is None or weights is None:
-        return
-    check_rank(operands, 1, len(data))
-    check_least_rank(operands, 0, 3)
+    rank, weights = _check_filters(operands)
     check_groups(operands, 1)
     _check_kernel(operands, weights)
-    _check_windows(operands, len(data) - 2)
-    check_vector(operands, 2, weights[0], "filters")
+    _check_windows(operands, rank - 2)
+    operands.expect_vector(2, weights[0], "filters")
 
 
 def _check_transposed_convolution(operands: Operands) -> None:
-    data, weights = operands.shape(0), operands.shape(1)
-    if data is None or weights is None:
-        return
-    check_rank(operands, 1, len(data))
-    check_least_rank(operands, 0, 3)
+    rank, weights = _check_filters(operands)
+    channels, *data = operands.known(0)[1:]
     group = operands.integer("group", 1)
-    if data[1] != weights[0]:
-        raise operands.wrong(f"input {operands.name(0)} has {data[1]} channels against weights for {weights[0]}")
-    if data[1] % group:
-        raise operands.wrong(f"{data[1]} channels against a multiple of {group} groups")
+    found = f"input {operands.label(0)} has {channels} channels"
+    require(channels == weights[0], f"{found} against weights for {weights[0]}")
+    require(not channels % group, f"{channels} channels against a multiple of {group} groups")
     _check_kernel(operands, weights)
-    _check_windows(operands, len(data) - 2)
-    _check_transposed_result(operands, data[2:], weights[2:])
-    check_vector(operands, 2, weights[1] * group, "filters")
+    _check_windows(operands, rank - 2)
+    _check_transposed_result(operands, tuple(data), weights[2:])
+    operands.expect_vector(2, weights[1] * group, "filters")
+
+
+def _check_filters(operands: Operands) -> tuple[int, Shape]:
+    """Return how many dimensions the data of a convolution have, and the shape of its filters, which have as many."""
+    rank, weights = len(operands.known(0)), operands.known(1)
+    operands.expect_rank(1, rank)
+    operands.expect_least_rank(0, 3)
+    return rank, weights
 
 
 def _check_transposed_result(operands: Operands, data: Shape, kernel: Shape) -> None:
     """The padding of the result, and its size if that is given, are such that these data give it."""
-    rank = len(data)
-    strides = operands.integers("strides") or (1,) * rank
-    dilations = operands.integers("dilations") or (1,) * rank
-    for name in ("output_padding", "output_shape"):
-        found = operands.integers(name)
-        if found is not None and len(found) != rank:
-            raise operands.wrong(f"attribute {name!r} has {len(found)} entries against {rank}")
+    ones = (1,) * len(data)
+    strides, dilations = (operands.integers(name) or ones for name in ("strides", "dilations"))
+    _check_entries(operands, len(data), {"output_padding": 1, "output_shape": 1})
     for axis, padding in enumerate(operands.integers("output_padding") or ()):
         most = max(strides[axis], dilations[axis])
-        if padding >= most:
-            raise operands.wrong(f"attribute 'output_padding' has {padding} against less than {most}")
+        require(padding < most, f"attribute 'output_padding' has {padding} against less than {most}")
     for axis, size in enumerate(operands.integers("output_shape") or ()):
         # A remainder of the stride is left open by the sizes: output padding.
         most = strides[axis] * data[axis] + dilations[axis] * (kernel[axis] - 1)
-        if size > most:
-            raise operands.wrong(f"attribute 'output_shape' has {size} against at most {most} that the data can give")
+        require(size <= most, f"attribute 'output_shape' has {size} against at most {most} that the data can give")
 
 
 def _check_pooling(operands: Operands) -> None:
     data, kernel = operands.shape(0), operands.integers("kernel_shape")
-    check_least_rank(operands, 0, 3)
-    rank = len(data) - 2 if data is not None else len(kernel or ())
+    operands.expect_least_rank(0, 3)
     if kernel is None:
-        raise operands.wrong("attribute 'kernel_shape' is missing")
+        raise UserError("attribute 'kernel_shape' is missing")
+    rank = len(kernel) if data is None else len(data) - 2
     _check_windows(operands, rank)
     _check_same(operands, kernel)
     for at, pad in enumerate(operands.integers("pads") or ()):
-        if pad >= kernel[at % rank]:
-            raise operands.wrong(
-                f"attribute 'pads' has {pad} against less than the window's {kernel[at % rank]} "
-                "(a window may not lie in the padding alone)"
-            )
+        size = kernel[at % rank]
+        found = f"attribute 'pads' has {pad} against less than the window's {size}"
+        require(pad < size, f"{found} (a window may not lie in the padding alone)")
 
 
 def _check_same(operands: Operands, kernel: Shape) -> None:
@@ -99,60 +88,58 @@ def _check_same(operands: Operands, kernel: Shape) -> None:
     data = operands.shape(0)
     if data is None or not operands.text("auto_pad", "NOTSET").startswith("SAME"):
         return
-    if max(operands.integers("dilations") or (1,)) > 1:
-        raise operands.wrong(
-            "attribute 'auto_pad' is SAME and 'dilations' are not 1 against pads in numbers "
-            "(onnxruntime and ONNX's definition then pad differently)"
-        )
+    require(
+        max(operands.integers("dilations") or (1,)) <= 1,
+        "attribute 'auto_pad' is SAME and 'dilations' are not 1 against pads in numbers "
+        "(onnxruntime and ONNX's definition then pad differently)",
+    )
     strides = operands.integers("strides") or (1,) * len(kernel)
     for extent, size, stride in zip(data[2:], kernel, strides, strict=True):
         # onnxruntime then begins within the data, or refuses it.
-        if (-(-extent // stride) - 1) * stride + size < extent:
-            raise operands.wrong(
-                f"windows of {size} at a distance of {stride} against {extent} elements to cover (SAME)"
-            )
+        is_covered = (-(-extent // stride) - 1) * stride + size >= extent
+        windows = f"windows of {size} at a distance of {stride}"
+        require(is_covered, f"{windows} against {extent} elements to cover (SAME)")
 
 
-def _check_global_pooling(operands: Operands) -> None:
-    check_least_rank(operands, 0, 3)
-
-
-def _check_response_normalization(operands: Operands) -> None:
-    check_least_rank(operands, 0, 3)
+def _check_image(operands: Operands) -> None:
+    operands.expect_least_rank(0, 3)
 
 
 def _check_kernel(operands: Operands, weights: Shape) -> None:
     kernel = operands.integers("kernel_shape")
     if kernel is not None and kernel != weights[2:]:
-        raise operands.wrong(
-            f"attribute 'kernel_shape' is {shape_text(kernel)} against {shape_text(weights[2:])} weights"
-        )
+        found = f"attribute 'kernel_shape' is {shape_text(kernel)}"
+        raise UserError(f"{found} against {shape_text(weights[2:])} weights")
 
 
 def _check_windows(operands: Operands, rank: int) -> None:
-    for name, factor in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
-        found = operands.integers(name)
-        if found is not None and len(found) != factor * rank:
-            raise operands.wrong(f"attribute {name!r} has {len(found)} entries against {factor * rank}")
-    auto_pad = operands.text("auto_pad", "NOTSET")
-    if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise operands.wrong(f"attribute 'auto_pad' is {auto_pad!r} against NOTSET, VALID, SAME_UPPER or SAME_LOWER")
-    pads = operands.integers("pads")
-    if auto_pad == "VALID" and operands.integers("output_shape") is not None:
-        raise operands.wrong("attribute 'auto_pad' is VALID, which has no pads, against those of 'output_shape'")
+    _check_entries(operands, rank, {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2})
+    auto_pad, pads = operands.text("auto_pad", "NOTSET"), operands.integers("pads")
+    known = f"{', '.join(_PADDINGS[:-1])} or {_PADDINGS[-1]}"
+    require(auto_pad in _PADDINGS, f"attribute 'auto_pad' is {auto_pad!r} against {known}")
+    if auto_pad == "VALID" and "output_shape" in operands.attributes:
+        raise UserError("attribute 'auto_pad' is VALID, which has no pads, against those of 'output_shape'")
     # VALID says the same as pads of 0; SAME_UPPER and SAME_LOWER say something else.
     if auto_pad != "NOTSET" and pads is not None and (auto_pad != "VALID" or any(pads)):
-        raise operands.wrong(f"attribute 'auto_pad' is {auto_pad} and 'pads' is {list(pads)} against one of the two")
+        raise UserError(f"attribute 'auto_pad' is {auto_pad} and 'pads' is {list(pads)} against one of the two")
 
 
-WINDOW_CHECKS: Mapping[str, Callable[[Operands], None]] = {
+def _check_entries(operands: Operands, rank: int, factors: Mapping[str, int]) -> None:
+    """Check that attributes have one entry, or so many, for each spatial dimension."""
+    for name, factor in factors.items():
+        entries = operands.integers(name)
+        if entries is not None and len(entries) != factor * rank:
+            raise UserError(f"attribute {name!r} has {len(entries)} entries against {factor * rank}")
+
+
+WINDOW_CHECKS: Mapping[str, Check] = {
     "AveragePool": _check_pooling,
     "Conv": _check_convolution,
     "ConvTranspose": _check_transposed_convolution,
-    "GlobalAveragePool": _check_global_pooling,
-    "GlobalLpPool": _check_global_pooling,
-    "GlobalMaxPool": _check_global_pooling,
-    "LRN": _check_response_normalization,
+    "GlobalAveragePool": _check_image,
+    "GlobalLpPool": _check_image,
+    "GlobalMaxPool": _check_image,
+    "LRN": _check_image,
     "LpPool": _check_pooling,
     "MaxPool": _check_pooling,
 }

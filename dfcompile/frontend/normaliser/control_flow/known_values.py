@@ -1,19 +1,15 @@
 """Known values: what a model's constants and static shapes say of a value, node by node."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import onnx
 from onnx import helper
 
-from dfcompile.frontend.normaliser.fold_limits import CONTRACTIONS, GROWING, TEXTS, may_fold, room_for_folds
+from dfcompile.frontend.normaliser.fold_limits import CONTRACTIONS, GROWING, RANDOM, TEXTS, may_fold, room_for_folds
 from dfcompile.frontend.onnx.draft import Constant, Draft
-from dfcompile.frontend.onnx.element_type import onnx_type
-from dfcompile.frontend.onnx.reference_evaluation import evaluate
+from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
-_RANDOM = ("Bernoulli", "Multinomial", "Random")
-_OF_SHAPES = frozenset(["Shape", "Size"])
+_SIZES = frozenset(["Shape", "Size"])
 
 
 class KnownValues:
@@ -70,9 +66,9 @@ class KnownValues:
 
     def _missing(self, node: onnx.NodeProto) -> list[str] | None:
         """Return the operands of a node that are still to be computed; None if one of them cannot be."""
-        if node.op_type.startswith(_RANDOM):
+        if node.op_type in RANDOM:
             return None
-        if node.op_type in _OF_SHAPES:
+        if node.op_type in _SIZES:
             return []
         missing = [operand for operand in node.input if operand and operand not in self._known]
         place = self._order[id(node)]
@@ -84,31 +80,18 @@ class KnownValues:
 
     def _compute(self, node: onnx.NodeProto) -> None:
         operands = {operand: self._known[operand] for operand in node.input if operand in self._known}
-        if node.op_type in _OF_SHAPES:
+        if node.op_type in _SIZES:
             shape = self.shape(node.input[0])
             if shape is None:
                 return
             operands = {node.input[0]: np.broadcast_to(np.zeros((), np.float32), shape)}
-        results = [name for name in node.output if name]
-        model = self._alone(node, operands, results)
+        model = alone(node, operands, self._shell)
         if node.op_type in GROWING | CONTRACTIONS | TEXTS:
             types = infer_types(Draft(model, operands))
             if not may_fold(node, types, operands, room_for_folds(operands)):
                 return
         found = evaluate(model, operands, f"node {node.name!r}: {node.op_type} of constants cannot be computed")
-        self._known.update(zip(results, found, strict=True))
-
-    def _alone(self, node: onnx.NodeProto, operands: Mapping[str, Constant], results: list[str]) -> onnx.ModelProto:
-        inputs = [
-            helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape)
-            for name, value in operands.items()
-        ]
-        outputs = [helper.make_empty_tensor_value_info(name) for name in results]
-        return helper.make_model(
-            helper.make_graph([node], "known", inputs, outputs),
-            opset_imports=list(self._shell.opset_import),
-            ir_version=self._shell.ir_version,
-        )
+        self._known.update(zip(filter(None, node.output), found, strict=True))
 
     def _above(self, name: str) -> Draft:
         """Return the part of the model that a value depends on."""

@@ -1,4 +1,4 @@
-"""Loops: a Loop is its body, once per iteration."""
+"""Branches and loops: an If is the branch that it takes, a Loop its body, once per iteration."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,36 @@ import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.normaliser.control_flow.branches import truth
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
+
+
+def branch(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
+    """``y = If(true) <then_branch = {a = Relu(x)}, …>`` becomes ``a = Relu(x)``, of which ``y`` is another name.
+
+    Raises:
+        UnsupportedOpError: the model's inputs decide.
+        UserError: the condition is not one truth value, or the branch gives another number of results than the node.
+    """
+    condition = truth(model, node, scope.operand(node.input[0]) if node.input else "")
+    if condition is None:
+        fixable = f"its condition {node.input[0]!r} depends on an input, which --input can fix" if node.input else ""
+        raise undecided(node, fixable or "no condition")
+    return model.inlined_results(node, "then_branch" if condition else "else_branch", (), scope)
+
+
+def truth(model: Rewriting, node: onnx.NodeProto, name: str) -> bool | None:
+    """Return a node's condition, None if it depends on an input.
+
+    Raises:
+        UserError: it is not one truth value.
+    """
+    value = model.known.value(name) if name else None
+    if value is None:
+        return None
+    if value.dtype != np.bool_ or value.size != 1:
+        found = f"{value.dtype} {list(value.shape)}"
+        raise UserError(f"node {node.name!r}: condition {name!r} is {found} against one truth value")
+    return bool(value.item())
 
 
 def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
@@ -30,9 +58,8 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
         if iteration == MOST_NODES:
             raise UserError(f"node {node.name!r}: unrolling gives more than {MOST_NODES} iterations")
         count = model.constant(np.asarray(iteration, np.int64), f"{node.name}.iteration")
-        first, *results = model.inlined(
-            node, "body", (count, model.constant(np.ones((), np.bool_), "true"), *carried), scope
-        )
+        true = model.constant(np.ones((), np.bool_), "true")
+        first, *results = model.inlined(node, "body", (count, true, *carried), scope)
         if len(results) != len(node.output) or len(results) < len(carried):
             found = f"{len(results)} results after the condition in 'body' against {len(node.output)} of {node.op_type}"
             raise UserError(f"node {node.name!r}: {found}")
@@ -41,16 +68,15 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
             stack.append(result)
         goes_on = truth(model, node, first)
         if goes_on is None:
-            raise undecided(
-                node, f"its condition after {iteration + 1} iterations depends on an input, which --input can fix"
-            )
+            after = f"its condition after {iteration + 1} iterations"
+            raise undecided(node, f"{after} depends on an input, which --input can fix")
         iteration += 1
     return [*carried, *_stacked(model, node, stacks, len(carried))]
 
 
 def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[str]], first: int) -> Sequence[str]:
     """Return what the results that have a part of each iteration are called."""
-    used = [(name, stack) for name, stack in zip(node.output[first:], stacks, strict=True)]
+    used = list(zip(node.output[first:], stacks, strict=True))
     for name, stack in used:
         if name and not stack:
             raise UserError(f"node {node.name!r}: no iteration gives {name!r} against an array with elements")

@@ -1,6 +1,6 @@
 """Rewriting: plain nodes in the order in which they run, graphs within nodes put in the place of these."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -13,8 +13,9 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.domains import add_nodes
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.draft_reading import constant_of
-from dfcompile.frontend.onnx.operand_counts import fits_schema
-from dfcompile.frontend.onnx.subgraphs import subgraphs
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied, graphs_of, nodes_of, value_names
+from dfcompile.frontend.onnx.schemas import fits_schema
 
 MOST_NODES = 20_000  # that unrolling may give
 _MOST_BYTES = 2**26  # of these nodes
@@ -59,7 +60,10 @@ class Rewriting:
         self._constants: dict[str, Constant] = dict(draft.constants)
         self._shared: dict[tuple[int | str, ...], str] = {}  # constants of graphs that are put in again and again
         self._nodes: list[onnx.NodeProto] = []
-        self._taken = {*draft.constants, *names_of(draft.proto.graph)}
+        self._taken = {*draft.constants, *value_names(nodes_of(draft.proto))}
+        for graph in graphs_of(draft.proto):
+            self._taken.update(value.name for value in (*graph.input, *graph.output))
+            self._taken.update(tensor.name for tensor in graph.initializer)
         self._numbers: dict[str, int] = {}
         self._unrolled = 0
         self._unrolled_bytes = 0
@@ -81,7 +85,7 @@ class Rewriting:
 
     def _take(self, node: onnx.NodeProto, scope: Scope) -> None:
         """Add a node of a graph under the names of the model, or what its rule makes of it."""
-        rule = self._rules.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
+        rule = self._rules.get(node.op_type) if node.domain in OWN_DOMAINS else None
         if rule is not None and not fits_schema(node, self.opset):
             rule = None  # it is refused where the model is checked
         results = None if rule is None else rule(self, _named(node, scope.position), scope)
@@ -93,14 +97,10 @@ class Rewriting:
             if name in self.sequences or name in self.absent:
                 raise UnsupportedOpError(f"node {node.name!r}: {node.op_type} reads a sequence against a tensor")
         given = [name and self.free(name) for name in node.output] if scope.path else list(node.output)
-        wired = onnx.NodeProto()
-        wired.CopyFrom(node)
-        wired.input[:] = operands
-        wired.output[:] = given
         scope.names.update((name, result) for name, result in zip(node.output, given, strict=True) if name != result)
-        self._add(wired)
+        self._add(copied(node, operands, given))
 
-    def inlined(self, node: onnx.NodeProto, attribute: str, bound: Sequence[str], around: Scope) -> tuple[str, ...]:
+    def inlined(self, node: onnx.NodeProto, attribute: str, bound: Sequence[str], around: Scope) -> list[str]:
         """Put a graph here and return what its results are called.
 
         Args:
@@ -113,14 +113,11 @@ class Rewriting:
             UserError: it has other inputs, or something that cannot be held, or too much has been put in.
         """
         where, graph = f"node {node.name!r}", _graph(node, attribute)
-        if len(graph.input) != len(bound):
-            raise UserError(
-                f"{where}: {len(graph.input)} inputs of {attribute!r} against {len(bound)} of {node.op_type}"
-            )
-        inputs = (value.name for value in graph.input)
-        scope = Scope(
-            {**around.names, **dict(zip(inputs, bound, strict=True))}, (*around.path, around.position, attribute)
-        )
+        inputs = [value.name for value in graph.input]
+        if len(inputs) != len(bound):
+            raise UserError(f"{where}: {len(inputs)} inputs of {attribute!r} against {len(bound)} of {node.op_type}")
+        names = {**around.names, **dict(zip(inputs, bound, strict=True))}
+        scope = Scope(names, (*around.path, around.position, attribute))
         for tensor in graph.initializer:
             scope.names[tensor.name] = self._shared_constant(scope, tensor.name, tensor)
         for scope.position, inner in enumerate(graph.node):
@@ -130,7 +127,19 @@ class Rewriting:
                 self._take(inner, scope)
             else:
                 scope.names[inner.output[0]] = self._shared_constant(scope, inner.output[0], value)
-        return tuple(scope.operand(value.name) for value in graph.output)
+        return [scope.operand(value.name) for value in graph.output]
+
+    def inlined_results(self, node: onnx.NodeProto, attribute: str, bound: Sequence[str], around: Scope) -> list[str]:
+        """Put a graph here and return what its results are called, which are as many as those of the node.
+
+        Raises:
+            UserError: as `inlined`, or there is another number of results.
+        """
+        results = self.inlined(node, attribute, bound, around)
+        if len(results) != len(node.output):
+            found = f"{len(results)} results in {attribute!r} against {len(node.output)} results of {node.op_type}"
+            raise UserError(f"node {node.name!r}: {found}")
+        return results
 
     def _shared_constant(self, scope: Scope, name: str, tensor: onnx.TensorProto) -> str:
         key = (*scope.path, name)
@@ -163,14 +172,7 @@ class Rewriting:
 
     def free(self, name: str) -> str:
         """Return a name near to one that nothing else has."""
-        number = self._numbers.get(name, 0)
-        given = f"{name}_{number}" if number else name
-        while given in self._taken:
-            number += 1
-            given = f"{name}_{number}"
-        self._numbers[name] = number  # of which there may be thousands: not to be counted again
-        self._taken.add(given)
-        return given
+        return free_name(name, self._taken, self._numbers)
 
     def stacked(self, parts: Sequence[str], axis: int, name: str, *, is_new: bool = True) -> str:
         """Return what arrays side by side are called, along a new axis or one that they have."""
@@ -193,22 +195,22 @@ class Rewriting:
         """Return what consecutive parts of an array along an axis are called."""
         results = [self.free(f"{name}.part") for _ in lengths]
         node = helper.make_node("Split", [array], results, name=f"{name}.split", axis=axis)
-        if self.opset < _AXES_ARE_OPERANDS:
-            node.attribute.append(helper.make_attribute("split", list(lengths)))
-        else:
-            node.input.append(self.constant(np.asarray(lengths, np.int64), f"{name}.lengths"))
-        self._add(node)
+        self._add_with(node, "split", lengths, f"{name}.lengths")
         return results
 
     def _along_axes(self, op_type: str, array: str, axis: int, name: str) -> str:
         result = self.free(f"{name}.{op_type.lower()}")
         node = helper.make_node(op_type, [array], [result], name=f"{name}.{op_type.lower()}")
-        if self.opset < _AXES_ARE_OPERANDS:
-            node.attribute.append(helper.make_attribute("axes", [axis]))
-        else:
-            node.input.append(self.constant(np.asarray([axis]), f"{name}.axes"))
-        self._add(node)
+        self._add_with(node, "axes", [axis], f"{name}.axes")
         return result
+
+    def _add_with(self, node: onnx.NodeProto, attribute: str, numbers: Sequence[int], operand: str) -> None:
+        """Add a node that is told numbers: as an attribute, in later operator sets as an operand."""
+        if self.opset < _AXES_ARE_OPERANDS:
+            node.attribute.append(helper.make_attribute(attribute, list(numbers)))
+        else:
+            node.input.append(self.constant(np.asarray(numbers, np.int64), operand))
+        self._add(node)
 
     def _add(self, node: onnx.NodeProto) -> None:
         self._nodes.append(node)
@@ -217,12 +219,7 @@ class Rewriting:
 
 def _named(node: onnx.NodeProto, position: int) -> onnx.NodeProto:
     """Return the node with a name, which errors and what it becomes have."""
-    if node.name:
-        return node
-    named = onnx.NodeProto()
-    named.CopyFrom(node)
-    named.name = f"{node.op_type}_{position}"
-    return named
+    return node if node.name else copied(node, name=f"{node.op_type}_{position}")
 
 
 def _graph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
@@ -242,15 +239,3 @@ def _tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
 def undecided(node: onnx.NodeProto, why: str) -> UnsupportedOpError:
     """Return the error of a node whose control flow the model's inputs decide."""
     return UnsupportedOpError(f"node {node.name!r}: {node.op_type} holds a graph against a plain operator ({why})")
-
-
-def names_of(graph: onnx.GraphProto) -> Iterator[str]:
-    """Yield every name of a value of a graph and of the graphs in it."""
-    values: Iterable[onnx.ValueInfoProto] = (*graph.input, *graph.output)
-    yield from (value.name for value in values)
-    yield from (tensor.name for tensor in graph.initializer)
-    for node in graph.node:
-        yield from node.input
-        yield from node.output
-        for inner in subgraphs(node):
-            yield from names_of(inner)

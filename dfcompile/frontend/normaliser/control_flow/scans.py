@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
+from dfcompile.frontend.onnx.nodes import integer, integers
 
 _OF_BATCHES = 8  # version of the operator that goes through batches of arrays
 
@@ -36,15 +37,12 @@ def scan(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
         UserError: the body does not fit the node, or there are too many elements.
     """
     operands = scope.operands(node)
-    count = next((entry.i for entry in node.attribute if entry.name == "num_scan_inputs"), 0)
-    first = 1 if model.opset <= _OF_BATCHES else 0
-    if not 0 < count <= len(operands) - first:
-        raise UserError(
-            f"node {node.name!r}: attribute 'num_scan_inputs' is {count} against 1 to {len(operands) - first}"
-        )
-    if model.opset <= _OF_BATCHES:
-        return _of_batches(model, node, scope, operands, count)
-    return _scanned(model, node, scope, operands, count)
+    count = integer(node, "num_scan_inputs")
+    is_of_batches = model.opset <= _OF_BATCHES
+    most = len(operands) - is_of_batches
+    if not 0 < count <= most:
+        raise UserError(f"node {node.name!r}: attribute 'num_scan_inputs' is {count} against 1 to {most}")
+    return (_of_batches if is_of_batches else _scanned)(model, node, scope, operands, count)
 
 
 def _of_batches(
@@ -78,26 +76,18 @@ def _scanned(
     arrays = _ways(node, names, "scan_input_axes", directions)
     written = _ways(node, shown, "scan_output_axes", "scan_output_directions")
     steps = _steps(model, node, arrays)
-    stacks: list[list[str]] = [[] for _ in shown]
+    rows: list[list[str]] = []
     for step in range(steps):
         elements = [
             model.element(way.name, steps - 1 - step if way.is_reversed else step, way.axis, node.name)
             for way in arrays
         ]
-        results = model.inlined(node, "body", (*states, *elements), scope)
-        if len(results) != len(node.output):
-            found = f"{len(results)} results in 'body' against {len(node.output)} results of {node.op_type}"
-            raise UserError(f"node {node.name!r}: {found}")
-        states = list(results[: len(states)])
-        for stack, result in zip(stacks, results[len(states) :], strict=True):
-            stack.append(result)
-    return [*states, *(_stacked(model, node, way, stack) for way, stack in zip(written, stacks, strict=True))]
-
-
-def _stacked(model: Rewriting, node: onnx.NodeProto, way: _Way, parts: Sequence[str]) -> str:
-    if not way.name:
-        return ""
-    return model.stacked(parts[::-1] if way.is_reversed else parts, way.axis, node.name)
+        results = model.inlined_results(node, "body", (*states, *elements), scope)
+        rows.append(results[len(states) :])
+        states = results[: len(states)]
+    columns = zip(written, zip(*rows, strict=True), strict=True)
+    stacks = [(way, parts[::-1] if way.is_reversed else parts) for way, parts in columns]
+    return [*states, *(model.stacked(parts, way.axis, node.name) if way.name else "" for way, parts in stacks)]
 
 
 def _ways(node: onnx.NodeProto, names: Sequence[str], axes: str, directions: str) -> tuple[_Way, ...]:
@@ -108,7 +98,8 @@ def _ways(node: onnx.NodeProto, names: Sequence[str], axes: str, directions: str
     """
     numbers = []
     for attribute in (axes, directions):
-        given = next((list(entry.ints) for entry in node.attribute if entry.name == attribute), [0] * len(names))
+        given = integers(node, attribute)
+        given = (0,) * len(names) if given is None else given
         if len(given) != len(names):
             raise UserError(f"node {node.name!r}: attribute {attribute!r} has {len(given)} items against {len(names)}")
         numbers.append(given)

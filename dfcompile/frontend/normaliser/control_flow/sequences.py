@@ -8,6 +8,7 @@ import onnx
 
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule, Scope
+from dfcompile.frontend.onnx.nodes import integer
 
 
 def _made(model: Rewriting, node: onnx.NodeProto, items: Sequence[str]) -> Sequence[str]:
@@ -84,20 +85,20 @@ def _concat(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[st
     items = _items(model, node, scope.operand(node.input[0]))
     if not items:
         raise UserError(f"node {node.name!r}: a sequence of nothing against arrays")
-    return (model.stacked(items, _integer(node, "axis"), node.name, is_new=_integer(node, "new_axis") != 0),)
+    return (model.stacked(items, integer(node, "axis"), node.name, is_new=integer(node, "new_axis") != 0),)
 
 
 def _split(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     """``s = SplitToSequence(x, 2)`` becomes ``a, b, c = Split(x, [2, 2, 1])``."""
     name, *given = scope.operands(node)
-    shape, axis = model.known.shape(name), _integer(node, "axis")
+    shape, axis = model.known.shape(name), integer(node, "axis")
     if shape is None or not -len(shape) <= axis < len(shape):
         raise UserError(f"node {node.name!r}: axis {axis} against the shape of {name!r} (is it known?)")
     lengths, is_each = _lengths(model, node, given[0] if given else "", shape[axis])
     if any(length < 1 for length in lengths) or sum(lengths) != shape[axis]:
         raise UserError(f"node {node.name!r}: parts of {lengths} elements against {shape[axis]} along axis {axis}")
     parts = model.cut(name, lengths, axis, node.name) if len(lengths) > 1 else [name]
-    if is_each and not _integer(node, "keepdims", 1):
+    if is_each and not integer(node, "keepdims", 1):
         parts = [model.squeezed(part, axis, node.name) for part in parts]
     return _made(model, node, parts)
 
@@ -121,11 +122,7 @@ def _map(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     results: list[list[str]] = [[] for _ in node.output]
     for position, item in enumerate(_items(model, node, first)):
         bound = [_of_step(model, node, name, position) for name in others]
-        made = model.inlined(node, "body", (item, *bound), scope)
-        if len(made) != len(results):
-            found = f"{len(made)} results in 'body' against {len(results)} results of {node.op_type}"
-            raise UserError(f"node {node.name!r}: {found}")
-        for stack, name in zip(results, made, strict=True):
+        for stack, name in zip(results, model.inlined_results(node, "body", (item, *bound), scope), strict=True):
             stack.append(name)
     return [name for stack in results for name in _made(model, node, stack)]
 
@@ -162,10 +159,6 @@ def _present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[s
 def _is_present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     name = scope.operand(node.input[0]) if node.input else ""
     return (model.constant(np.asarray(bool(name) and name not in model.absent), f"{node.name}.present"),)
-
-
-def _integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
-    return next((entry.i for entry in node.attribute if entry.name == name), default)
 
 
 OF_SEQUENCES: Mapping[str, Rule] = MappingProxyType(

@@ -10,24 +10,22 @@ from dfcompile.frontend.onnx.contributed_operator import (
     REAL,
     Call,
     ContributedOperator,
-    Shape,
+    expect_both,
 )
+from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 
 def _heads(call: Call, name: str, width: int, operand: str) -> int:
     """Return the elements of each of the heads that a number of columns is of."""
     heads = call.integer(name)
-    if heads < 1 or width % heads:
-        raise UserError(f"{operand!r} has {width} columns against a multiple of {name!r}, {heads}")
+    is_whole = heads >= 1 and not width % heads
+    require(is_whole, f"{operand!r} has {width} columns against a multiple of {name!r}, {heads}")
     return width // heads
 
 
 def _attention(call: Call) -> Mapping[str, Shape]:
     """``input[b, s, i] @ weights[i, q + k + v] + bias``, then attention; ``past[2, b, heads, p, h]``."""
-    data, weights = call.expect_rank("input", 3), call.expect_rank("weights", 2)
-    if data is None or weights is None:
-        return {}
-    batch, length, inner = data
+    (batch, length, inner), weights = call.known("input", 3), call.known("weights", 2)
     widths = call.integers("qkv_hidden_sizes") or (weights[1] // 3,) * 3
     if len(widths) != 3 or sum(widths) != weights[1] or inner != weights[0] or widths[0] != widths[1]:
         raise UserError(
@@ -39,8 +37,7 @@ def _attention(call: Call) -> Mapping[str, Shape]:
     before = 0
     past = call.expect_rank("past", 5)
     if past is not None:
-        if key != value:
-            raise UserError(f"'past' with keys of {key} elements against {value} of the values")
+        require(key == value, f"'past' with keys of {key} elements against {value} of the values")
         before = past[3]
         call.expect("past", (2, batch, call.integer("num_heads"), before, key))
     total = before + length
@@ -54,12 +51,10 @@ def _attention(call: Call) -> Mapping[str, Shape]:
 
 def _multi_head(call: Call) -> Mapping[str, Shape]:
     """``query[b, s, q]``, ``key[b, l, q]`` and ``value[b, l, v]``, the last two perhaps as heads ``[b, n, l, h]``."""
-    query, key = call.expect_rank("query", 3, 5), call.expect_rank("key", 3, 4, 5)
-    if query is None or len(query) == 5 or key is None or len(key) == 5:
+    query, key = call.known("query", 3, 5), call.known("key", 3, 4, 5)
+    if 5 in (len(query), len(key)):
         return {}
-    value = call.expect_rank("value", len(key))
-    if value is None:
-        return {}
+    value = call.known("value", len(key))
     batch, length, width = query
     heads, size = call.integer("num_heads"), _heads(call, "num_heads", width, "query")
     if len(key) == 3:
@@ -72,7 +67,7 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
         for name in ("key", "value"):
             call.expect(name, (batch, heads, keys, size))
     call.expect("bias", (2 * width + heads * value_size,))
-    _check_both(call, "past_key", "past_value")
+    expect_both(call, "past_key", "past_value")
     past = call.expect_rank("past_key", 4)
     before = 0 if past is None else past[2]
     call.expect("past_key", (batch, heads, before, size))
@@ -90,18 +85,15 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
 
 def _group_query(call: Call) -> Mapping[str, Shape]:
     """``query[b, s, n * h]`` with keys and values ``[b, s, groups * h]``, or all three side by side in ``query``."""
-    query = call.expect_rank("query", 3)
+    call.expect_rank("query", 3)
     heads, groups = call.integer("num_heads"), call.integer("kv_num_heads")
-    if groups < 1 or heads % groups:
-        raise UserError(f"attribute 'num_heads' is {heads} against a multiple of 'kv_num_heads', {groups}")
-    if query is None:
-        return {}
-    batch, length, width = query
-    _check_both(call, "key", "value")
-    _check_both(call, "past_key", "past_value")
+    is_whole = groups >= 1 and not heads % groups
+    require(is_whole, f"attribute 'num_heads' is {heads} against a multiple of 'kv_num_heads', {groups}")
+    batch, length, width = call.known("query")
+    expect_both(call, "key", "value")
+    expect_both(call, "past_key", "past_value")
     together = heads if call.has("key") else heads + 2 * groups
-    if width % together:
-        raise UserError(f"'query' has {width} columns against a multiple of {together} heads")
+    require(not width % together, f"'query' has {width} columns against a multiple of {together} heads")
     size = width // together
     call.expect("key", (batch, length, groups * size))
     call.expect("value", (batch, length, groups * size))
@@ -130,17 +122,10 @@ def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
         )
     tables = call.shape("cos_cache")
     positions = max(before, total) if tables is None else tables[0]
-    if positions < total:
-        raise UserError(f"'cos_cache' has {positions} positions against at least {total}")
+    require(positions >= total, f"'cos_cache' has {positions} positions against at least {total}")
     least, most = 0 if length == total else length - 1, min(max(before, total), positions) - 1
     for last in call.values.get("seqlens_k", ()):
-        if not least <= last <= most:
-            raise UserError(f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
-
-
-def _check_both(call: Call, first: str, second: str) -> None:
-    if call.has(first) != call.has(second):
-        raise UserError(f"one of {first!r} and {second!r} is omitted against both or none")
+        require(least <= last <= most, f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
 
 
 def _check_bias(call: Call, batch: int, length: int, total: int) -> None:
@@ -155,11 +140,8 @@ def _check_mask(call: Call, name: str, batch: int, length: int, total: int) -> N
 
 def _rotary(call: Call) -> Mapping[str, Shape]:
     """``input[b, s, n * h]`` or ``[b, n, s, h]``; a table of cosines and sines by position."""
-    data = call.expect_rank("input", 3, 4)
-    if data is None:
-        return {}
-    batch, length = (data[0], data[1]) if len(data) == 3 else (data[0], data[2])
-    call.expect("position_ids", (1,), (batch, length))
+    data = call.known("input", 3, 4)
+    call.expect("position_ids", (1,), (data[0], data[1] if len(data) == 3 else data[2]))
     _check_tables(call)
     return {"output": data}
 
@@ -167,11 +149,9 @@ def _rotary(call: Call) -> Mapping[str, Shape]:
 def _check_tables(call: Call) -> None:
     """Check tables of cosines and sines, ``[positions, angles]``."""
     tables = call.expect_rank("cos_cache", 2)
-    if tables is None:
-        return
-    if not tables[1]:
-        raise UserError("'cos_cache' has 0 angles against at least one")
-    call.expect("sin_cache", tables)
+    if tables is not None:
+        require(tables[1], "'cos_cache' has 0 angles against at least one")
+        call.expect("sin_cache", tables)
 
 
 _REALS = ("float32", "float16")
@@ -179,7 +159,7 @@ _TYPES = {"T": _REALS, "M": ("int32",)}
 ATTENTIONS = (
     ContributedOperator(
         "Attention",
-        "input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?",
+        "input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M? -> "
         "output:T present:T?",
         _attention,
         _TYPES,
@@ -197,8 +177,7 @@ ATTENTIONS = (
     ContributedOperator(
         "MultiHeadAttention",
         "query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T? "
-        "past_sequence_length:M? cache_indirection:M?",
-        "output:T present_key:T? present_value:T? qk:T?",
+        "past_sequence_length:M? cache_indirection:M? -> output:T present_key:T? present_value:T? qk:T?",
         _multi_head,
         _TYPES,
         {"num_heads": COUNT, "unidirectional": 0, "scale": REAL, "mask_filter_value": REAL},
@@ -207,8 +186,7 @@ ATTENTIONS = (
         "GroupQueryAttention",
         "query:T key:T? value:T? past_key:T? past_value:T? seqlens_k:M total_sequence_length:M cos_cache:T? "
         "sin_cache:T? position_ids:P? attention_bias:T? head_sink:T? k_scale:R? v_scale:R? q_norm_weight:T? "
-        "k_norm_weight:T?",
-        "output:T present_key:T? present_value:T? output_qk:T?",
+        "k_norm_weight:T? -> output:T present_key:T? present_value:T? output_qk:T?",
         _group_query,
         {**_TYPES, "P": ("int64",), "R": ("float32",)},
         {
@@ -231,8 +209,7 @@ ATTENTIONS = (
     ),
     ContributedOperator(
         "RotaryEmbedding",
-        "input:T position_ids:P cos_cache:T sin_cache:T",
-        "output:T",
+        "input:T position_ids:P cos_cache:T sin_cache:T -> output:T",
         _rotary,
         {"T": _REALS, "P": ("int64",)},
         {

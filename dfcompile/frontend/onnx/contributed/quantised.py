@@ -1,9 +1,8 @@
 """Contributed operators on steps of 8 bits and fewer, as onnxruntime's quantiser writes them."""
 
-from collections.abc import Mapping
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+import numpy as np
 from onnx import helper
 
 from dfcompile.errors import UserError
@@ -12,12 +11,14 @@ from dfcompile.frontend.onnx.contributed_operator import (
     INTEGER,
     INTEGERS,
     AttributeKind,
-    AttributeValue,
     Call,
     ContributedOperator,
-    Shape,
+    Results,
+    like,
 )
-from dfcompile.frontend.onnx.window_results import window_result
+from dfcompile.frontend.onnx.known_shapes import Shape, require
+from dfcompile.frontend.onnx.nodes import AttributeValue
+from dfcompile.frontend.onnx.result_shapes import window_result
 
 _BYTES = ("uint8", "int8")
 _STEPS = {"T": _BYTES, "F": ("float32",)}
@@ -26,108 +27,68 @@ _ONE = "X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T?"
 _TWO = "A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T?"
 
 
-class _Like(Struct, frozen=True):
-    """The result is as large as an operand."""
-
-    operand: str
-    result: str
-
-    def __call__(self, call: Call) -> Mapping[str, Shape]:
-        shape = call.shape(self.operand)
-        return {} if shape is None else {self.result: shape}
+def _broadcast(result: str, *names: str) -> Results:
+    """Return what gives the shape of a result that is as large as some operands together."""
+    return lambda call: {result: _together(names, [call.known(name) for name in names])}
 
 
-def _broadcast(call: Call, names: tuple[str, ...]) -> Shape | None:
-    shapes = [call.shape(name) for name in names]
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes):
-        return None
-    extents = []
-    for sizes in zip_longest(*(reversed(shape) for shape in known), fillvalue=1):
-        wide = {size for size in sizes if size != 1}
-        if len(wide) > 1:
-            raise UserError(f"{' and '.join(map(repr, names))} are {known} against shapes that broadcast")
-        extents.append(wide.pop() if wide else 1)
-    return tuple(reversed(extents))
-
-
-def _two(call: Call) -> Mapping[str, Shape]:
-    shape = _broadcast(call, ("A", "B"))
-    return {} if shape is None else {"C": shape}
-
-
-def _where(call: Call) -> Mapping[str, Shape]:
-    shape = _broadcast(call, ("condition", "X", "Y"))
-    return {} if shape is None else {"Z": shape}
+def _together(names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
+    """Return the shape to which some shapes broadcast."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        found = f"{' and '.join(map(repr, names))} are {list(shapes)}"
+        raise UserError(f"{found} against shapes that broadcast") from error
 
 
 def _global_pool(call: Call) -> Mapping[str, Shape]:
-    shape = call.shape("X")
-    if shape is None:
-        return {}
-    if len(shape) < 3:
-        raise UserError(f"'X' has {len(shape)} dimensions against at least 3")
+    shape = call.known("X")
+    require(len(shape) >= 3, f"'X' has {len(shape)} dimensions against at least 3")
     return {"Y": (*shape[:2], *(1 for _ in shape[2:]))}
 
 
-def _windows(call: Call, op_type: str, operands: tuple[str, ...]) -> Shape | None:
-    """Return the result of pooling or a convolution."""
-    given = {name: value for name, value in call.attributes.items() if name != "channels_last"}
-    node = helper.make_node(op_type, list(operands), ["y"])
-    node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
-    return window_result(node, tuple(call.shape(name) for name in operands))
+def _windows(op_type: str, operands: Sequence[str], result: str) -> Results:
+    """Return what gives the shape of the result of pooling or a convolution."""
+
+    def results(call: Call) -> Mapping[str, Shape]:
+        given = {name: value for name, value in call.attributes.items() if name != "channels_last"}
+        node = helper.make_node(op_type, operands, ["y"])
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
+        shape = window_result(node, tuple(call.shape(name) for name in operands))
+        return {} if shape is None else {result: shape}
+
+    return results
 
 
-def _pool(call: Call) -> Mapping[str, Shape]:
-    shape = _windows(call, "AveragePool", ("X",))
-    return {} if shape is None else {"Y": shape}
-
-
-def _conv(call: Call) -> Mapping[str, Shape]:
-    shape = _windows(call, "Conv", ("x", "w"))
-    return {} if shape is None else {"y": shape}
-
-
-def _matrices(call: Call, a: Shape, b: Shape) -> Shape:
-    """Return the shape of ``A @ B``, as numpy has it."""
-    if not a or not b:
-        raise UserError("'A' or 'B' is a scalar against a matrix")
+def _product(a: Shape, b: Shape) -> Mapping[str, Shape]:
+    """Return the shape of ``Y = A @ B``, as numpy has it."""
+    require(a and b, "'A' or 'B' is a scalar against a matrix")
     inner = b[-2] if len(b) > 1 else b[0]
-    if a[-1] != inner:
-        raise UserError(f"'A' has an inner dimension of {a[-1]} against {inner} of 'B'")
-    batches = Call({"A": a[:-2], "B": b[:-2]}, call.attributes, call.values)
-    lead = _broadcast(batches, ("A", "B")) or ()
-    return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+    require(a[-1] == inner, f"'A' has an inner dimension of {a[-1]} against {inner} of 'B'")
+    return {"Y": (*_together(("A", "B"), (a[:-2], b[:-2])), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))}
 
 
 def _matmul(call: Call) -> Mapping[str, Shape]:
-    a, b = call.shape("A"), call.shape("B")
-    return {} if a is None or b is None else {"Y": _matrices(call, a, b)}
+    return _product(call.known("A"), call.known("B"))
 
 
 def _gemm(call: Call) -> Mapping[str, Shape]:
-    a, b = call.expect_rank("A", 2), call.expect_rank("B", 2)
-    if a is None or b is None:
-        return {}
-    a, b = a[::-1] if call.integer("transA") else a, b[::-1] if call.integer("transB") else b
-    return {"Y": _matrices(call, a, b)}
+    a, b = call.known("A", 2), call.known("B", 2)
+    return _product(a[::-1] if call.integer("transA") else a, b[::-1] if call.integer("transB") else b)
 
 
 def _few_bits(call: Call) -> Mapping[str, Shape]:
     """``A[…, k] @ W[n, k].T``; W in blocks along k, ``B[n, blocks, bytes]``."""
-    data = call.shape("A")
     rows, inner = call.integer("N"), call.integer("K")
     block, bits = call.integer("block_size"), call.integer("bits", 4)
-    if min(rows, inner, block, bits) < 1:
-        raise UserError(f"attributes 'N', 'K', 'block_size' and 'bits' are {rows}, {inner}, {block}, {bits} against 1")
+    sizes = (rows, inner, block, bits)
+    require(min(sizes) >= 1, f"attributes 'N', 'K', 'block_size' and 'bits' are {str(sizes)[1:-1]} against 1")
     blocks, size = -(-inner // block), block * bits // 8
     call.expect("B", (rows, blocks, size), (rows, blocks * size))
     call.expect("scales", (rows, blocks), (rows * blocks,))
     call.expect("bias", (rows,))
-    if data is None:
-        return {}
-    if not data or data[-1] != inner:
-        raise UserError(f"'A' is {list(data)} against {inner} columns")
+    data = call.known("A")
+    require(data and data[-1] == inner, f"'A' is {list(data)} against {inner} columns")
     return {"Y": (*data[:-1], rows)}
 
 
@@ -138,93 +99,81 @@ def _concat(call: Call) -> Mapping[str, Shape]:
     if not known or len(known) < len(parts):
         return {}
     rank, axis = len(known[0]), call.integer("axis")
-    if not -rank <= axis < rank:
-        raise UserError(f"axis {axis} against {rank} dimensions of the operands")
+    require(-rank <= axis < rank, f"axis {axis} against {rank} dimensions of the operands")
     axis %= rank
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in known}
-    if len(others) > 1:
-        raise UserError(f"operands are {known} against shapes that differ along axis {axis} alone")
+    require(len(others) <= 1, f"operands are {known} against shapes that differ along axis {axis} alone")
     return {"Y": (*known[0][:axis], sum(shape[axis] for shape in known), *known[0][axis + 1 :])}
 
 
 QUANTISED = (
-    ContributedOperator("QLinearAdd", _TWO, "C:T", _two, _STEPS),
-    ContributedOperator("QLinearMul", _TWO, "C:T", _two, _STEPS),
-    ContributedOperator("QLinearSigmoid", _ONE, "Y:T", _Like("X", "Y"), _STEPS),
-    ContributedOperator("QLinearLeakyRelu", _ONE, "Y:T", _Like("X", "Y"), _STEPS, {"alpha": 0.01}),
+    ContributedOperator("QLinearAdd", f"{_TWO} -> C:T", _broadcast("C", "A", "B"), _STEPS),
+    ContributedOperator("QLinearMul", f"{_TWO} -> C:T", _broadcast("C", "A", "B"), _STEPS),
+    ContributedOperator("QLinearSigmoid", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS),
+    ContributedOperator("QLinearLeakyRelu", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS, {"alpha": 0.01}),
     ContributedOperator(
         "QLinearSoftmax",
-        "X:T X_scale:F x_zero_point:T? y_scale:F y_zero_point:T",
-        "Y:T",
-        _Like("X", "Y"),
+        "X:T X_scale:F x_zero_point:T? y_scale:F y_zero_point:T -> Y:T",
+        like("X", "Y"),
         _STEPS,
         {"axis": -1, "opset": COUNT},
     ),
     ContributedOperator(
         "QLinearWhere",
-        "condition:B X:T x_scale:F x_zero_point:T Y:T y_scale:F y_zero_point:T z_scale:F z_zero_point:T",
-        "Z:T",
-        _where,
+        "condition:B X:T x_scale:F x_zero_point:T Y:T y_scale:F y_zero_point:T z_scale:F z_zero_point:T -> Z:T",
+        _broadcast("Z", "condition", "X", "Y"),
         {**_STEPS, "B": ("bool",)},
     ),
     ContributedOperator(
         "QLinearAveragePool",
-        "X:T x_scale:F x_zero_point:T? y_scale:F y_zero_point:T?",
-        "Y:T",
-        _pool,
+        "X:T x_scale:F x_zero_point:T? y_scale:F y_zero_point:T? -> Y:T",
+        _windows("AveragePool", ("X",), "Y"),
         _STEPS,
         {**_WINDOWS, "kernel_shape": INTEGERS, "ceil_mode": 0, "count_include_pad": 0, "channels_last": 0},
     ),
     ContributedOperator(
         "QLinearGlobalAveragePool",
-        "X:T x_scale:F x_zero_point:T y_scale:F y_zero_point:T",
-        "Y:T",
+        "X:T x_scale:F x_zero_point:T y_scale:F y_zero_point:T -> Y:T",
         _global_pool,
         _STEPS,
         {"channels_last": 0},
     ),
     ContributedOperator(
         "QLinearConv",
-        "x:T1 x_scale:F x_zero_point:T1 w:T2 w_scale:F w_zero_point:T2 y_scale:F y_zero_point:T3 B:T4?",
-        "y:T3",
-        _conv,
+        "x:T1 x_scale:F x_zero_point:T1 w:T2 w_scale:F w_zero_point:T2 y_scale:F y_zero_point:T3 B:T4? -> y:T3",
+        _windows("Conv", ("x", "w"), "y"),
         {"T1": _BYTES, "T2": _BYTES, "T3": _BYTES, "T4": ("int32",), "F": ("float32",)},
         {**_WINDOWS, "dilations": INTEGERS, "kernel_shape": INTEGERS, "group": 1, "channels_last": 0},
     ),
     ContributedOperator(
         "QLinearConcat",
-        "Y_scale:F Y_zero_point:T inputs:V*",
-        "Y:T",
+        "Y_scale:F Y_zero_point:T inputs:V* -> Y:T",
         _concat,
         {**_STEPS, "V": (*_BYTES, "float32")},
         {"axis": COUNT},
     ),
     ContributedOperator(
         "QGemm",
-        "A:TA a_scale:F a_zero_point:TA B:TB b_scale:F b_zero_point:TB C:TC? y_scale:F? y_zero_point:TY?",
-        "Y:TY",
+        "A:TA a_scale:F a_zero_point:TA B:TB b_scale:F b_zero_point:TB C:TC? y_scale:F? y_zero_point:TY? -> Y:TY",
         _gemm,
         {"TA": _BYTES, "TB": _BYTES, "TC": ("int32",), "TY": ("float32", *_BYTES), "F": ("float32",)},
         {"alpha": 1.0, "transA": 0, "transB": 0},
     ),
     ContributedOperator(
         "DynamicQuantizeMatMul",
-        "A:F B:T b_scale:F b_zero_point:T? bias:F?",
-        "Y:F",
+        "A:F B:T b_scale:F b_zero_point:T? bias:F? -> Y:F",
         _matmul,
         _STEPS,
     ),
     ContributedOperator(
         "MatMulIntegerToFloat",
-        "A:T1 B:T2 a_scale:R b_scale:R a_zero_point:T1? b_zero_point:T2? bias:R?",
-        "Y:R",
+        "A:T1 B:T2 a_scale:R b_scale:R a_zero_point:T1? b_zero_point:T2? bias:R? -> Y:R",
         _matmul,
         {"T1": _BYTES, "T2": _BYTES, "R": ("float32", "float16")},
     ),
     ContributedOperator(
         "MatMulNBits",
-        "A:R B:U scales:R zero_points:Z? g_idx:I? bias:R?",
-        "Y:R",
+        "A:R B:U scales:R zero_points:Z? g_idx:I? bias:R? -> Y:R",
         _few_bits,
         {
             "R": ("float32", "float16", "bfloat16"),
@@ -236,17 +185,15 @@ QUANTISED = (
     ),
     ContributedOperator(
         "QuantizeLinear",
-        "x:R y_scale:R y_zero_point:S?",
-        "y:S",
-        _Like("x", "y"),
+        "x:R y_scale:R y_zero_point:S? -> y:S",
+        like("x", "y"),
         {"R": ("float32", "float16"), "S": ("uint8", "int8", "int16", "uint16", "int4", "uint4")},
         {"axis": INTEGER},
     ),
     ContributedOperator(
         "DequantizeLinear",
-        "x:S x_scale:R x_zero_point:S?",
-        "y:R",
-        _Like("x", "y"),
+        "x:S x_scale:R x_zero_point:S? -> y:R",
+        like("x", "y"),
         {"R": ("float32", "float16"), "S": ("int8", "uint8", "int16", "uint16", "int32", "int4", "uint4")},
         {"axis": INTEGER},
     ),

@@ -1,0 +1,80 @@
+"""An SDFG of operator nodes in one state, as it grows: one array per value, one access node per array."""
+
+import copy
+from collections.abc import Mapping
+
+import dace
+from dace.sdfg.nodes import AccessNode
+
+from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
+from dfcompile.frontend.sdfg.dialects import AttributeValue
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets
+from dfcompile.frontend.sdfg.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.frontend.sdfg.scalar_types import scalar_type
+
+
+class OperatorGraph:
+    """Arrays and operators so far."""
+
+    def __init__(self, name: str) -> None:
+        """Begin.
+
+        Args:
+            name: any text; the SDFG gets an identifier near to it.
+        """
+        apply_dace_settings()
+        self._sdfg = dace.SDFG(safe_identifier(name))
+        self._state = self._sdfg.add_state("main")
+        self._access: dict[str, AccessNode] = {}
+        self._arrays: dict[tuple[tuple[int, ...], str, bool], dace.data.Array] = {}
+        self._nodes, self._whole = NodeCopies(), WholeMemlets(self._sdfg)
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: str, *, is_transient: bool) -> None:
+        """Add an array."""
+        like = (shape, dtype, is_transient)
+        if like not in self._arrays:
+            self._arrays[like] = dace.data.Array(scalar_type(dtype), shape, transient=is_transient)
+        self._sdfg.add_datadesc(name, copy.copy(self._arrays[like]))  # a copy is made faster than a new one
+
+    def operator(
+        self,
+        label: str,
+        op_type: str,
+        origin: str,
+        attributes: Mapping[str, AttributeValue],
+        operands: Mapping[str, str],
+        results: Mapping[str, str],
+    ) -> None:
+        """Add an operator behind what writes its operands.
+
+        Args:
+            label: unique.
+            op_type: such as ``Conv``.
+            origin: name of the user's operator.
+            attributes: by name.
+            operands: array of each connector.
+            results: array of each connector.
+        """
+        operator = self._nodes.operator(
+            label,
+            op_type=op_type,
+            origin=origin,
+            attributes=attributes,
+            inputs=tuple(operands),
+            outputs=tuple(results),
+        )
+        self._state.add_node(operator)
+        for array in (*operands.values(), *results.values()):
+            if array not in self._access:
+                self._access[array] = self._nodes.access(array)
+                self._state.add_node(self._access[array])
+        for connector, array in operands.items():
+            self._state.add_edge(self._access[array], None, operator, connector, self._whole.of(array))
+        for connector, array in results.items():
+            self._state.add_edge(operator, connector, self._access[array], None, self._whole.of(array))
+
+    def finish(self) -> dace.SDFG:
+        """Return the SDFG, whose elements are numbered."""
+        number_elements(self._sdfg)
+        return self._sdfg
