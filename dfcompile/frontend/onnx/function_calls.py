@@ -1,6 +1,7 @@
 """Functions of a model: how much inlining them gives, found before anything is inlined, and defaults made explicit."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeAlias
 
 import onnx
@@ -67,31 +68,18 @@ def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, _Size]) -
     return _Size(count, size_bytes, depth)
 
 
-def _callees_first(functions: Mapping[FunctionKey, onnx.FunctionProto]) -> Iterator[FunctionKey]:
-    """Yield each function after those that it calls."""
-    done: set[FunctionKey] = set()
-    for start in functions:
-        path: dict[FunctionKey, Iterator[FunctionKey]] = (
-            {} if start in done else {start: _calls(functions[start], functions)}
-        )
-        while path:
-            current, waiting = next(reversed(path.items()))
-            following = next((key for key in waiting if key not in done), None)
-            if following is None:
-                del path[current]
-                done.add(current)
-                yield current
-            elif following in path:
-                circle = [*path][[*path].index(following) :]
-                names = " -> ".join(repr(key[1]) for key in [*circle[:5], following])
-                raise UserError(f"function {following[1]!r}: calls itself ({names}) against functions that end")
-            else:
-                path[following] = _calls(functions[following], functions)
-
-
-def _calls(function: onnx.FunctionProto, functions: Mapping[FunctionKey, onnx.FunctionProto]) -> Iterator[FunctionKey]:
-    called = dict.fromkeys(_called_key(node) for node in with_inner_nodes(function.node))
-    return iter([key for key in called if key in functions])
+def _callees_first(functions: Mapping[FunctionKey, onnx.FunctionProto]) -> tuple[FunctionKey, ...]:
+    """Return each function after those that it calls."""
+    calls = {
+        key: [called for called in map(_called_key, with_inner_nodes(function.node)) if called in functions]
+        for key, function in functions.items()
+    }
+    try:
+        return tuple(TopologicalSorter(calls).static_order())
+    except CycleError as error:
+        first, *circle = [repr(name) for _, name, _ in reversed(error.args[1])]
+        names = " -> ".join([first, *circle[:-1][:4], first])
+        raise UserError(f"function {first}: calls itself ({names}) against functions that end") from error
 
 
 def with_function_defaults(model: onnx.ModelProto) -> onnx.ModelProto:

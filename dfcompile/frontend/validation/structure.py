@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 
 import onnx
 from onnx import AttributeProto, checker
@@ -81,9 +82,8 @@ def _check_attributes(node: onnx.NodeProto) -> None:
         elif place == ("Split", "num_outputs"):
             require(number == len(node.output), f"{found} {number} against {len(node.output)} results")
         elif place == ("GatherND", "batch_dims"):
-            require(
-                number >= 0, f"{found} {number} against at least 0"
-            )  # else ONNX's inference reads beside its memory
+            # ONNX's inference reads beside its memory.
+            require(number >= 0, f"{found} {number} against at least 0")
         elif place == ("Celu", "alpha"):
             require(attribute.f != 0, f"{found} 0 against a number to divide by")
         if attribute.name == "axis" and attribute.type == AttributeProto.INT:
@@ -126,25 +126,15 @@ def _check_order(draft: Draft, producers: Mapping[str, str]) -> None:
 
 def _cycle(draft: Draft) -> str:
     """Return the nodes of a cycle, or nothing if there is none."""
-    waiting = list(draft.proto.graph.node)
-    ready = {"", *draft.constants, *draft.input_names}
-    while True:
-        blocked = [node for node in waiting if not ready.issuperset(node.input)]
-        if len(blocked) == len(waiting):
-            break
-        ready.update(name for node in waiting for name in node.output if ready.issuperset(node.input))
-        waiting = blocked
-    if not blocked:
-        return ""
-    # Every blocked node reads from a blocked one: going back meets some node twice.
-    by_output = {name: node for node in blocked for name in node.output}
-    path = [blocked[0]]
-    while True:
-        before = next(by_output[name] for name in path[-1].input if name in by_output)
-        names = [node.name for node in path]
-        if before.name in names:
-            return ", ".join(repr(name) for name in reversed(names[names.index(before.name) :]))
-        path.append(before)
+    nodes = draft.proto.graph.node
+    producers = {name: node.name for node in nodes for name in filter(None, node.output)}
+    try:
+        TopologicalSorter(
+            {node.name: [producers[name] for name in node.input if name in producers] for node in nodes}
+        ).prepare()
+    except CycleError as error:
+        return ", ".join(map(repr, error.args[1][1:]))
+    return ""
 
 
 def _check_outputs(draft: Draft, producers: Mapping[str, str]) -> None:
