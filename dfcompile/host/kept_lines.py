@@ -8,14 +8,13 @@ import fcntl
 import hashlib
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dfcompile.errors import UserError
-from dfcompile.host.outputs import OVERWRITES_INPUT
+from dfcompile.host.outputs import OVERWRITES_INPUT, replacing
 from dfcompile.host.read_files import was_read
 from dfcompile.host.reasons import reason_of
 
@@ -121,15 +120,8 @@ class KeptLines:
 
     def _write_anew(self) -> None:
         """Write all texts to a new file in the place of this one, which whoever waits for it finds."""
-        target = self._path.resolve()
-        file, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            os.fchmod(file, stat.S_IMODE(os.fstat(self._file).st_mode))
-            self._end = _append(file, b"".join(_line(name + b" " + text) for name, text in self._texts.items()))
-            Path(name).replace(target)
-        finally:
-            os.close(file)
-            Path(name).unlink(missing_ok=True)
+        with replacing(self._path.resolve(), stat.S_IMODE(os.fstat(self._file).st_mode)) as file:
+            self._end = file.write(b"".join(_line(name + b" " + text) for name, text in self._texts.items()))
         self._open()
 
     def _set_aside(self, reason: str) -> None:

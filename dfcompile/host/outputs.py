@@ -4,8 +4,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from dfcompile.errors import UserError
 from dfcompile.host.read_files import was_read
@@ -95,19 +97,31 @@ def write_text(text: str | bytes, target: Path | None) -> None:
             return
         if was_read(target):
             raise UserError(OVERWRITES_INPUT.format(str(target)))
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        draft = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_bytes_of(text))
-            _give_usual_mode(draft, 0o666)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(target, _usual_mode(0o666)) as file:
+            file.write(_bytes_of(text))
     except OSError as error:
         raise UserError(f"output {str(target)!r}: {error.strerror}") from error
     except RuntimeError as error:  # links that lead to each other
         raise UserError(f"output {str(target)!r}: a circle of links against a file") from error
+
+
+@contextmanager
+def replacing(target: Path, mode: int) -> Iterator[BinaryIO]:
+    """Give a new file that takes the place of another one behind the body, unless the body raises.
+
+    Args:
+        target: the other one, or none yet.
+        mode: who may read and write it.
+    """
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        draft.chmod(mode)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _bytes_of(text: str | bytes) -> bytes:
@@ -141,7 +155,7 @@ def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:
     try:
         draft = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
         try:
-            _give_usual_mode(draft, 0o777)
+            draft.chmod(_usual_mode(0o777))
             for name, content in {MARKER: "", **files}.items():
                 file = draft / name
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -171,8 +185,8 @@ def _check_parent(target: Path) -> None:
         raise UserError(f"output {str(target)!r}: folder {str(parent)!r} is not writable")
 
 
-def _give_usual_mode(draft: Path, mode: int) -> None:
-    # tempfile makes private files; the result gets what an ordinary open() or mkdir() would have given.
+def _usual_mode(mode: int) -> int:
+    """Return what an ordinary open() or mkdir() gives of a mode: tempfile makes private files."""
     mask = os.umask(0)
     os.umask(mask)
-    draft.chmod(mode & ~mask)
+    return mode & ~mask

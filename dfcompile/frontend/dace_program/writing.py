@@ -42,35 +42,22 @@ def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affi
     moving = {name for _, read in leaf.reads for index in read for name in index if name} | leaf.names
     moving |= {name for index in indices for name in index if name}
     extents = {loop.name: loop.extent for loop in leaf.loops}
-    base = None if leaf.reduction or not _is_full(indices, target.shape, extents) else ()
-    if base is None and target.value is not None:
+    is_full = not leaf.reduction and _is_full(indices, target.shape, extents)
+    if not is_full and target.value is not None:
         moving |= {name for index in target.value.indices for name in index if name in extents}
     loops = tuple(loop for loop in leaf.loops if loop.name in moving or leaf.reduction)
     around = tuple(loop for loop in target.loops if loop.name in moving)
     if not leaf.reduction:
         _check_injective(loops, around, indices)
-    if base is not None and leaf.expression == COPY and _same_type(emission, leaf, target):
-        target.value = _seen_anew(leaf.reads[0], indices)
-    else:
-        target.value = _computed(emission, leaf, target, indices, (loops, around), is_full=base is not None)
     target.is_written = True
-
-
-def _computed(
-    emission: Emission,
-    leaf: Leaf,
-    target: Container,
-    indices: tuple[Affine, ...],
-    loops: tuple[tuple[Loop, ...], tuple[Loop, ...]],
-    *,
-    is_full: bool,
-) -> Place:
-    inner, around = loops
+    if is_full and leaf.expression == COPY and emission.arrays[leaf.reads[0][0]].dtype == target.dtype:
+        target.value = _seen_anew(leaf.reads[0], indices)
+        return
     base = "" if is_full else _base(emission, leaf, target, around)
-    nest = Nest(inner, leaf.reads, (*along(around), *indices), leaf.expression, leaf.reduction, base)
+    nest = Nest(loops, leaf.reads, (*along(around), *indices), leaf.expression, leaf.reduction, base)
     declared = Declared((*(loop.extent for loop in around), *target.shape), target.dtype)
     array = emission.nest(leaf.what, nest, declared)
-    return Place(array, (*along(around), *own_dimensions(len(target.shape))))
+    target.value = Place(array, (*along(around), *own_dimensions(len(target.shape))))
 
 
 def _base(emission: Emission, leaf: Leaf, target: Container, around: Sequence[Loop]) -> str:
@@ -110,10 +97,6 @@ def _check_injective(loops: Sequence[Loop], around: Sequence[Loop], indices: Seq
     for loop in loops:
         if loop.extent > 1 and loop.name not in own and not any(loop.name in index for index in indices):
             raise UserError("all iterations of a map write one element against one element each (or a reduction)")
-
-
-def _same_type(emission: Emission, leaf: Leaf, target: Container) -> bool:
-    return emission.arrays[leaf.reads[0][0]].dtype == target.dtype
 
 
 def _seen_anew(read: Read, indices: Sequence[Affine]) -> Place:

@@ -139,7 +139,11 @@ def _is_undefined(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> boo
         return not all(np.isfinite(value).all() for value in operands.values())
     if node.op_type.startswith("Reduce"):
         return not operands[node.input[0]].size  # where it is defined, it is known without computing
-    return node.op_type == "QuantizeLinear" and not _has_steps(*(operands[name] for name in node.input[:2]))
+    if node.op_type != "QuantizeLinear":
+        return False
+    # ONNX's reference implementation does not hold the steps of all numbers, also of those that saturate.
+    data, scale = (np.abs(operands[name].astype(np.float64)) for name in node.input[:2])
+    return not data.max(initial=0.0) < _LARGEST_STEP * scale.min(initial=np.inf)
 
 
 def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Constant] | None:
@@ -149,12 +153,6 @@ def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Const
         return None if count > _LARGEST_COUNT else {node.output[0]: np.array(count, dtype=np.int64)}
     start, end = integer(node, "start"), integer(node, "end", len(shape))
     return {node.output[0]: np.array(shape[start:end], dtype=np.int64)}
-
-
-def _has_steps(data: Constant, scale: Constant) -> bool:
-    """Whether ONNX's reference implementation holds the steps of all numbers, also of those that saturate."""
-    largest = np.abs(data.astype(np.float64)).max(initial=0.0)
-    return bool(largest < _LARGEST_STEP * np.abs(scale.astype(np.float64)).min(initial=np.inf))
 
 
 def _is_doubtful(node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:

@@ -10,16 +10,12 @@ import onnx
 from onnx import TensorProto
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.element_kind import PACKED_BITS
 from dfcompile.frontend.onnx.nodes import graphs_of, nodes_of
 from dfcompile.host.reasons import reason_of
 
 SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
-_BITS = {
-    kind: onnx.helper.tensor_dtype_to_np_dtype(kind).itemsize * 8
-    for kind in TensorProto.DataType.values()
-    if kind not in (TensorProto.UNDEFINED, TensorProto.STRING)
-}
-_PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+_NO_NUMBERS = (TensorProto.UNDEFINED, TensorProto.STRING)
 
 
 class _Part(NamedTuple):
@@ -104,11 +100,12 @@ def _number(keys: dict[str, str], key: str, where: str) -> int:
 
 def _bytes_of(tensor: TensorProto, where: str) -> int:
     kind = tensor.data_type
-    if kind not in _BITS:
+    if kind in _NO_NUMBERS or kind not in TensorProto.DataType.values():
         raise UserError(f"{where}: external data of type {kind} against numbers")
     if any(size < 0 for size in tensor.dims):
         raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
-    bits = _PACKED_BITS.get(TensorProto.DataType.Name(kind), _BITS[kind])
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+    bits = PACKED_BITS.get(dtype.name, 8 * dtype.itemsize)
     return -(-math.prod(tensor.dims) * bits // 8)
 
 

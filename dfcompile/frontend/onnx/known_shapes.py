@@ -61,6 +61,22 @@ class KnownShapes(Struct, Generic[Operand], frozen=True):
         value = self.attributes.get(name)
         return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else None
 
+    def per_head(self, operand: Operand, columns: int, count: str) -> int:
+        """Return how many of some columns of an operand are those of each head.
+
+        Args:
+            operand: for errors.
+            columns: of all heads.
+            count: attribute that says how many heads there are.
+
+        Raises:
+            UserError: the columns are not those of so many heads.
+        """
+        heads = self.integer(count)
+        is_whole = heads >= 1 and not columns % heads
+        require(is_whole, f"{self.label(operand)} has {columns} columns against a multiple of {count!r}, {heads}")
+        return columns // heads
+
     def expect(self, operand: Operand, *expected: Shape) -> None:
         """Check the shape of an operand, if it is known.
 

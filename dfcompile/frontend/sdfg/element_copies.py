@@ -5,7 +5,7 @@ element's class is made of.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -24,6 +24,17 @@ ElementT = TypeVar("ElementT")
 
 _UNTYPED = dace.typeclass(None)
 _KEPT = 4096  # prototypes of memlets: some MB
+
+
+def _own_range(value: Range) -> Range:
+    return value.__deepcopy__({})
+
+
+# What is not here cannot be changed in place: texts, numbers, members of enums, frozen sets, SymPy's expressions.
+# A CodeBlock's own code is replaced as a whole.
+_OWN: Mapping[type, Callable[..., object]] = MappingProxyType(
+    {dict: dict, list: list, CodeBlock: CodeBlock, Range: _own_range}
+)
 
 
 class Prototype(Generic[ElementT]):
@@ -62,14 +73,8 @@ def untyped_connectors(names: Iterable[str]) -> dict[str, dace.typeclass]:
     return dict.fromkeys(names, _UNTYPED)
 
 
-@cache
-def _access() -> Prototype[AccessNode]:
-    return Prototype(AccessNode("array"))
-
-
-@cache
-def _operator() -> Prototype[OperatorNode]:
-    return Prototype(OperatorNode())
+_ACCESS = Prototype(AccessNode("array"))
+_OPERATOR = Prototype(OperatorNode())
 
 
 class NodeCopies:
@@ -77,7 +82,7 @@ class NodeCopies:
 
     def access(self, array: str) -> AccessNode:
         """Return a new access node of an array."""
-        return _access().copy(data=array)
+        return _ACCESS.copy(data=array)
 
     def operator(
         self,
@@ -91,7 +96,7 @@ class NodeCopies:
         outputs: Sequence[str],
     ) -> OperatorNode:
         """Return a new operator node; the arguments are those of `OperatorNode`."""
-        return _operator().copy(
+        return _OPERATOR.copy(
             name=name,
             label=name,
             dialect=dialect,
@@ -101,17 +106,6 @@ class NodeCopies:
             in_connectors=untyped_connectors(inputs),
             out_connectors=untyped_connectors(outputs),
         )
-
-
-def _own_range(value: Range) -> Range:
-    return value.__deepcopy__({})
-
-
-# What is not here cannot be changed in place: texts, numbers, members of enums, frozen sets, SymPy's expressions.
-# A CodeBlock's own code is replaced as a whole.
-_OWN: Mapping[type, Callable[..., object]] = MappingProxyType(
-    {dict: dict, list: list, CodeBlock: CodeBlock, Range: _own_range}
-)
 
 
 class WholeMemlets:

@@ -44,7 +44,8 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
     for node in as_they_come(nodes, len(nodes)):
         operands = {input_connector(at): arrays[name] for at, name in enumerate(node.input) if name in arrays}
         results = {output_connector(at): arrays[name] for at, name in enumerate(node.output) if name in arrays}
-        graph.operator(labels[node.name], node.op_type, node.name, _attributes(node), operands, results)
+        attributes = {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
+        graph.operator(labels[node.name], node.op_type, node.name, attributes, operands, results)
     held = {arrays[value]: constant for value, constant in draft.constants.items() if value in arrays}
     sdfg = graph.finish()
     return Program(
@@ -59,16 +60,11 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
 
 
 def _values(draft: Draft) -> tuple[str, ...]:
+    """Return what has an array: of the other results, which nothing reads, there is nothing to compute."""
     constants = [name for name, value in draft.constants.items() if value.size]
-    used = _used(draft)
+    used = {*draft.output_names, *(name for node in draft.proto.graph.node for name in filter(None, node.input))}
     produced = [name for node in draft.proto.graph.node for name in node.output if name in used]
     return tuple(dict.fromkeys([*draft.input_names, *constants, *produced]))
-
-
-def _used(draft: Draft) -> frozenset[str]:
-    """Return the values that a node reads or that are outputs; of the other results there is nothing to compute."""
-    read = (name for node in draft.proto.graph.node for name in node.input if name)
-    return frozenset([*read, *draft.output_names])
 
 
 def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
@@ -76,10 +72,6 @@ def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
     if shape is None:
         raise InternalError(f"value {value!r}: no static shape after it was checked")
     return shape
-
-
-def _attributes(node: onnx.NodeProto) -> Mapping[str, AttributeValue]:
-    return {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
 
 
 def _attribute(attribute: AttributeProto, node: onnx.NodeProto) -> AttributeValue:

@@ -36,10 +36,8 @@ def _by_head(operands: Operands, position: int, count: str) -> Shape | None:
     shape = operands.shape(position)
     if shape is None or len(shape) == 4:
         return shape
-    heads = operands.integer(count)
-    found = f"{operands.label(position)} has {shape[2]} columns"
-    require(heads >= 1 and not shape[2] % heads, f"{found} against a multiple of {count!r}, {heads}")
-    return shape[0], heads, shape[1], shape[2] // heads
+    width = operands.per_head(position, shape[2], count)
+    return shape[0], operands.integer(count), shape[1], width
 
 
 def _check_heads(operands: Operands, by_head: Sequence[Shape | None]) -> None:

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 
+from onnx import AttributeProto
+
 from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, nearest, together
 from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES
 from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import Draft
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, needed_for, subgraphs
+from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, needed_for
 from dfcompile.frontend.operator_claims import known_operators, refusal_of
+
+_GRAPHS = frozenset([AttributeProto.GRAPH, AttributeProto.GRAPHS])
 
 
 def check_supported(draft: Draft, operators: frozenset[str] | None) -> None:
@@ -42,7 +46,7 @@ def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[Uns
         elif node.op_type not in known:
             hint = nearest(node.op_type, known) if count < MOST_ERRORS else ""  # which nobody sees of later ones
             found = f"no operator {node.op_type!r} in ONNX{hint}"
-        elif next(subgraphs(node), None) is not None:
+        elif any(attribute.type in _GRAPHS for attribute in node.attribute):
             found = f"{node.op_type} holds a graph against a plain operator (control flow; unroll it)"
         else:
             reason = refusal_of(node.op_type, operators) if is_needed else ""

@@ -48,10 +48,6 @@ def _position(model: Rewriting, node: onnx.NodeProto, name: str, length: int, la
     return position + length if position < 0 else position
 
 
-def _empty(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:  # noqa: ARG001
-    return _made(model, node, ())
-
-
 def _construct(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     return _made(model, node, scope.operands(node))
 
@@ -170,7 +166,7 @@ OF_SEQUENCES: Mapping[str, Rule] = MappingProxyType(
         "OptionalHasElement": _is_present,
         "SequenceAt": _at,
         "SequenceConstruct": _construct,
-        "SequenceEmpty": _empty,
+        "SequenceEmpty": _construct,
         "SequenceErase": _erase,
         "SequenceInsert": _insert,
         "SequenceLength": _length,

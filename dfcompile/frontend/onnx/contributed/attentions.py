@@ -15,14 +15,6 @@ from dfcompile.frontend.onnx.contributed_operator import (
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 
-def _heads(call: Call, name: str, width: int, operand: str) -> int:
-    """Return the elements of each of the heads that a number of columns is of."""
-    heads = call.integer(name)
-    is_whole = heads >= 1 and not width % heads
-    require(is_whole, f"{operand!r} has {width} columns against a multiple of {name!r}, {heads}")
-    return width // heads
-
-
 def _attention(call: Call) -> Mapping[str, Shape]:
     """``input[b, s, i] @ weights[i, q + k + v] + bias``, then attention; ``past[2, b, heads, p, h]``."""
     (batch, length, inner), weights = call.known("input", 3), call.known("weights", 2)
@@ -33,7 +25,7 @@ def _attention(call: Call) -> Mapping[str, Shape]:
             f"{list(widths)}"
         )
     call.expect("bias", weights[1:])
-    key, value = (_heads(call, "num_heads", width, "weights") for width in widths[1:])
+    key, value = (call.per_head("weights", width, "num_heads") for width in widths[1:])
     before = 0
     past = call.expect_rank("past", 5)
     if past is not None:
@@ -56,11 +48,11 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
         return {}
     value = call.known("value", len(key))
     batch, length, width = query
-    heads, size = call.integer("num_heads"), _heads(call, "num_heads", width, "query")
+    heads, size = call.integer("num_heads"), call.per_head("query", width, "num_heads")
     if len(key) == 3:
         keys = key[1]
         call.expect("key", (batch, keys, width))
-        value_size = _heads(call, "num_heads", value[-1], "value")
+        value_size = call.per_head("value", value[-1], "num_heads")
         call.expect("value", (batch, keys, heads * value_size))
     else:
         keys, value_size = key[2], value[-1]
