@@ -47,31 +47,34 @@ class Call(Struct, frozen=True):
     """A call of a library within the maps around it.
 
     Attributes:
+        node: of the call.
         what: its name.
         operands: by connector.
         result: shape and element type of the result.
         loops: around it.
     """
 
+    node: CodeNode
     what: Operation
     operands: Mapping[str, Operand]
     result: Declared
     loops: tuple[Loop, ...]
 
 
-def library_call(emission: Emission, node: CodeNode, call: Call) -> Place:
+def library_call(emission: Emission, call: Call) -> Place:
     """Emit a call, and return where its result stands: indices of the loops around and of its own dimensions.
 
     Raises:
         UserError: the library has no such function here, or not with these options.
     """
-    name = type(node).__name__
+    name = type(call.node).__name__
     if name not in _CALLS:
         raise UserError(f"{name} of DaCe's libraries against {', '.join(sorted(_CALLS))}")
-    return _CALLS[name](emission, node, call)
+    return _CALLS[name](emission, call)
 
 
-def _product(emission: Emission, node: CodeNode, call: Call) -> Place:
+def _product(emission: Emission, call: Call) -> Place:
+    node = call.node
     if (node.alpha, node.beta, node.transA, node.transB) != (1, 0, False, False):
         raise UserError("a product with alpha, beta or transposition against a @ b")
     a, b = call.operands["_a"], call.operands["_b"]
@@ -82,7 +85,7 @@ def _product(emission: Emission, node: CodeNode, call: Call) -> Place:
     return _batched(emission, call, "linalg.matmul", [a, b], {"ranks": ranks})
 
 
-def _chosen(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+def _chosen(emission: Emission, call: Call) -> Place:
     """``np.where``: an expression of three operands, broadcast to the result's shape."""
     names = ("_mrg_mask", "_mrg_t", "_mrg_f")
     operands = [call.operands[name] for name in names]
@@ -91,10 +94,8 @@ def _chosen(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: A
     own = tuple(Loop(f"own{axis}", extent) for axis, extent in enumerate(call.result.shape))
     reads = []
     for operand in operands:
-        first = len(own) - len(operand.shape)
-        at: dict[str, Affine] = {
-            f"d{axis}": {own[first + axis].name: 1} if extent > 1 else {} for axis, extent in enumerate(operand.shape)
-        }
+        pairs = zip(own[len(own) - len(operand.shape) :], operand.shape, strict=True)
+        at = dimensions([{loop.name: 1} if extent > 1 else {} for loop, extent in pairs])
         reads.append((operand.place.array, substituted(operand.place.indices, at)))
     every = (*around, *own)
     declared = Declared(tuple(loop.extent for loop in every), call.result.dtype)
@@ -102,19 +103,19 @@ def _chosen(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: A
     return Place(array, (*along(around), *own_dimensions(len(own))))
 
 
-def _inverse(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+def _inverse(emission: Emission, call: Call) -> Place:
     return _batched(emission, call, "linalg.inv", [_square(call.operands["_ain"])], {})
 
 
-def _solution(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+def _solution(emission: Emission, call: Call) -> Place:
     a, b = _square(call.operands["_ain"]), call.operands["_bin"]
     if len(b.shape) > 1 and a.shape[:-1] != b.shape[:-1]:
         raise UserError(f"systems {list(a.shape)} with right-hand sides {list(b.shape)} against as many of both")
     return _batched(emission, call, "linalg.solve", [a, b], {"vector": int(len(b.shape) == 1)})
 
 
-def _factor(emission: Emission, node: CodeNode, call: Call) -> Place:
-    if not node.lower:
+def _factor(emission: Emission, call: Call) -> Place:
+    if not call.node.lower:
         raise UserError("an upper factor of Cholesky against the lower one")
     (operand,) = call.operands.values()
     return _batched(emission, call, "linalg.cholesky", [_square(operand)], {})
@@ -127,21 +128,18 @@ def _square(operand: Operand) -> Operand:
     return operand
 
 
-def _transposed(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+def _transposed(emission: Emission, call: Call) -> Place:  # noqa: ARG001  # as the others
     """Return the same elements seen with rows for columns: nothing is moved until somebody needs them in order."""
     (operand,) = call.operands.values()
-    rank = len(operand.shape)
-    order: dict[str, Affine] = {f"d{axis}": {f"d{rank - 1 - axis}": 1} for axis in range(rank)}
+    order = dimensions(own_dimensions(len(operand.shape))[::-1])
     return Place(operand.place.array, substituted(operand.place.indices, order))
 
 
-def _reduced(emission: Emission, node: CodeNode, call: Call) -> Place:
+def _reduced(emission: Emission, call: Call) -> Place:
     (operand,) = call.operands.values()
-    rank = len(operand.shape)
-    axes = range(rank) if node.axes is None else [axis % rank for axis in node.axes]
-    kind = str(dace.frontend.operations.detect_reduction_type(node.wcr)).rpartition(".")[2].upper()
-    if kind not in ("SUM", "PRODUCT", "MAX", "MIN"):
-        raise UserError(f"reduction {node.wcr} against a sum, a product, the largest or the smallest")
+    rank, axes = len(operand.shape), call.node.axes
+    axes = range(rank) if axes is None else [axis % rank for axis in axes]
+    kind = reduction_of(call.node.wcr)
     around = tuple(loop for loop in call.loops if loop.name in operand.loops)
     own = [Loop(f"reduced{axis}", extent) for axis, extent in enumerate(operand.shape)]
     kept = tuple(loop for axis, loop in enumerate(own) if axis not in axes)
@@ -157,6 +155,18 @@ def _reduced(emission: Emission, node: CodeNode, call: Call) -> Place:
     places = [axis for axis, extent in enumerate(shape) if extent > 1]
     by_axis: dict[int, Affine] = {place: {f"d{axis}": 1} for place, axis in zip(places, wide, strict=True)}
     return Place(array, (*lead, *(by_axis.get(axis, {}) for axis in range(len(shape)))))
+
+
+def reduction_of(wcr: object) -> str:
+    """Return how DaCe makes several values one: SUM, PRODUCT, MAX or MIN; empty if it does not.
+
+    Raises:
+        UserError: in another way.
+    """
+    kind = "" if wcr is None else dace.frontend.operations.detect_reduction_type(wcr).name.upper()
+    if kind not in ("", "SUM", "PRODUCT", "MAX", "MIN"):
+        raise UserError(f"reduction {wcr} against a sum, a product, the largest or the smallest")
+    return kind
 
 
 def _batched(
@@ -175,7 +185,7 @@ def _batched(
     return Place(array, (*along(loops), *own_dimensions(len(call.result.shape))))
 
 
-_CALLS: Mapping[str, Callable[[Emission, CodeNode, Call], Place]] = MappingProxyType(
+_CALLS: Mapping[str, Callable[[Emission, Call], Place]] = MappingProxyType(
     {
         "Cholesky": _factor,
         "Inv": _inverse,

@@ -19,7 +19,7 @@ from dace.sdfg.utils import dfs_topological_sort
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.accesses import Accesses
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Operation, Read
-from dfcompile.frontend.dace_program.library import Call, Operand, library_call
+from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
 from dfcompile.frontend.dace_program.parts import part_of, seen_as
 from dfcompile.frontend.dace_program.places import (
     Affine,
@@ -42,14 +42,6 @@ from dfcompile.frontend.dace_program.writing import Leaf, write
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NUMBERS = frozenset(dace.dtypes.TYPECLASS_TO_STRING)
 _PYTHON = "__pystate"  # what DaCe orders calls of Python by
-_REDUCTIONS = {
-    dace.dtypes.ReductionType.Sum: "SUM",
-    dace.dtypes.ReductionType.Product: "PRODUCT",
-    dace.dtypes.ReductionType.Max: "MAX",
-    dace.dtypes.ReductionType.Min: "MIN",
-}
-
-
 _Inside: TypeAlias = Mapping[MapEntry | None, Sequence[Node]]  # nodes of each map, and outside of all, in order
 
 
@@ -255,7 +247,7 @@ class Walk:
             values = evaluated(source, moving, target.container.dtype)
             reads, source, loops = [(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
         what = Operation(node.label.strip("_"), self._line)
-        leaf = Leaf(what, scope.loops, tuple(reads), source, loops, _reduction(memlet))
+        leaf = Leaf(what, scope.loops, tuple(reads), source, loops, reduction_of(memlet.wcr))
         self._write(leaf, target, self._element(memlet.subset, scope))
 
     def _library(self, state: SDFGState, scope: Scope, node: CodeNode) -> None:
@@ -270,7 +262,7 @@ class Walk:
         target = part_of(written, out.data.subset, scope.symbols, keeps_ones=True)
         what = Operation(node.name.strip("_"), self._line)
         declared = Declared(target.shape, target.container.dtype)
-        found = library_call(self._emission, node, Call(what, operands, declared, scope.loops))
+        found = library_call(self._emission, Call(node, what, operands, declared, scope.loops))
         loops, index = self._fresh(target.shape)
         read = found.array, substituted(found.indices, dimensions(index))
         self._write(Leaf(what, (*scope.loops, *loops), (read,)), target, index)
@@ -345,12 +337,3 @@ def _value(container: Container) -> Place:
     if container.value is None:
         raise UserError(f"{container.name!r} is read before it is written")
     return container.value
-
-
-def _reduction(memlet: dace.Memlet) -> str:
-    if memlet.wcr is None:
-        return ""
-    kind = dace.frontend.operations.detect_reduction_type(memlet.wcr)
-    if kind not in _REDUCTIONS:
-        raise UserError(f"reduction {memlet.wcr} against a sum, a product, the largest or the smallest")
-    return _REDUCTIONS[kind]

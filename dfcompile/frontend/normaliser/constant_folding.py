@@ -35,7 +35,7 @@ _DOUBTFUL_IN_HALVES = frozenset(
 _LARGEST_COUNT = 2**63 - 1
 _LARGEST_STEP = 2.0**31  # it makes steps integers of 32 bits before they saturate
 _CASTS = frozenset(["Cast", "CastLike"])
-# It sums in the type of the result, which holds that but perhaps not the sum.
+# It sums in the type of the result, which holds that but perhaps not the sum: halves and integers are made doubles.
 _OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])
 
 
@@ -173,16 +173,12 @@ def _computed(
     proto: onnx.ModelProto,
 ) -> Mapping[str, Constant] | None:
     """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
-    if node.op_type in _OWN:
-        computed = _own(node, operands)
-    elif node.op_type in _OF_SUMS:
-        computed = _of_sums(node, operands, proto)
-    else:
-        computed = _by_reference(node, operands, proto)
-    if computed is None:
+    try:
+        results = _results(node, operands, proto)
+    except (IndexError, UserError, ValueError):
         return None
     values = {}
-    for name, result in zip(filter(None, node.output), computed, strict=True):
+    for name, result in zip(filter(None, node.output), results, strict=True):
         value = np.array(result)
         known = types.get(name, TensorType(str(value.dtype), None))
         if str(value.dtype) != known.dtype or known.known_shape not in (None, value.shape):
@@ -191,32 +187,16 @@ def _computed(
     return values
 
 
-def _of_sums(
-    node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto
-) -> tuple[Constant, ...] | None:
-    """Compute in double precision what is of half precision or of integers."""
-    data = operands[node.input[0]]
-    if element_kind(data.dtype.name) not in "iu" and data.dtype.name not in NARROW_REALS:
-        return _by_reference(node, operands, proto)
-    found = _by_reference(node, {**operands, node.input[0]: data.astype(np.float64)}, proto)
-    with np.errstate(all="ignore"):
-        return None if found is None else tuple(value.astype(data.dtype) for value in found)
-
-
-def _by_reference(
-    node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto
-) -> tuple[Constant, ...] | None:
-    try:
-        return evaluate(alone(node, operands, proto), operands, node.name)
-    except UserError:
-        return None
-
-
-def _own(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> tuple[Constant, ...] | None:
-    try:
+def _results(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto) -> tuple[Constant, ...]:
+    if node.op_type in _OWN:
         return _OWN[node.op_type](node, [operands[name] for name in node.input if name])
-    except (IndexError, ValueError):
-        return None
+    if node.op_type in _OF_SUMS:
+        data = operands[node.input[0]]
+        if element_kind(data.dtype.name) in "iu" or data.dtype.name in NARROW_REALS:
+            wide = {**operands, node.input[0]: data.astype(np.float64)}
+            with np.errstate(all="ignore"):
+                return tuple(value.astype(data.dtype) for value in evaluate(alone(node, wide, proto), wide, node.name))
+    return evaluate(alone(node, operands, proto), operands, node.name)
 
 
 def _split(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
