@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import dace
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.places import Affine, Window, affine_of, constant_of, difference
+from dfcompile.frontend.dace_program.places import Affine, Window, steps_of
 
 
 def part_of(
@@ -53,14 +53,13 @@ def _ranges(
     if subset is None:
         return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)
     indices, sizes = list[Affine](), list[int]()
-    for axis, (begin, end, step) in enumerate(subset.ndrange()):
-        first, last = affine_of(begin, symbols), affine_of(end, symbols)
-        stride = constant_of(step, symbols)
-        length = None if first is None or last is None else difference(last, first)
-        if first is None or length is None or not stride or length // stride < 0:
+    for axis, bounds in enumerate(subset.ndrange()):
+        steps = steps_of(bounds, symbols)
+        if steps is None or steps[2] < 1:
             raise UserError(f"part [{subset}] depends on data against a part of constant size")
-        sizes.append(length // stride + 1)
-        indices.append({**first, f"d{axis}": stride} if sizes[-1] > 1 else first)
+        first, stride, size = steps
+        sizes.append(size)
+        indices.append({**first, f"d{axis}": stride} if size > 1 else first)
     return indices, sizes
 
 

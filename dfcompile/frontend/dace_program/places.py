@@ -166,6 +166,21 @@ def difference(last: Affine, first: Affine) -> int | None:
     return None if any(step for name, step in total.items() if name) else total.get("", 0)
 
 
+def steps_of(bounds: tuple[object, object, object], symbols: Mapping[str, Affine]) -> tuple[Affine, int, int] | None:
+    """Return the first index of a range, its stride and how many there are; ``None`` if it depends on data.
+
+    Args:
+        bounds: first and last index, and the stride, as DaCe has them.
+        symbols: value of each symbol.
+    """
+    begin, end, step = bounds
+    first, last, stride = affine_of(begin, symbols), affine_of(end, symbols), constant_of(step, symbols)
+    length = None if first is None or last is None else difference(last, first)
+    if first is None or length is None or not stride:
+        return None
+    return first, stride, length // stride + 1
+
+
 def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return an index as source, with other names for some loops.
 

@@ -31,8 +31,8 @@ from dfcompile.frontend.dace_program.places import (
     affine_of,
     along,
     constant_of,
-    difference,
     dimensions,
+    steps_of,
     substituted,
     text_of,
 )
@@ -157,13 +157,12 @@ class Walk:
     def _map(self, state: SDFGState, scope: Scope, entry: MapEntry, inside: _Inside) -> None:
         is_task = any(isinstance(child, NestedSDFG) for child in inside[entry])
         loops, symbols = list[Loop](), dict(scope.symbols)
-        for parameter, (begin, end, step) in zip(entry.map.params, entry.map.range.ranges, strict=True):
-            first, last = affine_of(begin, symbols), affine_of(end, symbols)
-            stride = constant_of(step, symbols)
-            length = None if first is None or last is None else difference(last, first)
-            if first is None or length is None or not stride:
-                raise UserError(f"range {begin}:{end + 1} of {parameter!r} depends on data or on another loop")
-            extent = length // stride + 1
+        for parameter, bounds in zip(entry.map.params, entry.map.range.ranges, strict=True):
+            steps = steps_of(bounds, symbols)
+            if steps is None:
+                text = f"{bounds[0]}:{bounds[1] + 1}"
+                raise UserError(f"range {text} of {parameter!r} depends on data or on another loop")
+            first, stride, extent = steps
             if extent < 1:
                 return
             symbols[parameter] = first

@@ -61,6 +61,10 @@ class KnownShapes(Struct, Generic[Operand], frozen=True):
         value = self.attributes.get(name)
         return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else None
 
+    def against(self, operand: Operand, wanted: str) -> str:
+        """Return how errors say what shape an operand has against what."""
+        return f"{self.label(operand)} is {shape_text(self.known(operand))} against {wanted}"
+
     def per_head(self, operand: Operand, columns: int, count: str) -> int:
         """Return how many of some columns of an operand are those of each head.
 
@@ -85,8 +89,7 @@ class KnownShapes(Struct, Generic[Operand], frozen=True):
         """
         shape = self.shape(operand)
         if shape is not None and shape not in expected:
-            wanted = " or ".join(map(shape_text, expected))
-            raise UserError(f"{self.label(operand)} is {shape_text(shape)} against {wanted}")
+            raise UserError(self.against(operand, " or ".join(map(shape_text, expected))))
 
     def expect_rank(self, operand: Operand, *ranks: int) -> Shape | None:
         """Return the shape of an operand that has one of some numbers of dimensions, None if it is not known.

@@ -150,9 +150,9 @@ def einsum_extents(
         hidden.append(shape[len(before) : end])
     for at, dims in enumerate(hidden):
         for other_dims in hidden[:at]:
-            texts = f"{shape_text(other_dims)} against {shape_text(dims)}"
-            is_fit = broadcast_together(other_dims, dims)
-            require(is_fit, f"an ellipsis stands for {texts} (they do not broadcast)")
+            if not broadcast_together(other_dims, dims):
+                texts = f"{shape_text(other_dims)} against {shape_text(dims)}"
+                raise UserError(f"an ellipsis stands for {texts} (they do not broadcast)")
     return {label: extent for label, (extent, _) in extents.items()}, np.broadcast_shapes(*hidden)
 
 

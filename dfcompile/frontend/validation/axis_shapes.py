@@ -51,8 +51,9 @@ def _check_concat(operands: Operands) -> None:
         operands.expect_rank(position, len(expected))
         require(
             shape[:axis] + shape[axis + 1 :] == expected[:axis] + expected[axis + 1 :],
-            f"{operands.label(position)} is {shape_text(shape)} against {shape_text(expected)} "
-            f"of {operands.label(first)} (all but axis {axis} must agree)",
+            operands.against(
+                position, f"{shape_text(expected)} of {operands.label(first)} (all but axis {axis} must agree)"
+            ),
         )
 
 

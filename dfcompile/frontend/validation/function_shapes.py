@@ -59,20 +59,19 @@ def _check_heads(operands: Operands, by_head: Sequence[Shape | None]) -> None:
     # What the mask has fewer keys than the scores is as if it left them out.
     scores, mask = (batch, heads, length, before + keys), operands.known(3)
     is_fit = mask and mask[-1] <= scores[-1] and broadcasts_to(mask[:-1], scores[:-1])
-    require(is_fit, f"{operands.label(3)} is {shape_text(mask)} against {shape_text(scores)} scores")
+    require(is_fit, operands.against(3, f"{shape_text(scores)} scores"))
 
 
 def _check_rotary_embedding(operands: Operands) -> None:
     """``X[b, s, n * h]`` or ``[b, n, s, h]``; tables ``[b, s, r / 2]``, or ``[all, r / 2]`` and places ``[b, s]``."""
     cosine, sine = operands.shape(1), operands.shape(2)
     if cosine is not None and sine is not None and cosine != sine:
-        tables = f"{operands.label(1)} is {shape_text(cosine)} against {shape_text(sine)}"
-        raise UserError(f"{tables} of {operands.label(2)}")
+        raise UserError(operands.against(1, f"{shape_text(sine)} of {operands.label(2)}"))
     by_position = operands.has(3)
     for position in (1, 2):
         operands.expect_rank(position, 2 if by_position else 3)
     if cosine is not None:
-        require(cosine[-1], f"{operands.label(1)} is {shape_text(cosine)} against at least one angle")
+        require(cosine[-1], operands.against(1, "at least one angle"))
     data = operands.known(0)
     _check_three_or_four(operands)
     length = data[1] if len(data) == 3 else data[2]
@@ -89,8 +88,7 @@ def _check_loss(operands: Operands) -> None:
     require(len(scores) >= 2, f"{operands.label(0)} has {len(scores)} dimensions against at least 2")
     expected = (scores[0], *scores[2:])
     if labels is not None and labels != expected:
-        found = f"{operands.label(1)} is {shape_text(labels)}"
-        raise UserError(f"{found} against {shape_text(expected)} of {operands.label(0)}")
+        raise UserError(operands.against(1, f"{shape_text(expected)} of {operands.label(0)}"))
     operands.expect_vector(2, scores[1], "classes")
 
 

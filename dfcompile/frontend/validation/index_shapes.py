@@ -23,10 +23,8 @@ def _check_no_more(operands: Operands, position: int, axis: int) -> None:
     data, shape = operands.known(0), operands.expect_rank(position, len(operands.known(0)))
     for at, (count, extent) in enumerate(zip(shape or (), data, strict=False)):
         if at != axis and count > extent:
-            raise UserError(
-                f"{operands.label(position)} is {shape_text(shape or ())} against {shape_text(data)} of "
-                f"{operands.label(0)} (along axis {at} no more than it has)"
-            )
+            wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {at} no more than it has)"
+            raise UserError(operands.against(position, wanted))
 
 
 def _check_gather(operands: Operands) -> None:
@@ -49,7 +47,7 @@ def _check_scatter_elements(operands: Operands) -> None:
         _check_no_more(operands, position, axis)
     indices, updates = operands.shape(1), operands.shape(2)
     if indices is not None and updates is not None and indices != updates:
-        raise UserError(f"{operands.label(2)} is {shape_text(updates)} against {shape_text(indices)} indices")
+        raise UserError(operands.against(2, f"{shape_text(indices)} indices"))
     _check_along(operands, axis)
 
 
@@ -102,11 +100,9 @@ def _check_tensor_scatter(operands: Operands) -> None:
     operands.expect_rank(1, len(data))
     axis = operands.axis(-2)
     require(axis != 0, "axis 0 against one behind that of the batch")
-    require(
-        updates[axis] <= data[axis] and (*updates[:axis], *updates[axis + 1 :]) == (*data[:axis], *data[axis + 1 :]),
-        f"{operands.label(1)} is {shape_text(updates)} against {shape_text(data)} of {operands.label(0)} "
-        f"(along axis {axis} no more, else the same)",
-    )
+    others = [(*shape[:axis], *shape[axis + 1 :]) for shape in (data, updates)]
+    wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {axis} no more, else the same)"
+    require(updates[axis] <= data[axis] and others[0] == others[1], operands.against(1, wanted))
     operands.expect_vector(2, data[0], "places")
 
 
@@ -144,8 +140,7 @@ def _check_windows_of_image(operands: Operands) -> None:
     padded = (image[axis] + pads[axis] + pads[axis + rank] for axis in range(rank))
     counts = [(extent - span) // stride + 1 for extent, span, stride in zip(padded, spans, strides, strict=True)]
     is_whole = min(counts, default=1) >= 1 and data[2] == prod(counts) and not data[1] % prod(kernel)
-    found = f"{operands.label(0)} is {shape_text(data)}"
-    require(is_whole, f"{found} against {counts} blocks of {shape_text(kernel)} per channel")
+    require(is_whole, operands.against(0, f"{counts} blocks of {shape_text(kernel)} per channel"))
 
 
 def _check_selection(operands: Operands) -> None:

@@ -33,11 +33,8 @@ def _check_group_normalization(operands: Operands) -> None:
 def _check_last_axes(operands: Operands) -> None:
     normalised = operands.known(0)[operands.axis(-1) :]
     for position, shape in operands.known_shapes()[1:]:
-        require(
-            broadcasts_to(shape, normalised),
-            f"{operands.label(position)} is {shape_text(shape)} against {shape_text(normalised)} "
-            f"normalised elements of {operands.label(0)}",
-        )
+        wanted = f"{shape_text(normalised)} normalised elements of {operands.label(0)}"
+        require(broadcasts_to(shape, normalised), operands.against(position, wanted))
 
 
 def _check_moments(operands: Operands) -> None:

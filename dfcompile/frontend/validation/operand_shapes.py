@@ -45,7 +45,7 @@ def _check_vectors(operands: Operands) -> None:
     for position in _VECTORS.get(op_type, ()):
         shape = operands.shape(position)
         if shape is not None and len(shape) != 1 and not (shape == () and op_type in _ONE_AXIS):
-            raise UserError(f"{operands.label(position)} is {shape_text(shape)} against a vector")
+            raise UserError(operands.against(position, "a vector"))
 
 
 def _check_flags(operands: Operands) -> None:
@@ -61,11 +61,9 @@ def _check_elementwise(operands: Operands) -> None:
     known = operands.known_shapes()
     for at, (position, shape) in enumerate(known):
         for other, other_shape in known[:at]:
-            require(
-                broadcast_together(other_shape, shape),
-                f"{operands.label(other)} is {shape_text(other_shape)} against {shape_text(shape)} "
-                f"of {operands.label(position)} (they do not broadcast)",
-            )
+            if not broadcast_together(other_shape, shape):
+                wanted = f"{shape_text(shape)} of {operands.label(position)} (they do not broadcast)"
+                raise UserError(operands.against(other, wanted))
 
 
 def _check_variadic(operands: Operands) -> None:
@@ -73,21 +71,16 @@ def _check_variadic(operands: Operands) -> None:
     known = operands.known_shapes()
     for position, shape in known[1:] if operands.opset < _VARIADIC_BROADCAST else ():
         first, expected = known[0]
-        require(
-            shape == expected,
-            f"{operands.label(position)} is {shape_text(shape)} against {shape_text(expected)} of "
-            f"{operands.label(first)} (operator set {operands.opset} does not broadcast here)",
-        )
+        why = f"(operator set {operands.opset} does not broadcast here)"
+        wanted = f"{shape_text(expected)} of {operands.label(first)} {why}"
+        require(shape == expected, operands.against(position, wanted))
     _check_elementwise(operands)
 
 
 def _check_slope(operands: Operands) -> None:
     data, slope = operands.known(0), operands.known(1)
-    require(
-        broadcasts_to(slope, data),
-        f"{operands.label(1)} is {shape_text(slope)} against {shape_text(data)} of {operands.label(0)} "
-        "(it does not broadcast to that)",
-    )
+    wanted = f"{shape_text(data)} of {operands.label(0)} (it does not broadcast to that)"
+    require(broadcasts_to(slope, data), operands.against(1, wanted))
 
 
 def _check_bounds(operands: Operands) -> None:

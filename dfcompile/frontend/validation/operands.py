@@ -8,7 +8,7 @@ import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant
-from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, require, shape_text
+from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, require
 from dfcompile.frontend.onnx.nodes import attribute_value
 from dfcompile.frontend.onnx.shapes import TensorType
 
@@ -81,7 +81,7 @@ class Operands(KnownShapes[int], frozen=True):
         """
         shape = self.shape(position)
         if shape is not None and shape != (length,):
-            raise UserError(f"{self.label(position)} is {shape_text(shape)} against {length} {what}")
+            raise UserError(self.against(position, f"{length} {what}"))
 
     def expect_numbers_at_least(self, least: Mapping[str, int]) -> None:
         """Check that numbers among the attributes are at least as large as they must be.

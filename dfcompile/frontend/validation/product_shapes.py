@@ -16,7 +16,7 @@ def _check_gemm(operands: Operands) -> None:
     other, columns = right[::-1] if operands.integer("transB") else right
     _check_inner(operands, inner, other)
     if bias is not None and not broadcasts_to(bias, (rows, columns)):
-        raise UserError(f"{operands.label(2)} is {shape_text(bias)} against a product of {rows}×{columns}")
+        raise UserError(operands.against(2, f"a product of {rows}×{columns}"))
 
 
 def _check_matmul(operands: Operands) -> None:
@@ -45,8 +45,7 @@ def _check_quantised(operands: Operands) -> None:
         for position in positions:
             steps = operands.shape(position)
             if steps is not None and len(steps) == 1 and steps[0] not in (1, shape[axis]):
-                wanted = f"1 or {shape[axis]} of {operands.label(matrix)}"
-                raise UserError(f"{operands.label(position)} is {shape_text(steps)} against {wanted}")
+                raise UserError(operands.against(position, f"1 or {shape[axis]} of {operands.label(matrix)}"))
 
 
 def _check_steps_of_filters(filters: int, positions: Sequence[int], positions_of_filters: Sequence[int]) -> Check:
@@ -66,8 +65,7 @@ def _check_steps_of_filters(filters: int, positions: Sequence[int], positions_of
             count = weights[0] if weights and position in positions_of_filters else 1
             steps = operands.shape(position)
             if steps is not None and steps not in ((), (1,), (count,)):
-                found = f"{operands.label(position)} is {shape_text(steps)}"
-                raise UserError(f"{found} against one or {count} elements")
+                raise UserError(operands.against(position, f"one or {count} elements"))
 
     return check
 
