@@ -1,13 +1,11 @@
 """From an ONNX model in memory to a program: the list of the frontend's steps."""
 
-from collections.abc import Mapping
-
 import onnx
 
 from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import upgraded, with_later_types, with_operator_set
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.options import ReadOptions
@@ -18,9 +16,7 @@ from dfcompile.host.stages import work_of
 from dfcompile.records import replace
 
 
-def program_of(
-    name: str, model: onnx.ModelProto, options: ReadOptions, weights: Mapping[str, Constant] = NO_WEIGHTS
-) -> Program:
+def program_of(name: str, model: onnx.ModelProto, options: ReadOptions, weights: Constants = NO_WEIGHTS) -> Program:
     """Return the program of level 0 of an ONNX model.
 
     Args:

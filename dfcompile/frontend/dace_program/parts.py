@@ -1,15 +1,15 @@
 """Parts of arrays: what a memlet or a view sees of a window."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import dace
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.places import Affine, Window, steps_of
+from dfcompile.frontend.dace_program.places import Affine, Affines, Window, steps_of
 
 
 def part_of(
-    window: Window, subset: "dace.subsets.Subset | None", symbols: Mapping[str, Affine], *, keeps_ones: bool = False
+    window: Window, subset: "dace.subsets.Subset | None", symbols: Affines, *, keeps_ones: bool = False
 ) -> Window:
     """Return the window of a memlet, without dimensions in which it is one element.
 
@@ -31,7 +31,7 @@ def seen_as(
     window: Window,
     subset: "dace.subsets.Subset | None",
     shape: tuple[int, ...],
-    symbols: Mapping[str, Affine],
+    symbols: Affines,
     name: str,
 ) -> Window:
     """Return a window under another shape: that of the subset with other dimensions of extent 1.
@@ -46,9 +46,7 @@ def seen_as(
     return _renumbered(window, indices, wide, shape, [number for number, extent in enumerate(shape) if extent > 1])
 
 
-def _ranges(
-    subset: "dace.subsets.Subset | None", window: Window, symbols: Mapping[str, Affine]
-) -> tuple[list[Affine], list[int]]:
+def _ranges(subset: "dace.subsets.Subset | None", window: Window, symbols: Affines) -> tuple[list[Affine], list[int]]:
     """Return the index of each dimension of a window, of its own dimensions, and how many there are of it."""
     if subset is None:
         return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)

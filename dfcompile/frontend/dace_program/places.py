@@ -9,6 +9,7 @@ import sympy
 from msgspec import Struct, field
 
 Affine: TypeAlias = Mapping[str, int]  # factor of each loop or dimension and, under the empty name, the constant
+Affines: TypeAlias = Mapping[str, Affine]  # by name of a symbol or a dimension
 
 
 class Loop(Struct, frozen=True):
@@ -117,7 +118,7 @@ def dimensions(indices: Sequence[Affine]) -> dict[str, Affine]:
     return {f"d{axis}": index for axis, index in enumerate(indices)}
 
 
-def substituted(indices: Sequence[Affine], values: Mapping[str, Affine]) -> tuple[Affine, ...]:
+def substituted(indices: Sequence[Affine], values: Affines) -> tuple[Affine, ...]:
     """Return indices with values in the place of names.
 
     >>> substituted([{"d0": 2, "": 1}], {"d0": {"n": 1, "": 3}})
@@ -126,7 +127,7 @@ def substituted(indices: Sequence[Affine], values: Mapping[str, Affine]) -> tupl
     return tuple(_substituted(index, values) for index in indices)
 
 
-def _substituted(index: Affine, values: Mapping[str, Affine]) -> Affine:
+def _substituted(index: Affine, values: Affines) -> Affine:
     total: dict[str, int] = {}
     for name, factor in index.items():
         for inner, value in values.get(name, {name: 1}).items():
@@ -134,7 +135,7 @@ def _substituted(index: Affine, values: Mapping[str, Affine]) -> Affine:
     return {name: factor for name, factor in total.items() if factor}
 
 
-def affine_of(expression: object, symbols: Mapping[str, Affine]) -> Affine | None:
+def affine_of(expression: object, symbols: Affines) -> Affine | None:
     """Return an index as DaCe has it, of loops; ``None`` if it is not affine or names an unknown symbol.
 
     Args:
@@ -154,7 +155,7 @@ def affine_of(expression: object, symbols: Mapping[str, Affine]) -> Affine | Non
     return {name: factor for name, factor in total.items() if factor}
 
 
-def constant_of(expression: object, symbols: Mapping[str, Affine]) -> int | None:
+def constant_of(expression: object, symbols: Affines) -> int | None:
     """Return an expression that is a constant, or ``None``."""
     found = affine_of(expression, symbols)
     return None if found is None or set(found) - {""} else found.get("", 0)
@@ -166,7 +167,7 @@ def difference(last: Affine, first: Affine) -> int | None:
     return None if any(step for name, step in total.items() if name) else total.get("", 0)
 
 
-def steps_of(bounds: tuple[object, object, object], symbols: Mapping[str, Affine]) -> tuple[Affine, int, int] | None:
+def steps_of(bounds: tuple[object, object, object], symbols: Affines) -> tuple[Affine, int, int] | None:
     """Return the first index of a range, its stride and how many there are; ``None`` if it depends on data.
 
     Args:

@@ -11,11 +11,11 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
 from dfcompile.frontend.normaliser.empty_values import without_empty_values
 from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES, RANDOM, may_fold, room_for_folds
-from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
+from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, read_only
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import integer, integers, value_names
 from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
-from dfcompile.frontend.onnx.shapes import TensorType, infer_types
+from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 
 # Its operand takes less room than its result, which is what quantised weights are for.
 _KEPT = frozenset(["DequantizeLinear"])
@@ -88,7 +88,7 @@ def _indexed(
     yield helper.make_node("Gather", [data, indices], node.output, name=node.name, axis=integer(node, "axis"))
 
 
-def _fold_once(draft: Draft, types: Mapping[str, TensorType], room_bytes: int) -> Draft:
+def _fold_once(draft: Draft, types: Types, room_bytes: int) -> Draft:
     constants = dict(draft.constants)
     outputs = frozenset(draft.output_names)
     kept = []
@@ -106,10 +106,10 @@ def _fold_once(draft: Draft, types: Mapping[str, TensorType], room_bytes: int) -
 
 def _value(
     node: onnx.NodeProto,
-    constants: Mapping[str, Constant],
-    types: Mapping[str, TensorType],
+    constants: Constants,
+    types: Types,
     proto: onnx.ModelProto,
-) -> Mapping[str, Constant] | None:
+) -> Constants | None:
     if node.op_type in RANDOM or _is_doubtful(node, types) or node.op_type in _KEPT:
         return None
     if node.op_type in OF_SHAPES:
@@ -131,7 +131,7 @@ def _value(
     return None if _is_undefined(node, operands) else _computed(node, operands, types, proto)
 
 
-def _is_undefined(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> bool:
+def _is_undefined(node: onnx.NodeProto, operands: Constants) -> bool:
     """Whether implementations compute different things of such operands."""
     if any(element_kind(value.dtype.name) == "f" and np.isnan(value).any() for value in operands.values()):
         return True  # what an extremum or its place is then differs from one implementation to the next
@@ -146,7 +146,7 @@ def _is_undefined(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> boo
     return not data.max(initial=0.0) < _LARGEST_STEP * scale.min(initial=np.inf)
 
 
-def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Constant] | None:
+def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Constants | None:
     """Return a part of a shape, or how many elements it has; of more than NumPy counts, too."""
     if node.op_type == "Size":
         count = math.prod(shape)
@@ -155,23 +155,23 @@ def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Const
     return {node.output[0]: np.array(shape[start:end], dtype=np.int64)}
 
 
-def _is_doubtful(node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
+def _is_doubtful(node: onnx.NodeProto, types: Types) -> bool:
     """Whether ONNX's reference implementation is no oracle: of powers of two it departs from the table of Cast."""
     results = {types[name].dtype for name in node.output if name in types}
     in_halves = node.op_type in _DOUBTFUL_IN_HALVES and not results.isdisjoint(NARROW_REALS)
     return node.op_type in _DOUBTFUL or in_halves or (node.op_type in _CASTS and POWERS_OF_TWO in results)
 
 
-def _size_bytes(constants: Mapping[str, Constant]) -> int:
+def _size_bytes(constants: Constants) -> int:
     return sum(value.nbytes for value in constants.values())
 
 
 def _computed(
     node: onnx.NodeProto,
-    operands: Mapping[str, Constant],
-    types: Mapping[str, TensorType],
+    operands: Constants,
+    types: Types,
     proto: onnx.ModelProto,
-) -> Mapping[str, Constant] | None:
+) -> Constants | None:
     """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
     try:
         results = _results(node, operands, proto)
@@ -187,7 +187,7 @@ def _computed(
     return values
 
 
-def _results(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto) -> tuple[Constant, ...]:
+def _results(node: onnx.NodeProto, operands: Constants, proto: onnx.ModelProto) -> tuple[Constant, ...]:
     if node.op_type in _OWN:
         return _OWN[node.op_type](node, [operands[name] for name in node.input if name])
     if node.op_type in _OF_SUMS:

@@ -15,7 +15,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import copied, value_names
-from dfcompile.frontend.onnx.shapes import TensorType, stand_in
+from dfcompile.frontend.onnx.shapes import TensorType, Types, stand_in
 
 # Optional operands that may as well be omitted if they have no elements: caches of attentions.
 _OMITTED: Mapping[str, Sequence[int]] = {
@@ -43,7 +43,7 @@ _EXTREMA = frozenset(["ReduceMax", "ReduceMin"])
 _EXTREMA_SINCE = 20
 
 
-def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft:
+def without_empty_values(draft: Draft, types: Types) -> Draft:
     """Return the draft without results, outputs and operands that have no elements, as far as their shapes are known.
 
     ``e = Relu(x[1, 0, 8]); y = Concat(e, z)`` becomes ``y = Identity(z)``, where ``e`` is an empty constant.
@@ -84,7 +84,7 @@ def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft
     return found
 
 
-def _reduced(node: onnx.NodeProto, types: Mapping[str, TensorType], empty: set[str], opset: int) -> Constant | None:
+def _reduced(node: onnx.NodeProto, types: Types, empty: set[str], opset: int) -> Constant | None:
     """Return what a reduction gives of no elements; None if it is none, or its result is not defined or known."""
     value = _OF_NOTHING.get(node.op_type)
     result = types.get(node.output[0]) if node.output else None

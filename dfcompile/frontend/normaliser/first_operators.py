@@ -13,7 +13,7 @@ from msgspec import Struct
 from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constant, Constants
 from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied
 from dfcompile.frontend.onnx.schemas import fits_schema
 from dfcompile.frontend.onnx.shapes import shape_of
@@ -37,7 +37,7 @@ class _Old(Struct, frozen=True):
     node: onnx.NodeProto
     opset: int
     shapes: Mapping[str, Shape]
-    constants: Mapping[str, Constant]
+    constants: Constants
 
     def shape(self, position: int) -> Shape:
         """Return the shape of an operand.
@@ -90,7 +90,7 @@ _Rule = Callable[[_Old], Iterator[_Part] | None]  # nodes and constants before t
 def without_first_operators(
     nodes: Sequence[onnx.NodeProto],
     inputs: Sequence[onnx.ValueInfoProto],
-    constants: Mapping[str, Constant],
+    constants: Constants,
     opset: int,
 ) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
     """Return the nodes of a model of operator set 1 to 6 as nodes of version 7, and the constants that they read.
@@ -125,9 +125,7 @@ def without_first_operators(
     return found, known
 
 
-def _upgraded(
-    node: onnx.NodeProto, opset: int, shapes: Mapping[str, Shape], constants: Mapping[str, Constant]
-) -> Iterator[_Part]:
+def _upgraded(node: onnx.NodeProto, opset: int, shapes: Mapping[str, Shape], constants: Constants) -> Iterator[_Part]:
     changed = copied(node)
     old = _Old(changed, opset, shapes, constants)
     if node.domain in OWN_DOMAINS and fits_schema(node, opset):
@@ -139,7 +137,7 @@ def _upgraded(
 
 
 def _inferred(
-    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], constants: Mapping[str, Constant]
+    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], constants: Constants
 ) -> Mapping[str, onnx.TypeProto]:
     operands = {name: types[name] for name in node.input if name in types}
     if any(name and name not in types for name in node.input):

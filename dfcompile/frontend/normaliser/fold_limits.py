@@ -6,13 +6,12 @@ lowered.
 """
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import onnx
 
-from dfcompile.frontend.onnx.draft import Constant
-from dfcompile.frontend.onnx.shapes import TensorType
+from dfcompile.frontend.onnx.draft import Constants
+from dfcompile.frontend.onnx.shapes import TensorType, Types
 
 # Nodes whose result may be far larger than their operands; without a known shape they are left alone.
 GROWING = frozenset(["CenterCropPad", "ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
@@ -34,14 +33,12 @@ LARGEST_FACTOR = 16  # … so many times the bytes of the model's own constants
 LARGEST_WORK = 2**36  # multiply-adds of a node, at most
 
 
-def room_for_folds(constants: Mapping[str, Constant]) -> int:
+def room_for_folds(constants: Constants) -> int:
     """Return the bytes that results of folding may have in all, for a model with such constants."""
     return max(LARGEST_TOTAL, LARGEST_FACTOR * sum(value.nbytes for value in constants.values()))
 
 
-def may_fold(
-    node: onnx.NodeProto, types: Mapping[str, TensorType], operands: Mapping[str, Constant], room_bytes: int
-) -> bool:
+def may_fold(node: onnx.NodeProto, types: Types, operands: Constants, room_bytes: int) -> bool:
     """Return whether a node of constants may be computed with so much room left."""
     if node.op_type in TEXTS:
         return False
@@ -59,7 +56,7 @@ def may_fold(
     return node.op_type not in CONTRACTIONS or _most_work(node, operands) <= LARGEST_WORK
 
 
-def _range_shape(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> tuple[int, ...] | None:
+def _range_shape(node: onnx.NodeProto, operands: Constants) -> tuple[int, ...] | None:
     """Return the shape of a Range of constants, which ONNX does not infer for every type; None if there is none."""
     if not all(name in operands and operands[name].size == 1 for name in node.input):
         return None
@@ -75,7 +72,7 @@ def _itemsize(result: TensorType) -> int:
         return 8
 
 
-def _most_work(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> int:
+def _most_work(node: onnx.NodeProto, operands: Constants) -> int:
     """Return no fewer than the multiply-adds of a contraction."""
     given = [operands[name] for name in node.input if name in operands]
     if node.op_type == "Einsum" or len(given) < 2:

@@ -1,6 +1,6 @@
 """Functions: an operator that ONNX itself defines by other operators is replaced by these."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import onnx
 from onnx import helper, inliner, numpy_helper
@@ -14,7 +14,7 @@ from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import copied, renamed, value_names
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.shapes import TensorType, infer_types
+from dfcompile.frontend.onnx.shapes import Types, infer_types
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
 FUNCTIONS = frozenset(
@@ -56,7 +56,7 @@ def _expanded(draft: Draft) -> Draft:
 def _body(
     node: onnx.NodeProto,
     proto: onnx.ModelProto,
-    types: Mapping[str, TensorType],
+    types: Types,
     names: set[str],
     values: set[str],
 ) -> Iterator[onnx.NodeProto]:
@@ -71,9 +71,7 @@ def _body(
         yield own
 
 
-def _inlined(
-    node: onnx.NodeProto, proto: onnx.ModelProto, types: Mapping[str, TensorType]
-) -> tuple[onnx.NodeProto, ...]:
+def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tuple[onnx.NodeProto, ...]:
     # ONNX's own inliner of such functions gives up where an operand is omitted: so they become functions of the model.
     call = copied(node)
     call.domain = _DOMAIN
@@ -104,9 +102,7 @@ def _inlined(
     return (*constants, *plain.proto.graph.node)
 
 
-def _definition(
-    node: onnx.NodeProto, schema: OpSchema, opset: int, types: Mapping[str, TensorType]
-) -> onnx.FunctionProto:
+def _definition(node: onnx.NodeProto, schema: OpSchema, opset: int, types: Types) -> onnx.FunctionProto:
     function = onnx.FunctionProto()
     function.CopyFrom(schema.function_body)
     if not function.node:  # the definition depends on attributes and on which operands are there
@@ -122,7 +118,7 @@ def _definition(
     return function
 
 
-def _declared(name: str, types: Mapping[str, TensorType]) -> onnx.ValueInfoProto:
+def _declared(name: str, types: Types) -> onnx.ValueInfoProto:
     known = types.get(name)
     if known is None:
         return onnx.ValueInfoProto(name=name)

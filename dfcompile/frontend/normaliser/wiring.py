@@ -1,11 +1,9 @@
 """Wiring: outputs get nodes of their own, and nodes that pass a value on, or that nothing needs, go away."""
 
-from collections.abc import Mapping
-
 import onnx
 from onnx import helper
 
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import Constants, Draft
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import needed_for, renamed, value_names
 
@@ -83,7 +81,7 @@ def remove_pass_through(draft: Draft) -> Draft:
     return draft.replaced(renamed(node, names) for node in kept)
 
 
-def _passes_through(node: onnx.NodeProto, constants: Mapping[str, Constant], read: set[str]) -> bool:
+def _passes_through(node: onnx.NodeProto, constants: Constants, read: set[str]) -> bool:
     if node.op_type == "Identity":
         return True
     if node.op_type != "Dropout" or any(mask in read for mask in node.output[1:] if mask):

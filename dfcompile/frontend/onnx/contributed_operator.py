@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constant, Constants
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, UnknownShapeError, require
 from dfcompile.frontend.onnx.nodes import AttributeValue, attribute_value
 from dfcompile.frontend.onnx.shapes import TensorType, shape_of
@@ -106,7 +106,7 @@ class ContributedOperator(Struct, frozen=True):
         self,
         shapes: Mapping[str, Shape | None],
         given: Mapping[str, AttributeValue],
-        constants: Mapping[str, Constant],
+        constants: Constants,
     ) -> Call:
         defaults = {name: value for name, value in self.attributes.items() if not isinstance(value, AttributeKind)}
         integers = {name: value for name, value in constants.items() if value.dtype.kind in "iu"}

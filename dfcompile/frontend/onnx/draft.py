@@ -1,13 +1,15 @@
 """The draft: an ONNX graph and, apart from it, its constants; what the normaliser's passes turn into another one."""
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from msgspec import Struct
 
-Constant = npt.NDArray[np.generic]
+Constant: TypeAlias = npt.NDArray[np.generic]
+Constants: TypeAlias = Mapping[str, Constant]  # by name
 
 
 def read_only(value: Constant) -> Constant:
@@ -28,7 +30,7 @@ class Draft(Struct, frozen=True):
     """
 
     proto: onnx.ModelProto
-    constants: Mapping[str, Constant]
+    constants: Constants
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ class Draft(Struct, frozen=True):
     def replaced(
         self,
         nodes: Iterable[onnx.NodeProto],
-        constants: Mapping[str, Constant] | None = None,
+        constants: Constants | None = None,
     ) -> "Draft":
         """Return the draft with other nodes, and other constants if given."""
         # The list is built first: the nodes may come out of this very graph.

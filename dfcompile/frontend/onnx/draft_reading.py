@@ -1,6 +1,6 @@
 """From an ONNX model to a draft: functions inlined, constants apart, sizes and values of the inputs as given."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
@@ -9,7 +9,7 @@ from onnx import checker, inliner, numpy_helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.domains import add_nodes
-from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
+from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, read_only
 from dfcompile.frontend.onnx.element_type import numpy_name
 from dfcompile.frontend.onnx.function_calls import check_inlined_size, with_function_defaults
 from dfcompile.frontend.onnx.model_inputs import model_inputs
@@ -20,13 +20,11 @@ from dfcompile.frontend.options import ReadOptions
 
 INITIALIZERS_ALONE = 4  # form of files since which initializers need not stand among the inputs
 
-NO_WEIGHTS: Mapping[str, Constant] = MappingProxyType({})
+NO_WEIGHTS: Constants = MappingProxyType({})
 _NO_OPTIONS = ReadOptions()
 
 
-def read_draft(
-    model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weights: Mapping[str, Constant] = NO_WEIGHTS
-) -> Draft:
+def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weights: Constants = NO_WEIGHTS) -> Draft:
     """Return the draft of a model.
 
     Args:

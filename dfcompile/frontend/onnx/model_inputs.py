@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.element_kind import element_kind, integer_limits, largest_real
-from dfcompile.frontend.onnx.draft import Constant, read_only
+from dfcompile.frontend.onnx.draft import Constant, Constants, read_only
 from dfcompile.frontend.onnx.element_type import type_of_value
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 from dfcompile.frontend.onnx.shapes import shape_of
@@ -26,7 +26,7 @@ class ModelInputs(Struct, frozen=True):
     """
 
     open: tuple[onnx.ValueInfoProto, ...]
-    known: Mapping[str, Constant]
+    known: Constants
 
 
 def model_inputs(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> ModelInputs:

@@ -2,14 +2,13 @@
 
 import importlib.util
 import os
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
 import onnx
 from onnx import parser
 
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constant, Constants
 from dfcompile.frontend.onnx.exact_products import has_products, with_unsigned_operands
 
 _ERRORS_ONLY = 4  # severity of the log lines that are printed: fatal ones
@@ -24,7 +23,7 @@ def is_installed() -> bool:
     return importlib.util.find_spec("onnxruntime") is not None
 
 
-def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Constant]) -> tuple[str, tuple[Constant, ...]] | None:
+def evaluated(model: onnx.ModelProto, feeds: Constants) -> tuple[str, tuple[Constant, ...]] | None:
     """Return who computed, and the outputs of a model in its order; None if onnxruntime cannot run the model.
 
     Nothing is fused or reordered, one thread computes, and products of integers are exact, so that a result depends on
@@ -57,7 +56,7 @@ def products_saturate() -> bool:
     return answer is not None and not np.array_equal(answer[1][0], left.astype(np.int32) @ right.astype(np.int32))
 
 
-def _evaluated(model: onnx.ModelProto, feeds: Mapping[str, Constant]) -> tuple[str, tuple[Constant, ...]] | None:
+def _evaluated(model: onnx.ModelProto, feeds: Constants) -> tuple[str, tuple[Constant, ...]] | None:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported: else it writes files and sends events
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as states

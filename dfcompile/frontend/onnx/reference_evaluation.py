@@ -1,18 +1,16 @@
 """ONNX's reference implementation: runs a model, or a single node of one, with numpy."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import onnx
 from onnx import helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constant, Constants
 from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.one_line import one_line
 
 
-def evaluate(model: onnx.ModelProto, feeds: Mapping[str, Constant], failure: str) -> tuple[Constant, ...]:
+def evaluate(model: onnx.ModelProto, feeds: Constants, failure: str) -> tuple[Constant, ...]:
     """Return the outputs of a model in its order; an infinite or undefined result is a result.
 
     Args:
@@ -42,7 +40,7 @@ def evaluate(model: onnx.ModelProto, feeds: Mapping[str, Constant], failure: str
     return tuple(np.asarray(output) for output in outputs)
 
 
-def alone(node: onnx.NodeProto, operands: Mapping[str, Constant], model: onnx.ModelProto) -> onnx.ModelProto:
+def alone(node: onnx.NodeProto, operands: Constants, model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a node as a model of its own.
 
     Args:

@@ -8,22 +8,22 @@ side, and knows no result of a MaxUnpool to a size, nor the cache of an Attentio
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.onnx.known_shapes import Shape, broadcast_together, require, shape_text
 from dfcompile.frontend.onnx.nodes import integer, integers, text
 
+Shapes: TypeAlias = tuple[Shape | None, ...]  # static ones, None where it is not known
 _POOLING = frozenset(["AveragePool", "LpPool", "MaxPool"])
 _ELLIPSIS = "..."
 
 
-def right_shapes(
-    node: onnx.NodeProto, operands: tuple[Shape | None, ...], constants: Mapping[str, Constant]
-) -> tuple[Shape | None, ...]:
+def right_shapes(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shapes:
     """Return the shapes of a node's results as far as we know them better than ONNX; None: we do not.
 
     Args:
@@ -35,7 +35,7 @@ def right_shapes(
     return (shape, shape) if shape is not None else _caches(node, operands)
 
 
-def window_result(node: onnx.NodeProto, operands: tuple[Shape | None, ...]) -> Shape | None:
+def window_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
     """Return the shape of a node's first result; None if it is no such operator, or its operands do not tell.
 
     Args:
@@ -101,7 +101,7 @@ def _counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
     return tuple(counts)
 
 
-def _einsum_result(node: onnx.NodeProto, operands: tuple[Shape | None, ...]) -> Shape | None:
+def _einsum_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
     """Return the shape that an Einsum gives."""
     left, arrow, right = text(node, "equation").replace(" ", "").partition("->")
     terms, known = left.split(","), [(at, shape) for at, shape in enumerate(operands) if shape is not None]
@@ -163,9 +163,7 @@ def _implied(terms: list[str]) -> str:
     return ellipsis + "".join(sorted(label for label, count in counts.items() if count == 1))
 
 
-def _told_result(
-    node: onnx.NodeProto, operands: tuple[Shape | None, ...], constants: Mapping[str, Constant]
-) -> Shape | None:
+def _told_result(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:
     """Return the shape of a result that operands tell by their values."""
     if node.op_type == "STFT":
         return _spectra(node, operands, constants)
@@ -174,7 +172,7 @@ def _told_result(
     return None
 
 
-def _caches(node: onnx.NodeProto, operands: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+def _caches(node: onnx.NodeProto, operands: Shapes) -> Shapes:
     """Return the shapes of the results of an Attention that is given no keys and values of before."""
     if node.op_type != "Attention" or any(node.input[4:6]) or len(operands) < 3:
         return ()
@@ -189,9 +187,7 @@ def _by_head(shape: Shape | None, heads: int) -> Shape | None:
     return (shape[0], heads, shape[1], shape[2] // heads)
 
 
-def _spectra(
-    node: onnx.NodeProto, operands: tuple[Shape | None, ...], constants: Mapping[str, Constant]
-) -> Shape | None:
+def _spectra(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:
     signal = operands[0] if operands else None
     window = operands[2] if len(operands) > 2 else None
     step, length = _constant_integer(node, 1, constants), _constant_integer(node, 3, constants)
@@ -203,7 +199,7 @@ def _spectra(
     return (signal[0], (signal[1] - length) // step + 1, numbers, 2)
 
 
-def _constant_integer(node: onnx.NodeProto, position: int, constants: Mapping[str, Constant]) -> int | None:
+def _constant_integer(node: onnx.NodeProto, position: int, constants: Constants) -> int | None:
     if position >= len(node.input) or node.input[position] not in constants:
         return None
     value = constants[node.input[position]]

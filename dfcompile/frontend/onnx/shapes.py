@@ -1,13 +1,14 @@
 """Shape inference: element type and shape of every value of a draft."""
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import onnx
 from msgspec import Struct
 from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import Constants, Draft
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import copied, needed_for, value_names
@@ -47,6 +48,9 @@ class TensorType(Struct, frozen=True):
         return known if len(known) == len(self.shape) else None
 
 
+Types: TypeAlias = Mapping[str, TensorType]  # by name of the value
+
+
 def inferred_graph(proto: onnx.ModelProto, *, strict: bool = False, follow: bool = False) -> onnx.GraphProto:
     """Return the graph of a model with the types and shapes that ONNX infers; its flaws are said as the model's.
 
@@ -70,7 +74,7 @@ def inferred_graph(proto: onnx.ModelProto, *, strict: bool = False, follow: bool
         raise UserError(f"model: {found}") from error
 
 
-def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorType]:
+def infer_types(draft: Draft, *, strict: bool = False) -> Types:
     """Return the type of every value whose element type ONNX can infer.
 
     Raises:
@@ -115,9 +119,7 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
     return types
 
 
-def _correct(
-    proto: onnx.ModelProto, types: Mapping[str, TensorType], values: set[str], constants: Mapping[str, Constant]
-) -> tuple[str, ...]:
+def _correct(proto: onnx.ModelProto, types: Types, values: set[str], constants: Constants) -> tuple[str, ...]:
     """Put our shapes in the place of ONNX's where they differ; return the stand-ins.
 
     ``y, i = MaxPool(x)`` becomes ``y = Identity(s); i = Identity(t)``, where the stand-ins ``s`` and ``t`` are inputs

@@ -9,7 +9,7 @@ from onnx import AttributeProto, helper
 from dfcompile.errors import InternalError, UnsupportedOpError
 from dfcompile.frontend.normaliser import Normalised
 from dfcompile.frontend.onnx.draft import Draft, read_only
-from dfcompile.frontend.onnx.shapes import TensorType
+from dfcompile.frontend.onnx.shapes import Types
 from dfcompile.frontend.program import Level, Port, Program
 from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifiers
@@ -17,7 +17,7 @@ from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
 from dfcompile.host.stages import as_they_come
 
 
-def import_program(name: str, normalised: Normalised, types: Mapping[str, TensorType]) -> Program:
+def import_program(name: str, normalised: Normalised, types: Types) -> Program:
     """Return the program of level 0: one state, one array per value, one access node per array.
 
     Inputs, outputs and parameters are not transient. A value without dimensions is an array of shape ``(1,)``. An
@@ -67,7 +67,7 @@ def _values(draft: Draft) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*draft.input_names, *constants, *produced]))
 
 
-def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
+def _shape(value: str, types: Types) -> tuple[int, ...]:
     shape = types[value].known_shape
     if shape is None:
         raise InternalError(f"value {value!r}: no static shape after it was checked")
@@ -95,5 +95,5 @@ def _plain(value: float | bytes) -> float | str:
     return float(str(np.float32(value))) if isinstance(value, float) else value
 
 
-def _port(value: str, arrays: Mapping[str, str], types: Mapping[str, TensorType]) -> Port:
+def _port(value: str, arrays: Mapping[str, str], types: Types) -> Port:
     return Port(value, arrays[value], _shape(value, types), types[value].dtype)

@@ -1,16 +1,14 @@
 """Operand types: the element types of a node's operands are allowed and agree, as the operator's schema says."""
 
-from collections.abc import Mapping
-
 import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.element_type import schema_name, taken_names
 from dfcompile.frontend.onnx.schemas import schema_of
-from dfcompile.frontend.onnx.shapes import TensorType
+from dfcompile.frontend.onnx.shapes import Types
 
 
-def check_operand_types(node: onnx.NodeProto, types: Mapping[str, TensorType], opset: int) -> None:
+def check_operand_types(node: onnx.NodeProto, types: Types, opset: int) -> None:
     """Check the element types of a node's operands.
 
     Raises:

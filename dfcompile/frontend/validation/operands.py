@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constant, Constants
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, require
 from dfcompile.frontend.onnx.nodes import attribute_value
-from dfcompile.frontend.onnx.shapes import TensorType
+from dfcompile.frontend.onnx.shapes import Types
 
 
 class Operands(KnownShapes[int], frozen=True):
@@ -99,9 +99,7 @@ class Operands(KnownShapes[int], frozen=True):
 Check: TypeAlias = Callable[[Operands], None]
 
 
-def operands_of(
-    node: onnx.NodeProto, types: Mapping[str, TensorType], constants: Mapping[str, Constant], opset: int
-) -> Operands:
+def operands_of(node: onnx.NodeProto, types: Types, constants: Constants, opset: int) -> Operands:
     """Return a node with what is known of its operands."""
     return Operands(
         shapes={at: types[name].known_shape if name in types else None for at, name in enumerate(node.input) if name},

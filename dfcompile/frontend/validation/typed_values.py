@@ -1,7 +1,7 @@
 """Typed values: every value has an element type and a static shape, and the nodes agree with them."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import onnx
 
@@ -10,7 +10,7 @@ from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.element_type import onnx_type
-from dfcompile.frontend.onnx.shapes import TensorType, infer_types
+from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
 from dfcompile.frontend.validation.operand_types import check_operand_types
 from dfcompile.frontend.validation.operands import operands_of
@@ -50,7 +50,7 @@ def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -
             raise UserError(f"value {value.name!r}: declared as {name} against {found.dtype} that is computed")
 
 
-def checked_types(draft: Draft) -> Mapping[str, TensorType]:
+def checked_types(draft: Draft) -> Types:
     """Return element type and static shape of every value of a normalised draft.
 
     Raises:
@@ -70,7 +70,7 @@ def checked_types(draft: Draft) -> Mapping[str, TensorType]:
     return types
 
 
-def _unknown_shapes(draft: Draft, types: Mapping[str, TensorType]) -> Iterator[UnsupportedOpError]:
+def _unknown_shapes(draft: Draft, types: Types) -> Iterator[UnsupportedOpError]:
     """Yield the nodes of whose operands all shapes are known, but not those of their results."""
     for node in draft.proto.graph.node:
         if any(types.get(name, _UNKNOWN).known_shape is None for name in filter(None, node.input)):
@@ -98,7 +98,7 @@ def _check_view(where: str, source: TensorType, view: TensorType) -> None:
         raise UserError(f"{where}: {math.prod(before)} elements against {math.prod(after)} of the new shape {after}")
 
 
-def _check_declared(draft: Draft, types: Mapping[str, TensorType]) -> None:
+def _check_declared(draft: Draft, types: Types) -> None:
     for output in draft.proto.graph.output:
         inferred = types[output.name].known_shape or ()
         if not output.type.tensor_type.HasField("shape"):
