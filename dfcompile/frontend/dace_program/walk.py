@@ -20,7 +20,6 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.accesses import Accesses
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Operation, Read
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
-from dfcompile.frontend.dace_program.parts import part_of, seen_as
 from dfcompile.frontend.dace_program.places import (
     Affine,
     Container,
@@ -32,6 +31,8 @@ from dfcompile.frontend.dace_program.places import (
     along,
     constant_of,
     dimensions,
+    part_of,
+    seen_as,
     steps_of,
     substituted,
     text_of,

@@ -49,6 +49,19 @@ class Call(KnownShapes[str], frozen=True):
 
     values: Mapping[str, tuple[int, ...]]
 
+    def all_known(self, **ranks: tuple[int, ...]) -> tuple[Shape, ...]:
+        """Return the shapes of operands, each of which has one of some numbers of dimensions.
+
+        Raises:
+            UnknownShapeError: one is omitted or not known.
+            UserError: one has another number of dimensions.
+        """
+        shapes = [self.expect_rank(operand, *allowed) for operand, allowed in ranks.items()]
+        known = tuple(shape for shape in shapes if shape is not None)
+        if len(known) < len(shapes):
+            raise UnknownShapeError
+        return known
+
 
 _Formal: TypeAlias = tuple[str, str, str]  # name, type variable and mark
 Results: TypeAlias = Callable[[Call], Mapping[str, Shape]]

@@ -7,9 +7,8 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.known_shapes import UnknownShapeError, broadcast_together, require, shape_text
 from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, REDUCTIONS, check_axes
-from dfcompile.frontend.validation.function_shapes import FUNCTION_CHECKS
 from dfcompile.frontend.validation.index_shapes import INDEX_CHECKS
-from dfcompile.frontend.validation.normalisation_shapes import NORMALISATION_CHECKS
+from dfcompile.frontend.validation.layer_shapes import LAYER_CHECKS
 from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to
 from dfcompile.frontend.validation.product_shapes import PRODUCT_CHECKS
 from dfcompile.frontend.validation.window_shapes import WINDOW_CHECKS, WINDOW_LEAST
@@ -121,9 +120,8 @@ _CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(_BROADCASTING.split(), _check_elementwise),
     **dict.fromkeys(("Max", "Mean", "Min", "Sum"), _check_variadic),
     **AXIS_CHECKS,
-    **FUNCTION_CHECKS,
     **INDEX_CHECKS,
-    **NORMALISATION_CHECKS,
+    **LAYER_CHECKS,
     **PRODUCT_CHECKS,
     **WINDOW_CHECKS,
 }

@@ -9,10 +9,10 @@ from dfcompile.errors import UnsupportedOpError, UserError, together
 from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
-from dfcompile.frontend.onnx.element_type import onnx_type
+from dfcompile.frontend.onnx.element_type import onnx_type, schema_name, taken_names
+from dfcompile.frontend.onnx.schemas import schema_of
 from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
-from dfcompile.frontend.validation.operand_types import check_operand_types
 from dfcompile.frontend.validation.operands import operands_of
 
 _MOST_ELEMENTS = 2**48  # of a value
@@ -37,7 +37,7 @@ def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -
     types = infer_types(draft)
     opset = opset_of(draft.proto)
     for node in draft.proto.graph.node:
-        check_operand_types(node, types, opset)
+        _check_operand_types(node, types, opset)
         check_operand_shapes(operands_of(node, types, draft.constants, opset))
         for name in filter(None, node.output):
             least = 1 if node.op_type in _WINDOWED and 0 not in (types[node.input[0]].shape or ()) else 0
@@ -68,6 +68,30 @@ def checked_types(draft: Draft) -> Types:
             _check_view(f"node {node.name!r}", types[node.input[0]], types[node.output[0]])
     _check_declared(draft, types)
     return types
+
+
+def _check_operand_types(node: onnx.NodeProto, types: Types, opset: int) -> None:
+    """Check the element types of a node's operands.
+
+    Raises:
+        UserError: an operand has a type that the operator does not take, or two that must agree do not.
+    """
+    formals = schema_of(node.op_type, opset).inputs
+    first: dict[str, str] = {}  # operand that binds a type variable of the schema
+    for position, name in enumerate(node.input):
+        if not name or name not in types:
+            continue
+        formal, dtype = formals[min(position, len(formals) - 1)], types[name].dtype
+        found = f"node {node.name!r}: input {name!r} is {dtype}"
+        if schema_name(dtype) not in formal.types:
+            taken = ", ".join(taken_names(formal.types))
+            raise UserError(f"{found} against {taken} for {formal.name} of {node.op_type}")
+        if formal.type_str.startswith("tensor(") or not formal.is_homogeneous:
+            continue
+        other = first.setdefault(formal.type_str, name)
+        if types[other].dtype != dtype:
+            wanted = f"{types[other].dtype} of {other!r}"
+            raise UserError(f"{found} against {wanted} ({node.op_type} takes one element type; add a Cast)")
 
 
 def _unknown_shapes(draft: Draft, types: Types) -> Iterator[UnsupportedOpError]:

@@ -17,7 +17,7 @@ from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 def _attention(call: Call) -> Mapping[str, Shape]:
     """``input[b, s, i] @ weights[i, q + k + v] + bias``, then attention; ``past[2, b, heads, p, h]``."""
-    (batch, length, inner), weights = call.known("input", 3), call.known("weights", 2)
+    (batch, length, inner), weights = call.all_known(input=(3,), weights=(2,))
     widths = call.integers("qkv_hidden_sizes") or (weights[1] // 3,) * 3
     if len(widths) != 3 or sum(widths) != weights[1] or inner != weights[0] or widths[0] != widths[1]:
         raise UserError(
@@ -43,7 +43,7 @@ def _attention(call: Call) -> Mapping[str, Shape]:
 
 def _multi_head(call: Call) -> Mapping[str, Shape]:
     """``query[b, s, q]``, ``key[b, l, q]`` and ``value[b, l, v]``, the last two perhaps as heads ``[b, n, l, h]``."""
-    query, key = call.known("query", 3, 5), call.known("key", 3, 4, 5)
+    query, key = call.all_known(query=(3, 5), key=(3, 4, 5))
     if 5 in (len(query), len(key)):
         return {}
     value = call.known("value", len(key))

@@ -9,6 +9,9 @@ from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 def _matmul(call: Call) -> Mapping[str, Shape]:
     """``A[…, m, k] @ B[…, k, n]``; each may be transposed, its batch dimensions may stand between its matrix's."""
+    for name in ("A", "B"):
+        shape = call.shape(name)
+        require(shape is None or len(shape) >= 2, f"{name!r} has {len(shape or ())} dimensions against at least 2")
     a, b = (_matrix(call, name) for name in ("A", "B"))
     require(a[-1] == b[-2], f"'A' has an inner dimension of {a[-1]} against {b[-2]} of 'B'")
     if a[:-2] and b[:-2] and a[:-2] != b[:-2]:
@@ -19,7 +22,6 @@ def _matmul(call: Call) -> Mapping[str, Shape]:
 def _matrix(call: Call, name: str) -> Shape:
     """Return the shape of an operand after it was transposed."""
     shape = call.known(name)
-    require(len(shape) >= 2, f"{name!r} has {len(shape)} dimensions against at least 2")
     if call.integer(f"transBatch{name}"):
         shape = (*shape[1:-1], shape[0], shape[-1])
     return (*shape[:-2], shape[-1], shape[-2]) if call.integer(f"trans{name}") else shape
@@ -47,7 +49,7 @@ def _layer(call: Call) -> Mapping[str, Shape]:
 
 def _embedding(call: Call) -> Mapping[str, Shape]:
     """``ids[b, s]``; words, positions and segments are tables of rows of ``h``."""
-    tokens, words = call.known("input_ids", 2), call.known("word_embedding", 2)
+    tokens, words = call.all_known(input_ids=(2,), word_embedding=(2,))
     batch, length = tokens
     expect_both(call, "segment_ids", "segment_embedding")
     call.expect("segment_ids", tokens)
@@ -68,7 +70,7 @@ def _embedding(call: Call) -> Mapping[str, Shape]:
 
 def _mixture(call: Call) -> Mapping[str, Shape]:
     """Experts ``fc1[e, i, h]`` and ``fc2[e, h, i]`` of tokens ``input[t, h]`` or ``[b, s, h]``, rated ``[t, e]``."""
-    data, (experts, inner, width) = call.known("input", 2, 3), call.known("fc1_experts_weights", 3)
+    data, (experts, inner, width) = call.all_known(input=(2, 3), fc1_experts_weights=(3,))
     require(width == data[-1], f"'fc1_experts_weights' has rows of {width} against {data[-1]} of 'input'")
     tokens = data[0] if len(data) == 2 else data[0] * data[1]
     call.expect("router_probs", (tokens, experts))

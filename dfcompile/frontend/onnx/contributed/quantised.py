@@ -73,7 +73,7 @@ def _matmul(call: Call) -> Mapping[str, Shape]:
 
 
 def _gemm(call: Call) -> Mapping[str, Shape]:
-    a, b = call.known("A", 2), call.known("B", 2)
+    a, b = call.all_known(A=(2,), B=(2,))
     return _product(a[::-1] if call.integer("transA") else a, b[::-1] if call.integer("transB") else b)
 
 
