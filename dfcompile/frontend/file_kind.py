@@ -1,6 +1,7 @@
 """A kind of model file: what reads files with a suffix."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -52,11 +53,8 @@ class FileKind(Struct, frozen=True):
             UserError: the file cannot be read.
             PluginError: a plug-in's test raises anything else.
         """
-        with faults_of("front end", f"{self.module}.{self.read.__name__}"):
-            try:
-                return self.claims is not None and bool(self.claims(path))
-            except OSError as error:
-                raise UserError(f"{path}: {error.strerror or error}") from error
+        with self._faults(path):
+            return self.claims is not None and bool(self.claims(path))
 
     def model(self, path: Path, options: ReadOptions) -> Model:
         """Return the model in a file.
@@ -65,11 +63,17 @@ class FileKind(Struct, frozen=True):
             UserError: the file cannot be read, or is no model.
             PluginError: a plug-in's reader raises anything else, or returns no model.
         """
-        with faults_of("front end", f"{self.module}.{self.read.__name__}"):
-            try:
-                found = self.read(path, options)
-            except OSError as error:
-                raise UserError(f"{path}: {error.strerror or error}") from error
+        with self._faults(path):
+            found = self.read(path, options)
             if not isinstance(found, Model):
                 raise VerificationError(f"{path}: found {type(found).__name__} against a Model")
             return found
+
+    @contextmanager
+    def _faults(self, path: Path) -> Iterator[None]:
+        """Name the file, or the plug-in, in errors of the body."""
+        with faults_of("front end", f"{self.module}.{self.read.__name__}"):
+            try:
+                yield
+            except OSError as error:
+                raise UserError(f"{path}: {error.strerror or error}") from error

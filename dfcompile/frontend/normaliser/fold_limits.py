@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from dfcompile.frontend.onnx.draft import Constants
-from dfcompile.frontend.onnx.shapes import TensorType, Types
+from dfcompile.frontend.onnx.shapes import Types
 
 # Nodes whose result may be far larger than their operands; without a known shape they are left alone.
 GROWING = frozenset(["CenterCropPad", "ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
@@ -50,7 +50,7 @@ def may_fold(node: onnx.NodeProto, types: Types, operands: Constants, room_bytes
         return False
     sizes = [0 if shape is None else math.prod(shape) for shape in shapes]
     most = max(LARGEST_RESULT, sum(value.size for value in operands.values()))
-    size_bytes = sum(size * _itemsize(result) for size, result in zip(sizes, results, strict=True))
+    size_bytes = sum(size * np.dtype(result.dtype).itemsize for size, result in zip(sizes, results, strict=True))
     if max(sizes, default=0) > most or size_bytes > room_bytes:
         return False
     return node.op_type not in CONTRACTIONS or _most_work(node, operands) <= LARGEST_WORK
@@ -63,13 +63,6 @@ def _range_shape(node: onnx.NodeProto, operands: Constants) -> tuple[int, ...] |
     start, limit, delta = (float(operands[name].item()) for name in node.input)
     count = (limit - start) / delta if delta else math.inf
     return (max(math.ceil(count), 0),) if math.isfinite(count) else None
-
-
-def _itemsize(result: TensorType) -> int:
-    try:
-        return np.dtype(result.dtype).itemsize
-    except TypeError:  # none of numpy's own
-        return 8
 
 
 def _most_work(node: onnx.NodeProto, operands: Constants) -> int:

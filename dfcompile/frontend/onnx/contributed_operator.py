@@ -56,11 +56,9 @@ class Call(KnownShapes[str], frozen=True):
             UnknownShapeError: one is omitted or not known.
             UserError: one has another number of dimensions.
         """
-        shapes = [self.expect_rank(operand, *allowed) for operand, allowed in ranks.items()]
-        known = tuple(shape for shape in shapes if shape is not None)
-        if len(known) < len(shapes):
-            raise UnknownShapeError
-        return known
+        for operand, allowed in ranks.items():
+            self.expect_rank(operand, *allowed)
+        return tuple(self.known(operand) for operand in ranks)
 
 
 _Formal: TypeAlias = tuple[str, str, str]  # name, type variable and mark
@@ -100,20 +98,16 @@ class ContributedOperator(Struct, frozen=True):
     def _outputs(self) -> list[_Formal]:
         return formals(self.signature.partition("->")[2])
 
-    def call_of(
-        self, node: onnx.NodeProto, shapes: Mapping[int, Shape | None], constants: Sequence[Constant | None]
-    ) -> Call:
+    def call_of(self, node: KnownShapes[int], constants: Sequence[Constant | None]) -> Call:
         """Return a node as the operator sees it.
 
         Args:
-            node: of the operator.
-            shapes: of the inputs that are there, by position; None: not known.
-            constants: values of its inputs by position; None: omitted or only known when the model runs.
+            node: of the operator, with operands by position.
+            constants: values of all its inputs by position; None: omitted or only known when the model runs.
         """
-        names = [name for name, _, _ in _placed(self._inputs, len(node.input))]
+        names = [name for name, _, _ in _placed(self._inputs, len(constants))]
         known = {name: value for name, value in zip(names, constants, strict=False) if value is not None}
-        given = {entry.name: attribute_value(entry) for entry in node.attribute}
-        return self._call({names[at]: shape for at, shape in shapes.items()}, given, known)
+        return self._call({names[at]: shape for at, shape in node.shapes.items()}, node.attributes, known)
 
     def _call(
         self,

@@ -35,7 +35,7 @@ def check_operand_shapes(operands: Operands) -> None:
 def _check_contributed(operands: Operands) -> None:
     operator = CONTRIBUTED.get(operands.node.op_type)
     if operator is not None:
-        operator.results(operator.call_of(operands.node, operands.shapes, operands.constants))
+        operator.results(operator.call_of(operands, operands.constants))
 
 
 def _check_vectors(operands: Operands) -> None:
