@@ -1,11 +1,11 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from dfcompile.errors import OperatorFieldError, UserError
-from dfcompile.frontend import Program, input_connector, output_connector
+from dfcompile.frontend import Program
 from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
@@ -14,6 +14,9 @@ from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import missing
 
 if TYPE_CHECKING:
+    from dace.sdfg import nodes
+    from dace.sdfg.state import SDFGState
+
     from dfcompile.frontend import OperatorNode
 
 
@@ -22,11 +25,9 @@ class ArrayTable(Protocol):
 
     def tensor(self, name: str) -> Tensor:
         """Return an array or a view."""
-        ...
 
     def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str) -> object:
         """Add a view of an array or of a view."""
-        ...
 
 
 def onnx_operators(program: Program, builder: ArrayTable | None = None) -> Iterator[Operator]:
@@ -68,6 +69,15 @@ def canonical_nodes(
         yield found
 
 
+def in_order(state: "SDFGState") -> "Iterator[nodes.Node]":
+    """Return the nodes of a state in topological order, of independent ones the one first that was added first."""
+    import networkx as nx  # with DaCe, half a second
+
+    position = {node: number for number, node in enumerate(state.nodes())}
+    ordered: Iterator[nodes.Node] = nx.lexicographical_topological_sort(state.nx, key=position.__getitem__)
+    return ordered
+
+
 def operators_count(program: Program) -> int:
     """Return how many operators a program of level 0 or 1 has."""
     return len(operator_nodes(program))
@@ -84,8 +94,7 @@ def _nodes(
     program: Program, builder: ArrayTable | None
 ) -> "Iterator[tuple[OperatorNode, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]]":
     """Yield the operator nodes of a program in topological order, with their operands and results."""
-    import networkx as nx  # with DaCe, half a second
-    from dace.data import View
+    from dace.data import View  # takes half a second
     from dace.sdfg.nodes import AccessNode
 
     from dfcompile.frontend.sdfg.operator_node import OperatorNode
@@ -95,12 +104,11 @@ def _nodes(
     target = own or builder
     assert target is not None
     state = program.sdfg.start_state
-    position = {node: number for number, node in enumerate(state.nodes())}
-    for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
+    for node in in_order(state):
         if isinstance(node, OperatorNode):
             inputs = {edge.dst_conn: target.tensor(edge.data.data) for edge in state.in_edges(node)}
             outputs = {edge.src_conn: declared_tensor(program.sdfg, edge.data.data) for edge in state.out_edges(node)}
-            found = _by_position(inputs, input_connector), _by_position(outputs, output_connector)
+            found = by_position(inputs), by_position(outputs)
             if own is not None:
                 own.adopt_outputs(program.sdfg, Node(node.name, node.dialect, node.op_type, node.origin, *found))
             yield node, *found
@@ -110,8 +118,7 @@ def _nodes(
             target.add_view(target.tensor(source), node.data, view.shape, view.dtype)
 
 
-def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str]) -> tuple[Tensor | None, ...]:
-    if not tensors:
-        return ()
-    last = max(int(name.rpartition("_")[2]) for name in tensors)
-    return tuple(tensors.get(connector(position)) for position in range(last + 1))
+def by_position(tensors: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
+    """Return the tensors at the connectors of a node, by their positions."""
+    placed = {int(connector.rpartition("_")[2]): tensor for connector, tensor in tensors.items()}
+    return tuple(placed.get(position) for position in range(max(placed, default=-1) + 1))

@@ -1,19 +1,18 @@
 """The canonical matrix product."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
-from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
+from dfcompile.lowering.operators.base import AnyExtents, Contraction
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class MatMul(CanonicalOperator):
+class MatMul(AnyExtents):
     """``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``.
 
     Dimensions before the last two are broadcast as in numpy: one that both operands have is batch, one that only A has
@@ -63,18 +62,10 @@ class MatMul(CanonicalOperator):
             part = LoopPart.M if right == 1 else LoopPart.N if left == 1 else LoopPart.OUTER
             loops[f"b{axis}"] = Loop(result.shape[axis], part)
         loops |= {"row": Loop(n), "column": Loop(m, LoopPart.N), "k": Loop(k, LoopPart.K, LoopKind.SUM)}
-        rows, columns = ("k", "row") if self.transpose_a else ("row", "k"), ("k", "column")
-        if self.transpose_b:
-            columns = ("column", "k")
-        reads = (
-            (*_batch(of_a, a.rank - 2), *rows),
-            (*_batch(of_b, b.rank - 2), *columns),
-        )
+        rows = ("k", "row") if self.transpose_a else ("row", "k")
+        columns = ("column", "k") if self.transpose_b else ("k", "column")
+        reads = (*_batch(of_a, a.rank - 2), *rows), (*_batch(of_b, b.rank - 2), *columns)
         return LoopNest(loops, reads, (*_batch(result.shape[:-2], lead), "row", "column"))
-
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
 
     def _extents(self, a: Tensor, b: Tensor) -> tuple[int, int, int]:
         n, k = reversed(a.shape[-2:]) if self.transpose_a else a.shape[-2:]

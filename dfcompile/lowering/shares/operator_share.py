@@ -60,31 +60,32 @@ def share_of(op: CanonicalNode[CanonicalOperator], loops: Mapping[str, int]) -> 
     """
     operands, results = op.operands(), op.results()
     if not loops:
-        shapes = tuple(tensor.shape for tensor in operands), tuple(tensor.shape for tensor in results)
-        return OperatorShare(op.operator, *shapes, ((),) * len(operands))
+        whole = tuple(tensor.shape for tensor in operands), tuple(tensor.shape for tensor in results)
+        return OperatorShare(op.operator, *whole, ((),) * len(operands))
     nest = op.operator.loop_nest(operands, op.output()) if len(results) == 1 else None
     if nest is None:
         return None
     known = {loop.name: loop for loop in kernel_loops(nest, [one.shape for one in operands], results[0].shape)}
-    extents = {name: loops.get(name, loop.extent) for name, loop in nest.loops.items()}
-    operator = op.operator.on_share(operands, results[0], extents) if set(loops) <= set(known) else None
-    cuts = [_cuts(known, loops, place) for place in range(len(operands))]
-    cut = [(known[name], kept) for name, kept in loops.items() if name in known]
-    written = tuple(
-        Cut(loop.name, loop.outputs[0], loop.extent, kept) for loop, kept in cut if loop.outputs[0] is not None
-    )
-    ends = zip((*operands, results[0]), (*nest.reads, nest.write), (*cuts, written), strict=True)
-    shapes_found = [_shape(tensor.shape, index, found) for tensor, index, found in ends]
-    kept_shapes = [shape for shape in shapes_found if shape is not None]
-    if operator is None or len(kept_shapes) < len(shapes_found):
+    if not set(loops) <= set(known):
         return None
-    found = OperatorShare(operator, tuple(kept_shapes[:-1]), (kept_shapes[-1],), tuple(cuts))
-    return found if _has_loops(op, found, extents, (*cuts, written)) else None
+    extents = {name: loops.get(name, loop.extent) for name, loop in nest.loops.items()}
+    operator = op.operator.on_share(operands, results[0], extents)
+    split = [known[name] for name in loops]
+    digits = [[loop.inputs[place] for loop in split] for place in range(len(operands))]
+    cuts = [_cuts(split, one, loops) for one in (*digits, [loop.outputs[0] for loop in split])]
+    ends = zip((*operands, results[0]), (*nest.reads, nest.write), cuts, strict=True)
+    shapes = [_shape(tensor.shape, indices, found) for tensor, indices, found in ends]
+    kept = tuple(shape for shape in shapes if shape is not None)
+    if operator is None or len(kept) < len(shapes):
+        return None
+    share = OperatorShare(operator, kept[:-1], kept[-1:], tuple(cuts[:-1]))
+    return share if _has_loops(op, share, extents, cuts) else None
 
 
-def _cuts(known: Mapping[str, KernelLoop], loops: Mapping[str, int], operand: int) -> tuple[Cut, ...]:
-    digits = ((name, known[name].inputs[operand]) for name in loops if name in known)
-    return tuple(Cut(name, digit, known[name].extent, loops[name]) for name, digit in digits if digit is not None)
+def _cuts(split: Sequence[KernelLoop], digits: Sequence[Digit | None], loops: Mapping[str, int]) -> tuple[Cut, ...]:
+    """Return what is left of an array in which loops that are split have these digits."""
+    pairs = zip(split, digits, strict=True)
+    return tuple(Cut(loop.name, digit, loop.extent, loops[loop.name]) for loop, digit in pairs if digit is not None)
 
 
 def _shape(shape: Sequence[int], indices: Sequence[Index], cuts: Sequence[Cut]) -> tuple[int, ...] | None:

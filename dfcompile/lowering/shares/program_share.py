@@ -2,47 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from types import MappingProxyType
 
 import dace
-import numpy as np
-from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import VerificationError
-from dfcompile.frontend import (
-    CANONICAL,
-    ChosenExpansion,
-    OperatorNode,
-    Port,
-    Program,
-    input_connector,
-    output_connector,
-    scalar_type,
-)
+from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
 from dfcompile.lowering.declared import is_materialised
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.lowering.shares.operator_share import OperatorShare, Values, cut_values, share_of
+from dfcompile.lowering.shares.operator_share import OperatorShare, cut_values, share_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
 _Copy = tuple[str, int | str]  # array that is no view, and which copy: `OWN`, a number, or the operator of a table
-
-
-class _Part(Struct, frozen=True):
-    """A part of an array that is there before the program runs."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    value: Values | None
-    is_constant: bool
 
 
 def choices_of(chosen: Sequence[ChosenExpansion]) -> Iterator[Choice]:
@@ -173,7 +153,7 @@ class _ShareBuilder:
         self._shares = shares
         self._reads = reads
         self._taken = set(program.sdfg.arrays)
-        self._parts: dict[_Copy, _Part] = {}
+        self._parts: dict[_Copy, Tensor] = {}  # what is there before the program runs
         self._views: dict[tuple[str, tuple[int, ...], str], Tensor] = {}
 
     def build(self) -> Program:
@@ -183,8 +163,11 @@ class _ShareBuilder:
                 if copy not in self._parts and (copy[1] != OWN or copy[0] not in self._makers):
                     name = copy[0] if copy[1] == OWN else self._free_name(f"{copy[0]}_copy")
                     value = self._program.parameters.get(copy[0])
-                    cut = None if value is None else cut_values(value, share.cuts[place])
-                    self._parts[copy] = _Part(name, share.operands[place], tensor.dtype, cut, tensor.is_constant)
+                    shape = share.operands[place]
+                    if value is not None:
+                        value = cut_values(value, share.cuts[place]).reshape(shape)
+                        value.setflags(write=False)
+                    self._parts[copy] = Tensor(name, shape, tensor.dtype, value, tensor.is_constant)
         builder = ProgramBuilder(self._border())
         for op in self._operators:
             self._add(builder, op)
@@ -203,29 +186,23 @@ class _ShareBuilder:
         sdfg = dace.SDFG(program.sdfg.name)
         sdfg.add_state("main", is_start_block=True)
         exchanged = [copy[0] for copy in self._parts if copy[1] != OWN and copy[0] in self._makers]
-        made = {tensor.name: (tensor, shape) for tensor, shape in self._results()}
-        outputs = []
-        for name in dict.fromkeys((*(port.array for port in program.outputs), *exchanged)):
-            if name in made:
-                tensor, shape = made[name]
-                outputs.append(Port(name, name, shape, tensor.dtype))
+        made = {
+            tensor.name: Port(tensor.name, tensor.name, shape, tensor.dtype)
+            for op in self._operators
+            for tensor, shape in zip(op.results(), self._shares[op.name].results, strict=True)
+        }
+        wanted = dict.fromkeys((*(port.array for port in program.outputs), *exchanged))
+        outputs = tuple(made[name] for name in wanted if name in made)
         inputs, parameters = [], {}
         for part in self._parts.values():
             sdfg.add_array(part.name, list(part.shape), scalar_type(part.dtype))
             if part.value is None:
                 inputs.append(Port(part.name, part.name, part.shape, part.dtype, part.is_constant))
             else:
-                value = part.value.reshape(part.shape)
-                value.setflags(write=False)
-                parameters[part.name] = value
+                parameters[part.name] = part.value
         return replace(
-            program, sdfg=sdfg, inputs=tuple(inputs), outputs=tuple(outputs), parameters=MappingProxyType(parameters)
+            program, sdfg=sdfg, inputs=tuple(inputs), outputs=outputs, parameters=MappingProxyType(parameters)
         )
-
-    def _results(self) -> list[tuple[Tensor, tuple[int, ...]]]:
-        return [
-            found for op in self._operators for found in zip(op.results(), self._shares[op.name].results, strict=True)
-        ]
 
     def _add(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         share = self._shares[op.name]
@@ -237,16 +214,7 @@ class _ShareBuilder:
         for tensor, shape in zip(op.results(), share.results, strict=True):
             in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
             results.append(builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory))
-        node = OperatorNode(
-            op.name,
-            dialect=CANONICAL,
-            op_type=op.op_type,
-            origin=op.origin,
-            attributes=share.operator.attributes(),
-            inputs=[input_connector(place) for place in range(len(operands))],
-            outputs=[output_connector(place) for place in range(len(results))],
-        )
-        builder.add_operator(node, operands, results)
+        builder.add_canonical((op.name, op.origin), share.operator, operands, results)
 
     def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...], dtype: str) -> Tensor:
         """Return what an operator reads: an array, or a view of it; both have the same elements in the same order."""
@@ -254,7 +222,7 @@ class _ShareBuilder:
         source = builder.tensor(name)
         if (source.shape, source.dtype) == (shape, dtype):
             return source
-        if source.elements != int(np.prod(shape, dtype=np.int64)):
+        if source.elements != prod(shape):
             raise VerificationError(f"array {name!r}: {source} of a chip against a view of {list(shape)}")
         if (name, shape, dtype) not in self._views:
             self._views[name, shape, dtype] = builder.add_view(source, self._free_name(f"{name}_view"), shape, dtype)
