@@ -250,7 +250,6 @@ class CanonicalFragment:
         step: str | None = None,
     ) -> Tensor:
         """Add an array with extent 1 in the reduced axes and the `Reduce` that writes it; see `reduce` and `made`."""
-        shape = broadcast_shape([tensor.shape for tensor in operands]) or ()
-        result = self.array(name, kept_shape(shape, axes), dtype)
-        self.reduce(reduction, operands, result, axes, expression, step=name if step is None else step)
-        return result
+        shape = kept_shape(broadcast_shape([tensor.shape for tensor in operands]) or (), axes)
+        operator = Reduce(reduction, tuple(axes), expression=expression)
+        return self.made(name, operator, operands, shape, dtype, step=step)

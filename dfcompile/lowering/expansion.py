@@ -172,7 +172,6 @@ def _decorator(
 ) -> Callable[[Callable[..., None]], Expansion]:
     def decorate(rewrite: Callable[..., None]) -> Expansion:
         condition = None if isinstance(default, bool) else default
-        about = (source, default is True, rewrite.__module__, condition, operator, runs_only)
-        return Expansion(*named, rewrite, *about)
+        return Expansion(*named, rewrite, source, default is True, rewrite.__module__, condition, operator, runs_only)
 
     return decorate

@@ -2,7 +2,7 @@
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
 from dfcompile.lowering.expressions import real_type
-from dfcompile.lowering.matrix_batch import MatrixBatch
+from dfcompile.lowering.matrix_batch import Element, MatrixBatch
 from dfcompile.lowering.operators import Eliminate
 
 
@@ -50,7 +50,7 @@ def _pivot_row(batch: MatrixBatch, state: Tensor, place: Tensor, k: int) -> Tens
 def _eliminate(batch: MatrixBatch, state: Tensor, pivot: tuple[Tensor, Tensor], target: Tensor, k: int) -> None:
     """Write the state without its first column: the pivot's row, scaled, is row k, what was there is where it was."""
     place, row = pivot
-    reads = {
+    reads: dict[str, Element] = {
         "s": (state, "i", "j + 1"),
         "t": (state, str(k), "j + 1"),
         "f": (state, "i", "0"),

@@ -34,7 +34,7 @@ class _Cell(Struct, frozen=True, eq=False):
     def __call__(self, at: At, states: States) -> States:
         """Return state and cell after a step."""
         recurrence, (old, old_cell), functions = self.recurrence, states, self.functions[at.direction]
-        product = recurrence.product(at, old, *self.matrices[at.direction])
+        product = recurrence.product(at, old, self.matrices[at.direction][0])
         cell = self._cell(at, product, old_cell)
         gate = recurrence.activated(self._gate(at, _OUTPUT, "o", product, cell), functions[0])
         shown = Term.of(functions[2], a=Term.read("cell", cell))

@@ -33,8 +33,8 @@ def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows:
     planes, rank = y.shape[:2], len(windows.kernel)
     elements = build.array("windows", (*planes, *windows.counts, *windows.kernel), materialised=True)
     loops = [f"i{axis}" for axis in range(2 * rank + 2)]
-    steps = zip(windows.strides, loops[2 : 2 + rank], windows.dilations, loops[2 + rank :], strict=True)
-    read = (f"{stride}*{window} + {dilation}*{element}" for stride, window, dilation, element in steps)
+    columns = zip(windows.strides, loops[2 : 2 + rank], windows.dilations, loops[2 + rank :], strict=True)
+    read = (f"{stride}*{window} + {dilation}*{element}" for stride, window, dilation, element in columns)
     build.add(Copy(elements.shape, ("i0", "i1", *read), tuple(loops)), [x], elements, step="windows")
     axes = list(range(2 + rank, 2 + 2 * rank))
     build.reduce(Reduction.MAX, [elements], y, axes, step="window")

@@ -132,13 +132,12 @@ def _add_product(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, st
     outer, size = images * rows, len(taps.places)
     build.check_parameter((size, extent))
     weights = build.parameter(f"{step}matrix", taps.matrix(extent).astype(_weight_dtype(x)))
+    name = f"{step}product"
     if inner == 1:
         flat = build.view(x, f"{step}rows", (outer, extent))
-        operator, operands, shape = MatMul(transpose_b=True), [flat, weights], (outer, size)
-    else:
-        matrices = build.view(x, f"{step}matrices", (outer, extent, inner))
-        operator, operands, shape = MatMul(), [weights, matrices], (outer, size, inner)
-    return build.made(f"{step}product", operator, operands, shape, dtype, step=step)
+        return build.made(name, MatMul(transpose_b=True), [flat, weights], (outer, size), dtype, step=step)
+    matrices = build.view(x, f"{step}matrices", (outer, extent, inner))
+    return build.made(name, MatMul(), [weights, matrices], (outer, size, inner), dtype, step=step)
 
 
 def _weight_dtype(x: Tensor) -> str:

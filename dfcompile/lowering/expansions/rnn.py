@@ -24,8 +24,9 @@ def _rnn(op: Operator, build: CanonicalFragment, *, is_compact: bool) -> None:
 
     def cell(at: At, states: States) -> States:
         (old,) = states
-        product = recurrence.product(at, old, *matrices[at.direction])
-        value = recurrence.activated(recurrence.gate(at, 0, "g", product, 0), *functions[at.direction])
+        (matrix,), (function,) = matrices[at.direction], functions[at.direction]
+        product = recurrence.product(at, old, matrix)
+        value = recurrence.activated(recurrence.gate(at, 0, "g", product, 0), function)
         return (recurrence.state(at, "state", value, old),)
 
     recurrence.run(cell, 1)
