@@ -151,17 +151,14 @@ def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
     first = np.floor(at).astype(np.int64)[:, None]
     places = first + np.arange(1 - reach, reach + 1)
     distances: Weights = (places - at[:, None].astype(np.float64)).astype(np.float64) * np.float64(narrowing)
-    weights = _linear(distances) if how.mode == "linear" else _cubic(distances, how.cubic_a)
+    weights: Weights = np.maximum(1 - np.abs(distances), 0.0)
+    if how.mode == "cubic":
+        weights = _cubic(distances, how.cubic_a)
     if how.excludes_outside:
         weights = np.where((places < 0) | (places >= axis.extent), 0.0, weights)
     if how.excludes_outside or how.is_antialiased:
         weights /= weights.sum(axis=1, keepdims=True)
     return _shortened(Taps(np.clip(places, 0, axis.extent - 1), weights, is_outside))
-
-
-def _linear(distances: Weights) -> Weights:
-    found: Weights = np.maximum(1 - np.abs(distances), 0.0)
-    return found
 
 
 def _cubic(distances: Weights, a: float) -> Weights:

@@ -6,6 +6,7 @@ from math import sqrt
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
+from dfcompile.lowering.attention import Heads, Term
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.records import replace
 
@@ -43,7 +44,7 @@ def flash_attention(op: Operator, build: CanonicalFragment) -> None:
     attention.attend_by_blocks(build, replace(heads, terms=(*attention.softcap_terms(op), *bias)), op.output())
 
 
-def _heads(op: Operator, build: CanonicalFragment) -> tuple[attention.Heads, list[attention.Term]]:
+def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     """Return queries, keys and values by head, and what keeps queries from keys or is added."""
     q, k, v = (op.input(position) for position in range(3))
     given = (op.integer("q_num_heads", 0), op.integer("kv_num_heads", 0))
@@ -64,7 +65,7 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[attention.Heads, lis
         )
         for name, x, before, result in (("keys", k, past[0], results[0]), ("values", v, past[1], results[1]))
     )
-    heads = attention.Heads(queries, keys, values, (), _precision(op))
+    heads = Heads(queries, keys, values, (), _precision(op))
     return heads, _bias(op, build, heads, 0 if past[0] is None else past[0].shape[2])
 
 
@@ -79,14 +80,14 @@ def _precision(op: Operator) -> str:
     return _PRECISIONS[number]
 
 
-def _bias(op: Operator, build: CanonicalFragment, heads: attention.Heads, before: int) -> list[attention.Term]:
+def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> list[Term]:
     queries, keys = heads.scores_shape[2:]
     terms = []
     mask, lengths = op.optional_input(3), op.optional_input(6)
     if mask is not None:
         is_choice = mask.dtype == "bool"
         longer = attention.padded_mask(build, mask, keys)
-        terms.append(attention.Term("a if b else a - inf" if is_choice else "a + b", (longer,), may_mask=True))
+        terms.append(Term("a if b else a - inf" if is_choice else "a + b", (longer,), may_mask=True))
     left, right = op.integer("left_window_size", -1), op.integer("right_window_size", -1)
     if op.integer("is_causal", 0):
         right = 0 if right < 0 else min(right, 0)
@@ -97,9 +98,7 @@ def _bias(op: Operator, build: CanonicalFragment, heads: attention.Heads, before
     return [*terms, _of_lengths(build, lengths, (queries, keys), (left, right))]
 
 
-def _of_lengths(
-    build: CanonicalFragment, lengths: Tensor, extents: tuple[int, int], window: tuple[int, int]
-) -> attention.Term:
+def _of_lengths(build: CanonicalFragment, lengths: Tensor, extents: tuple[int, int], window: tuple[int, int]) -> Term:
     """Return the term that keeps queries from keys beyond the length of their batch, or outside of a window."""
     queries, keys = extents
     places = build.parameter("places", np.arange(keys, dtype=np.int64))
@@ -112,4 +111,4 @@ def _of_lengths(
             source += f" and c + d - b <= {window[0]}"
         if window[1] >= 0:
             source += f" and b - c - d <= {window[1]}"
-    return attention.Term(f"a if {source} else a - inf", tuple(operands), may_mask=True)
+    return Term(f"a if {source} else a - inf", tuple(operands), may_mask=True)

@@ -5,6 +5,7 @@ from math import sqrt
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
+from dfcompile.lowering.attention import Attend, Heads, Term
 from dfcompile.lowering.expansions.rotary_embedding import angles_at, rotate
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.operators import Elementwise, LookupElements, Pad
@@ -24,7 +25,7 @@ def flash_group_query_attention(op: Operator, build: CanonicalFragment) -> None:
     _group_query(op, build, attention.attend_by_blocks)
 
 
-def _group_query(op: Operator, build: CanonicalFragment, attend_to: attention.Attend) -> None:
+def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
     _check(op)
     heads, groups = op.integer("num_heads", 1), op.integer("kv_num_heads", 1)
     q, k, v = _tokens(op, build, heads, groups)
@@ -48,10 +49,10 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: attention.At
     )
     terms, bias = attention.softcap_terms(op), op.optional_input(10)
     if bias is not None:
-        terms.append(attention.Term("a + b", (attention.padded_mask(build, bias, keys.shape[2]),), may_mask=True))
+        terms.append(Term("a + b", (attention.padded_mask(build, bias, keys.shape[2]),), may_mask=True))
     terms += lengths.causal(keys.shape[2], op.integer("local_window_size", -1))
     y = op.output()
-    attend_to(build, attention.Heads(queries, keys, values, tuple(terms), sum_dtype(y.dtype)), y)
+    attend_to(build, Heads(queries, keys, values, tuple(terms), sum_dtype(y.dtype)), y)
 
 
 def _check(op: Operator) -> None:
@@ -120,7 +121,7 @@ class _Lengths:
         steps, shape = self._build.parameter("steps", places + 1 - self._queries), (self._last.elements, self._queries)
         return self._build.made("positions", Elementwise("a + b"), [self._rows(2), steps], shape, "int64")
 
-    def causal(self, keys: int, window: int) -> list[attention.Term]:
+    def causal(self, keys: int, window: int) -> list[Term]:
         """Return the term that hides keys behind a query, or too far before it, if there are such keys."""
         left = window - 1 if window > 0 else -1
         if self._before is not None:
@@ -128,11 +129,7 @@ class _Lengths:
         places = self._build.parameter("places", np.arange(keys, dtype=np.int64))
         steps = np.arange(1 - self._queries, 1, dtype=np.int64).reshape(self._queries, 1)
         source = "b <= c + d" + (f" and c + d - b <= {left}" if left >= 0 else "")
-        return [
-            attention.Term(
-                f"a if {source} else -inf", (places, self._rows(4), self._build.parameter("own_places", steps))
-            )
-        ]
+        return [Term(f"a if {source} else -inf", (places, self._rows(4), self._build.parameter("own_places", steps)))]
 
     def cached(self, past: Tensor | None, new: Tensor, result: Tensor | None, name: str) -> Tensor:
         """Return all keys (or values): those before, the new ones, and zeros up to the end of the cache."""

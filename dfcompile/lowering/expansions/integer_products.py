@@ -18,7 +18,10 @@ def matmul_integer(op: Operator, build: CanonicalFragment) -> None:
 def qlinear_matmul(op: Operator, build: CanonicalFragment) -> None:
     """As MatMulInteger, then one element-wise task that scales and rounds the sums."""
     y = op.output()
-    _check_bytes(op, 0, 3, 7)
+    for position in (0, 3, 7):  # real numbers of 8 bits are not accumulated as integers
+        found = op.input(position).dtype
+        if found not in ("int8", "uint8"):
+            raise op.unsupported(f"operand {position} is {found} against int8 or uint8")
     a, b = factors(op, build, (op.input(0), op.input(2)), (op.input(3), op.input(5)))
     terms, sums = Terms(), inner_product(build, a, b, y.shape, ACCUMULATED)
     rows, columns = max(y.rank - 2, 0), max(y.rank - 1, 0)
@@ -88,11 +91,3 @@ def qlinear_rescaling(op: Operator) -> PerRow:
         total = f"a + {operand_names(len(operands) + 1)[-1]}"
     source = quantised(rescaled(total, "b", "c", "d"), shift, y.dtype)
     return PerRow(source, tuple(operands), ACCUMULATED, "scale", "scaled")
-
-
-def _check_bytes(op: Operator, *positions: int) -> None:
-    """Refuse products of real numbers of 8 bits, which are not accumulated as integers."""
-    for position in positions:
-        found = op.input(position).dtype
-        if found not in ("int8", "uint8"):
-            raise op.unsupported(f"operand {position} is {found} against int8 or uint8")

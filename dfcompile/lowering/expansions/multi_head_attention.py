@@ -5,6 +5,7 @@ from math import sqrt
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
+from dfcompile.lowering.attention import Attend, Heads, Term
 from dfcompile.lowering.expressions import literal, sum_dtype
 from dfcompile.lowering.operators import Concat, MatMul
 from dfcompile.records import replace
@@ -12,7 +13,7 @@ from dfcompile.records import replace
 _FILTER = -10000.0  # added to the score of a key that a mask leaves out, where a node gives no other number
 
 
-def _multi_head(op: Operator, build: CanonicalFragment, attend_to: attention.Attend) -> None:
+def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
     op.check_unknown(operands={8: "past_sequence_length", 9: "cache_indirection"}, results={3: "qk"})
     if op.optional_input(1) is None or op.optional_input(2) is None or op.input(1).rank == 5:
         raise op.unsupported("queries, keys and values side by side in one operand against three operands")
@@ -35,7 +36,7 @@ def _multi_head(op: Operator, build: CanonicalFragment, attend_to: attention.Att
         )
         for name, x, bias, past, result in sides
     )
-    heads = attention.Heads(queries, keys, values, (), sum_dtype(q.dtype))
+    heads = Heads(queries, keys, values, (), sum_dtype(q.dtype))
     past_keys = op.optional_input(6)
     masks = op.optional_input(4), op.optional_input(5)
     before = 0 if past_keys is None else past_keys.shape[2]
@@ -54,7 +55,7 @@ def flash_multi_head_attention(op: Operator, build: CanonicalFragment) -> None:
     _multi_head(op, build, attention.attend_by_blocks)
 
 
-def _projected(op: Operator, build: CanonicalFragment, attend_to: attention.Attend) -> None:
+def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
     op.check_unknown(operands={6: "past_sequence_length"}, attributes={"do_rotary": 0, "past_present_share_buffer": 0})
     x, weights, bias, past = op.input(0), op.input(1), op.optional_input(2), op.optional_input(4)
     count, columns = op.integer("num_heads", 1), weights.shape[1]
@@ -79,7 +80,7 @@ def _projected(op: Operator, build: CanonicalFragment, attend_to: attention.Atte
     if present is not None:
         both = [build.view(part, f"{part.name}_part", (1, *part.shape)) for part in (keys, values)]
         build.add(Concat(0), both, present, step="present")
-    heads = attention.Heads(queries, keys, values, (), sum_dtype(x.dtype))
+    heads = Heads(queries, keys, values, (), sum_dtype(x.dtype))
     masks = op.optional_input(3), op.optional_input(5)
     attend_to(build, _masked(op, build, heads, masks, 0 if past is None else past.shape[3]), op.output())
 
@@ -122,10 +123,10 @@ def _biases(
 def _masked(
     op: Operator,
     build: CanonicalFragment,
-    heads: attention.Heads,
+    heads: Heads,
     masks: tuple[Tensor | None, Tensor | None],
     before: int,
-) -> attention.Heads:
+) -> Heads:
     """Return the heads with what is added to their scores: a bias, and what masks leave out.
 
     Args:
@@ -139,7 +140,7 @@ def _masked(
     batch, _, queries, keys = heads.scores_shape
     terms = []
     if bias is not None:
-        terms.append(attention.Term("a + b", (bias,), may_mask=True))
+        terms.append(Term("a + b", (bias,), may_mask=True))
     if mask is not None:
         # Added, as onnxruntime does: a query whose keys are all left out attends to all of them.
         left_out = literal(op.real("mask_filter_value", 0.0) or _FILTER, "float32")
@@ -156,14 +157,13 @@ def _masked(
 
 def _mask_term(
     op: Operator, build: CanonicalFragment, mask: Tensor, extents: tuple[int, int, int], left_out: str
-) -> attention.Term:
+) -> Term:
     batch, queries, keys = extents
-    if mask.shape == (batch, keys):
-        return attention.Term(f"a if b else a + {left_out}", (build.view(mask, "mask", (batch, 1, 1, keys)),))
-    if mask.shape == (batch, queries, keys):
-        return attention.Term(f"a if b else a + {left_out}", (build.view(mask, "mask", (batch, 1, queries, keys)),))
+    if mask.shape in ((batch, keys), (batch, queries, keys)):
+        shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
+        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),))
     if mask.shape == (batch,):
         places = build.parameter("places", np.arange(keys, dtype=np.int32))
         lengths = build.view(mask, "lengths", (batch, 1, 1, 1))
-        return attention.Term(f"a if b < c else a + {left_out}", (places, lengths))
+        return Term(f"a if b < c else a + {left_out}", (places, lengths))
     raise op.unsupported(f"a mask {mask} against one element per key, per query and key, or lengths")

@@ -26,17 +26,14 @@ def contributed_rotary_embedding(op: Operator, build: CanonicalFragment) -> None
         raise op.unsupported(f"attribute 'scale' is {op.real('scale', 1.0)} against 1")
     x, places = op.input(0), op.input(1)
     length = x.shape[1] if x.rank == 3 else x.shape[2]
-    if places.elements == 1:
-        places = _from(build, places, length)
+    if places.elements == 1:  # the position of the first token
+        steps = np.arange(length, dtype=np.int64).reshape(1, length)
+        if places.value is not None:
+            places = build.parameter("positions", steps + places.value.astype(np.int64).reshape(1, 1))
+        else:
+            operands = [places, build.parameter("steps", steps)]
+            places = build.made("positions", Elementwise("a + b"), operands, (1, length), "int64")
     _rotate_all(op, build, angles_at(op, build, (op.input(2), op.input(3)), places))
-
-
-def _from(build: CanonicalFragment, first: Tensor, length: int) -> Tensor:
-    """Return ``[1, s]``: the positions from the first one on."""
-    steps = np.arange(length, dtype=np.int64).reshape(1, length)
-    if first.value is not None:
-        return build.parameter("positions", steps + first.value.astype(np.int64).reshape(1, 1))
-    return build.made("positions", Elementwise("a + b"), [first, build.parameter("steps", steps)], (1, length), "int64")
 
 
 def _rotate_all(op: Operator, build: CanonicalFragment, angles: tuple[Tensor, ...]) -> None:

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Self, TypeVar, get_type_hints
 
+from dfcompile.canonical_dag import LoopPart
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
 from dfcompile.frontend import AttributeValue
 from dfcompile.lowering.expression_tree import expression_tree
@@ -31,6 +32,14 @@ class Contraction:
     m: int
     k: int
     n: int
+
+    @staticmethod
+    def of(nest: LoopNest) -> "Contraction":
+        """Return the contraction whose dimensions the loops of a nest are parts of."""
+        extents = dict.fromkeys(LoopPart, 1)
+        for loop in nest.loops.values():
+            extents[loop.part] *= loop.extent
+        return Contraction(extents[LoopPart.OUTER], extents[LoopPart.M], extents[LoopPart.K], extents[LoopPart.N])
 
 
 @dataclass(frozen=True, slots=True)

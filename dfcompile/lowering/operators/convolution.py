@@ -99,9 +99,7 @@ class Convolution(CanonicalOperator):
 
     def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
         """Return groups, filters of a group, elements of a filter, and windows."""
-        _, w = operands
-        windows = result.shape[0] * prod(result.shape[2:])
-        return Contraction(self.group, w.shape[0] // self.group, prod(w.shape[1:]), windows)
+        return Contraction.of(self.loop_nest(operands, result))
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch, groups, filters, channels, elements of a filter and windows; the latter two need all of X."""

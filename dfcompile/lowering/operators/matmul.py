@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from math import prod
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import AnyExtents, Contraction
@@ -40,15 +38,9 @@ class MatMul(AnyExtents):
                 f"[{n},{k}] @ [{inner},{m}] -> [{c.shape[-2]},{c.shape[-1]}] against [n,k] @ [k,m] -> [n,m]"
             )
 
-    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:  # noqa: ARG002
+    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
         """Return batch, rows, the dimension that is summed over, and columns."""
-        a, b = operands
-        n, k, m = self._extents(a, b)
-        pairs = list(zip_longest(reversed(a.shape[:-2]), reversed(b.shape[:-2]), fillvalue=1))
-        more_rows = prod(left for left, right in pairs if right == 1)
-        more_columns = prod(right for left, right in pairs if left == 1)
-        outer = prod(left for left, right in pairs if left != 1 and right != 1)
-        return Contraction(outer, more_rows * n, k, more_columns * m)
+        return Contraction.of(self.loop_nest(operands, result))
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch dimensions, rows, columns and the dimension that is summed over."""
