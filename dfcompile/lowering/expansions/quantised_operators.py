@@ -82,9 +82,8 @@ def qlinear_average_pool(op: Operator, build: CanonicalFragment) -> None:
 def qlinear_global_average_pool(op: Operator, build: CanonicalFragment) -> None:
     """The sum of every channel less its zero points, divided and rounded: one downsampler, one element-wise task."""
     check_channels_first(op)
-    x, y = shifted(build, op.input(0), op.optional_input(2), (0,), "x"), op.output()
-    total = build.array("total", y.shape, ACCUMULATED)
-    build.reduce(Reduction.SUM, [x], total, range(2, x.rank), step="sum")
+    x = shifted(build, op.input(0), op.optional_input(2), (0,), "x")
+    total = build.reduced("total", Reduction.SUM, [x], range(2, x.rank), dtype=ACCUMULATED, step="sum")
     terms = Terms()
     _add_average(op, build, terms, terms.name(total), str(prod(x.shape[2:])))
 
