@@ -68,11 +68,8 @@ class _Steps:
         """Return the dimensions in another order; of a label that an operand has twice, the diagonal."""
         if term.labels == labels:
             return term
-        name, step, read = (
-            self._name("arranged"),
-            self._name("arrange"),
-            [f"i{labels.index(each)}" for each in term.labels],
-        )
+        name, step = self._name("arranged"), self._name("arrange")
+        read = [f"i{labels.index(label)}" for label in term.labels]
         return _Term(self._build.copied(name, self._shaped(term), read, self._shape(labels), step=step), labels)
 
     def product(self, left: _Term, right: _Term, needed: set[str], dtype: str) -> _Term:
