@@ -8,6 +8,7 @@ from math import prod
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import product_of, sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Reduction
@@ -96,21 +97,8 @@ def _lay_out(build: CanonicalFragment, product: Tensor, y: Tensor, group: int) -
 @expansion(Im2col, "map", source="chellapilla06", default=True)
 def im2col_map(op: CanonicalNode[Im2col], build: MapFragment) -> None:
     """``cols[g, (c, k…), (b, y…)] = X[b, g*channels + c, stride*y + dilation*k …]``: one task, row by row."""
-    x, cols, given = op.input(0), op.output(), op.operator
-    group = given.group
-    channels = x.shape[1] // group
-    elements = {f"k{axis}": extent for axis, extent in enumerate(given.kernel)}
-    positions = {f"y{axis}": count for axis, count in enumerate(given.counts)}
-    row = linear_index(["c", *elements], (channels, *given.kernel))
-    column = linear_index(["b", *positions], (x.shape[0], *given.counts))
-    places = window_places(given.strides, given.dilations)
-    build.map(
-        "",
-        loops={"g": group, "c": channels, **elements, "b": x.shape[0], **positions},
-        reads={"x": (x, ["b", linear_index(["g", "c"], (group, channels)), *places])},
-        write=(cols, ["g", row, column] if group > 1 else [row, column]),
-        code="x",
-    )
+    elements, places = ([f"{letter}{axis}" for axis in range(len(op.operator.kernel))] for letter in "ky")
+    add_scope(op, build, "x", order=["g", "c", *elements, "b", *places], variables="x")
 
 
 def is_grouped(op: Operator) -> bool:

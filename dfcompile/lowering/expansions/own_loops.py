@@ -1,11 +1,11 @@
 """Canonical operators that are one scope of the loops that they have themselves: Copy, Elementwise, Reduce."""
 
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 from typing import cast
 
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
-from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.map_fragment import Access
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.loop_nest import Index, LoopNest
@@ -53,8 +53,18 @@ def add_scope(
     code: str,
     accumulate: Reduction | None = None,
     order: Sequence[str] | None = None,
+    variables: str = ascii_lowercase,
 ) -> None:
-    """Add the scope; unless an order is given, what is reduced changes fastest: each result is complete at once."""
+    """Add the scope of an operator's loops.
+
+    Args:
+        op: the operator.
+        build: its fragment.
+        code: of the variables.
+        accumulate: how results are combined.
+        order: of the loops; unless it is given, what is reduced changes fastest: each result is complete at once.
+        variables: a letter per operand.
+    """
     operands, result = op.operands(), op.output()
     nest = op.operator.loop_nest(operands, result)
     assert nest is not None
@@ -62,15 +72,15 @@ def add_scope(
     build.map(
         "",
         loops={name: nest.loops[name].extent for name in order},
-        reads=_reads(operands, nest),
+        reads=_reads(operands, nest, variables),
         write=(result, _known(nest.write)),
         code=code,
         accumulate=accumulate,
     )
 
 
-def _reads(operands: Sequence[Tensor], nest: LoopNest) -> Mapping[str, Access]:
-    named = zip(operand_names(len(operands)), operands, nest.reads, strict=True)
+def _reads(operands: Sequence[Tensor], nest: LoopNest, variables: str = ascii_lowercase) -> Mapping[str, Access]:
+    named = zip(variables[: len(operands)], operands, nest.reads, strict=True)
     return {name: (tensor, _known(indices)) for name, tensor, indices in named}
 
 
