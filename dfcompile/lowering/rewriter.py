@@ -29,7 +29,7 @@ from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import by_position, in_order
+from dfcompile.lowering.program_nodes import in_order, operator_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -353,15 +353,7 @@ class ProgramRewriter:
     def _operator(self, node: OperatorNode) -> Operator:
         inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
         outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
-        return Operator(
-            name=node.name,
-            dialect=node.dialect,
-            op_type=node.op_type,
-            origin=node.origin,
-            inputs=by_position(inputs),
-            outputs=by_position(outputs),
-            attributes=MappingProxyType(node.attributes),
-        )
+        return operator_of(node, inputs, outputs)
 
 
 def _check(operator: CanonicalOperator | str | None, op: Operator) -> None:

@@ -35,25 +35,25 @@ def qlinear_matmul(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("ConvInteger", "im2col", source="chellapilla06", default=True)
 def conv_integer_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As Conv by im2col, of data and filters less their zero points; 32 bits come out."""
-    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (1, 3)), None)
+    add_im2col(op, build, *windows_and_filters(op, build, 1, 3), None)
 
 
 @onnx_expansion("ConvInteger", "direct", default=is_grouped)
 def conv_integer_direct(op: Operator, build: CanonicalFragment) -> None:
     """As Conv directly, of data and filters less their zero points; 32 bits come out."""
-    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (1, 3)), None)
+    add_direct(op, build, *windows_and_filters(op, build, 1, 3), None)
 
 
 @onnx_expansion("QLinearConv", "im2col", source="chellapilla06", default=True)
 def qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As ConvInteger by im2col, then one element-wise task that adds the bias, scales and rounds."""
-    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+    add_im2col(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 @onnx_expansion("QLinearConv", "direct", default=is_grouped)
 def qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
     """As ConvInteger directly, then one element-wise task that adds the bias, scales and rounds."""
-    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+    add_direct(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 def factors(
@@ -69,14 +69,11 @@ def factors(
     return shifted(build, a, a_zero, rows, "a"), shifted(build, b, b_zero, columns, "b")
 
 
-def windows_and_filters(
-    op: Operator, build: CanonicalFragment, data: tuple[int, int], filters: tuple[int, int]
-) -> tuple[Tensor, Tensor]:
+def windows_and_filters(op: Operator, build: CanonicalFragment, at_filters: int, at_zero: int) -> tuple[Tensor, Tensor]:
     """Return data and filters less their zero points: padding, which stands for zero, is 0 then."""
-    x, w = op.input(data[0]), op.input(filters[0])
-    w_zero = op.optional_input(filters[1])
-    axes = () if w_zero is None else (0,)
-    return shifted(build, x, op.optional_input(data[1]), (0,), "x"), shifted(build, w, w_zero, axes, "w")
+    w_zero = op.optional_input(at_zero)
+    x = shifted(build, op.input(0), op.optional_input(2), (0,), "x")
+    return x, shifted(build, op.input(at_filters), w_zero, () if w_zero is None else (0,), "w")
 
 
 def qlinear_rescaling(op: Operator) -> PerRow:

@@ -20,14 +20,14 @@ _BYTE = 8
 def qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As ONNX's QLinearConv by im2col."""
     check_channels_first(op)
-    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+    add_im2col(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 @onnx_expansion("com.microsoft.QLinearConv", "direct", default=is_grouped)
 def qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
     """As ONNX's QLinearConv directly."""
     check_channels_first(op)
-    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+    add_direct(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 @onnx_expansion("com.microsoft.QGemm", "matmul", default=True)

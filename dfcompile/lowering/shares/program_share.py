@@ -210,11 +210,6 @@ class SharedProgram:
         views = (edge for node in state.data_nodes() for edge in state.in_edges(node) if edge.dst_conn == "views")
         return MappingProxyType({edge.dst.data: edge.src.data for edge in views})
 
-    @cached_property
-    def makers(self) -> Mapping[str, str]:
-        """The operator that makes each array."""
-        return MappingProxyType({made.name: op.name for op in self.operators for made in op.results()})
-
     def refused(self, share: ProgramShare) -> tuple[str, ...]:
         """Return the kernels whose operators cannot run so many iterations of these loops alone.
 
@@ -280,8 +275,9 @@ class _ShareBuilder:
     def __init__(
         self, whole: SharedProgram, shares: Mapping[str, OperatorShare], reads: Mapping[str, tuple[_Copy, ...]]
     ) -> None:
-        self._program, self._operators, self._makers = whole.program, whole.operators, whole.makers
+        self._program, self._operators = whole.program, whole.operators
         self._shares, self._reads = shares, reads
+        self._made = {tensor.name for op in whole.operators for tensor in op.results()}
         self._taken = set(whole.program.sdfg.arrays)
         self._parts: dict[_Copy, Tensor] = {}  # what is there before the program runs
         self._views: dict[tuple[str, tuple[int, ...], str], Tensor] = {}
@@ -290,7 +286,7 @@ class _ShareBuilder:
         for op in self._operators:
             share = self._shares[op.name]
             for place, (tensor, copy) in enumerate(zip(op.operands(), self._reads[op.name], strict=True)):
-                if copy not in self._parts and (copy[1] != OWN or copy[0] not in self._makers):
+                if copy not in self._parts and (copy[1] != OWN or copy[0] not in self._made):
                     name = copy[0] if copy[1] == OWN else self._free_name(f"{copy[0]}_copy")
                     value = self._program.parameters.get(copy[0])
                     shape = share.operands[place]
@@ -315,7 +311,7 @@ class _ShareBuilder:
         program = self._program
         sdfg = dace.SDFG(program.sdfg.name)
         sdfg.add_state("main", is_start_block=True)
-        exchanged = [copy[0] for copy in self._parts if copy[1] != OWN and copy[0] in self._makers]
+        exchanged = [copy[0] for copy in self._parts if copy[1] != OWN and copy[0] in self._made]
         made = {
             tensor.name: Port(tensor.name, tensor.name, shape, tensor.dtype)
             for op in self._operators
