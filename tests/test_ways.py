@@ -56,7 +56,7 @@ BESIDE = {
         "frontend/sdfg/", "lowering/program_builder.py", "lowering/program_nodes.py", "lowering/declared.py",  # SDFGs
         "lowering/expansion.py", "lowering/registry.py",  # plug-ins
         "lowering/node.py", "lowering/tensor.py", "lowering/operators/base.py", "lowering/operators/field_kinds.py",
-        "lowering/expressions.py", "lowering/reduction.py", "lowering/operators/expression_field.py",  # values
+        "lowering/expressions.py", "lowering/reduction.py",  # values
         "lowering/nests/nest_builder.py", "lowering/nests/program.py", "lowering/nests/operator_nests.py",
         "lowering/nests/affine.py", "lowering/map_fragment.py",  # nests
         "lowering/kernels.py", "lowering/operators/loop_nest.py",  # kernels

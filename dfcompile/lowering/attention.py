@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
+from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Concat, Copy, MatMul, Pad
-from dfcompile.lowering.operators.reduce import kept_shape
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -59,6 +59,21 @@ class Heads(Struct, frozen=True):
         batch, heads, length, _ = self.queries.shape
         return batch, heads, length, self.keys.shape[2]
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether a term may keep a query from all keys."""
+        return any(term.may_mask for term in self.terms)
+
+    @property
+    def exponential(self) -> str:
+        """Of a score ``a`` less the largest one ``b``, which is negative infinity where no key is attended to."""
+        return "exp(a - b) if b != -inf else 0" if self.is_guarded else "exp(a - b)"
+
+    @property
+    def share(self) -> str:
+        """Of exponentials, or a sum weighted by them, ``a`` in their total ``b``."""
+        return "a / b if b != 0 else 0" if self.is_guarded else "a / b"
+
 
 def separate_heads(
     build: CanonicalFragment,
@@ -86,13 +101,12 @@ def separate_heads(
     else:
         batch, heads, length, width = shape = (x.shape[0], x.shape[1], x.shape[2], x.shape[3])
     is_moved = is_flat and heads > 1 and length > 1
-    if bias is None and factor == 1.0 and not is_moved:
-        return _viewed(build, x, name, shape)
+    is_same = bias is None and factor == 1.0
+    if is_same and not is_moved:
+        return build.shaped(x, name, shape)
     apart = build.view(x, f"{name}_columns", (batch, length, heads, shape[3])) if is_flat else x
-    result = build.array(name, shape, x.dtype)
-    if bias is None and factor == 1.0:
-        build.add(Copy(read=("i0", "i2", "i1", "i3")), [apart], result, step=name)
-        return result
+    if is_same:
+        return build.copied(name, apart, ("i0", "i2", "i1", "i3"), shape)
     source, operands = "a", [apart]
     axes: list[tuple[int, ...]] = [_ROWS if is_flat else (0, 1, 2, 3)]
     if bias is not None:
@@ -100,8 +114,7 @@ def separate_heads(
         axes.append((1, 3))
     if factor != 1.0:
         source = f"{source} * {literal(factor, 'float32')}"
-    build.elementwise(source, operands, result, axes=axes, step=name)
-    return result
+    return build.computed(name, source, operands, shape, x.dtype, axes=axes)
 
 
 def join_heads(build: CanonicalFragment, x: Tensor, y: Tensor) -> None:
@@ -110,9 +123,8 @@ def join_heads(build: CanonicalFragment, x: Tensor, y: Tensor) -> None:
     if y.rank == 4 or heads == 1 or length == 1:
         build.view_as(x, y)
         return
-    joined = build.array("joined", (batch, length, heads, width), y.dtype)
-    build.add(Copy(read=("i0", "i2", "i1", "i3")), [x], joined, step="join")
-    build.view_as(joined, y)
+    shape = (batch, length, heads, width)
+    build.view_as(build.made("joined", Copy(read=("i0", "i2", "i1", "i3")), [x], shape, y.dtype, step="join"), y)
 
 
 def appended(build: CanonicalFragment, before: Tensor | None, x: Tensor, result: Tensor | None, name: str) -> Tensor:
@@ -127,10 +139,16 @@ def appended(build: CanonicalFragment, before: Tensor | None, x: Tensor, result:
     return together
 
 
-def causal_term(
+def softcap_terms(op: Operator) -> list[Term]:
+    """Return the term that keeps scores below the attribute ``softcap``; none without it."""
+    cap = literal(op.real("softcap", 0.0), "float32")
+    return [Term(f"tanh(a / {cap}) * {cap}")] if op.real("softcap", 0.0) else []
+
+
+def causal_terms(
     build: CanonicalFragment, heads: tuple[int, int], before: int, window: tuple[int, int] = (-1, 0)
-) -> Term | None:
-    """Return the term that keeps queries from keys outside of a window around their own place.
+) -> list[Term]:
+    """Return the term that keeps queries from keys outside of a window around their own place; none if it keeps none.
 
     Args:
         build: what is built.
@@ -138,6 +156,8 @@ def causal_term(
         before: keys before the first query's own.
         window: keys before and behind a query's own that it attends to; -1: all of them.
     """
+    if max(window) < 0:
+        return []
     queries, keys = heads
     build.check_parameter(heads)
     places = np.arange(queries)[:, None] + before - np.arange(keys)[None, :]
@@ -147,9 +167,9 @@ def causal_term(
     if window[1] >= 0:
         allowed &= places >= -window[1]
     if allowed.all():
-        return None
+        return []
     mask = build.parameter("window", allowed)
-    return Term("a if b else a - inf", (mask,), may_mask=not bool(allowed.any(axis=1).all()))
+    return [Term("a if b else a - inf", (mask,), may_mask=not bool(allowed.any(axis=1).all()))]
 
 
 def padded_mask(build: CanonicalFragment, mask: Tensor, keys: int) -> Tensor:
@@ -157,23 +177,23 @@ def padded_mask(build: CanonicalFragment, mask: Tensor, keys: int) -> Tensor:
     missing = keys - mask.shape[-1]
     if missing <= 0:
         return mask
-    longer = build.array("longer_mask", (*mask.shape[:-1], keys), mask.dtype)
-    pads = (*(0 for _ in mask.shape), *(0 for _ in mask.shape[:-1]), missing)
-    build.add(Pad(pads, value=0 if mask.dtype == "bool" else -inf), [mask], longer, step="pad_mask")
-    return longer
+    pad = Pad((0,) * (2 * mask.rank - 1) + (missing,), value=0 if mask.dtype == "bool" else -inf)
+    return build.made("longer_mask", pad, [mask], (*mask.shape[:-1], keys), mask.dtype, step="pad_mask")
 
 
-def apply_terms(
-    build: CanonicalFragment, scores: Tensor, terms: Sequence[Term], result: Tensor, step: str = "bias"
-) -> None:
-    """Write what the terms make of the scores: one element-wise task."""
+def with_terms(
+    build: CanonicalFragment, scores: Tensor, terms: Sequence[Term], name: str, dtype: str, *, step: str
+) -> Tensor:
+    """Return what the terms make of the scores, one element-wise task; the scores if there are none."""
+    if not terms:
+        return scores
     source, operands = "a", [scores]
     for term in terms:
         names = operand_names(len(operands) + len(term.operands))[len(operands) :]
         own = operand_names(len(term.operands) + 1)
         source = substitute(term.expression, {own[0]: source, **dict(zip(own[1:], names, strict=True))})
         operands += term.operands
-    build.elementwise(source, operands, result, step=step)
+    return build.computed(name, source, operands, scores.shape, dtype, step=step)
 
 
 def product_of_heads(build: CanonicalFragment, heads: Heads, keys: Tensor, name: str, dtype: str) -> Tensor:
@@ -181,10 +201,9 @@ def product_of_heads(build: CanonicalFragment, heads: Heads, keys: Tensor, name:
     batch, number, length, width = heads.queries.shape
     shared = keys.shape[1]
     shape = (batch, shared, number // shared * length)
-    rows = _viewed(build, heads.queries, f"{name}_rows", (*shape, width))
-    product = build.array(name, (*shape, keys.shape[2]), dtype)
-    build.add(MatMul(transpose_b=True), [rows, keys], product, step=name)
-    return _viewed(build, product, f"{name}_by_head", (batch, number, length, keys.shape[2]))
+    rows = build.shaped(heads.queries, f"{name}_rows", (*shape, width))
+    product = build.made(name, MatMul(transpose_b=True), [rows, keys], (*shape, keys.shape[2]), dtype)
+    return build.shaped(product, f"{name}_by_head", (batch, number, length, keys.shape[2]))
 
 
 def weighted_values(build: CanonicalFragment, weights: Tensor, values: Tensor, name: str, dtype: str) -> Tensor:
@@ -192,10 +211,9 @@ def weighted_values(build: CanonicalFragment, weights: Tensor, values: Tensor, n
     batch, number, length, keys = weights.shape
     shared, width = values.shape[1], values.shape[3]
     shape = (batch, shared, number // shared * length)
-    rows = _viewed(build, weights, f"{name}_rows", (*shape, keys))
-    product = build.array(name, (*shape, width), dtype)
-    build.add(MatMul(), [rows, values], product, step=name)
-    return _viewed(build, product, f"{name}_by_head", (batch, number, length, width))
+    rows = build.shaped(weights, f"{name}_rows", (*shape, keys))
+    product = build.made(name, MatMul(), [rows, values], (*shape, width), dtype)
+    return build.shaped(product, f"{name}_by_head", (batch, number, length, width))
 
 
 def attend(build: CanonicalFragment, heads: Heads, y: Tensor, *, weights: Tensor | None = None) -> None:
@@ -208,10 +226,7 @@ def attend(build: CanonicalFragment, heads: Heads, y: Tensor, *, weights: Tensor
         weights: where the softmax goes if the model uses it, ``[b, n, s, l]``.
     """
     scores = product_of_heads(build, heads, heads.keys, "scores", _product_dtype(heads, heads.terms))
-    if heads.terms:
-        biased = build.array("biased", scores.shape, heads.dtype)
-        apply_terms(build, scores, heads.terms, biased)
-        scores = biased
+    scores = with_terms(build, scores, heads.terms, "biased", heads.dtype, step="bias")
     attend_scores(build, heads, scores, y, weights=weights)
 
 
@@ -219,15 +234,12 @@ def attend_scores(
     build: CanonicalFragment, heads: Heads, scores: Tensor, y: Tensor, *, weights: Tensor | None = None
 ) -> None:
     """``Y = softmax(scores) @ V``; rows all of whose scores are negative infinity become zero."""
-    is_guarded = any(term.may_mask for term in heads.terms)
-    rows = kept_shape(scores.shape, [3])
-    top, total = (build.array(name, rows, heads.dtype) for name in ("largest", "total"))
-    exponentials = build.array("exponentials", scores.shape, heads.dtype)
-    build.reduce(Reduction.MAX, [scores], top, [3], step="max")
-    build.elementwise(_exponential(is_guarded=is_guarded), [scores, top], exponentials, step="exp")
-    build.reduce(Reduction.SUM, [exponentials], total, [3], step="sum")
+    dtype, source = heads.dtype, heads.exponential
+    top = build.reduced("largest", Reduction.MAX, [scores], [3], dtype=dtype, step="max")
+    exponentials = build.computed("exponentials", source, [scores, top], scores.shape, dtype, step="exp")
+    total = build.reduced("total", Reduction.SUM, [exponentials], [3], dtype=dtype, step="sum")
     shares = weights or build.array("weights", scores.shape, y.dtype)
-    build.elementwise("a / b if b != 0 else 0" if is_guarded else "a / b", [exponentials, total], shares, step="divide")
+    build.elementwise(heads.share, [exponentials, total], shares, step="divide")
     join_heads(build, weighted_values(build, shares, heads.values, "mix", y.dtype), y)
 
 
@@ -239,17 +251,15 @@ def attend_by_blocks(build: CanonicalFragment, heads: Heads, y: Tensor) -> None:
     """
     keys = heads.keys.shape[2]
     size = max(LEAST_BLOCK, -(-keys // MOST_BLOCKS))
-    is_guarded = any(term.may_mask for term in heads.terms)
     state: _Running | None = None
     for number, start in enumerate(range(0, keys, size)):
-        state = _block(build, heads, (start, min(start + size, keys)), state, number, is_guarded=is_guarded)
+        state = _block(build, heads, (start, min(start + size, keys)), state, number)
     assert state is not None
     batch, count, length, width = state.mixed.shape
-    source = "a / b if b != 0 else 0" if is_guarded else "a / b"
     axes = [(0, 1, 2, 3)] * 2 if y.rank == 4 else [_ROWS] * 2
     shape = (batch, count, length, width) if y.rank == 4 else (batch, length, count, width)
     result = y if y.shape == shape else build.array("joined", shape, y.dtype)
-    build.elementwise(source, [state.mixed, state.total], result, axes=axes, step="divide")
+    build.elementwise(heads.share, [state.mixed, state.total], result, axes=axes, step="divide")
     if result is not y:
         build.view_as(result, y)
 
@@ -263,15 +273,9 @@ class _Running(Struct, frozen=True):
 
 
 def _block(
-    build: CanonicalFragment,
-    heads: Heads,
-    keys: tuple[int, int],
-    before: _Running | None,
-    number: int,
-    *,
-    is_guarded: bool,
+    build: CanonicalFragment, heads: Heads, keys: tuple[int, int], before: _Running | None, number: int
 ) -> _Running:
-    dtype, at = heads.dtype, str(number)
+    dtype = heads.dtype
     terms = [
         Term(term.expression, tuple(_part(build, each, keys, f"mask{number}") for each in term.operands))
         for term in heads.terms
@@ -281,31 +285,22 @@ def _block(
         for name, tensor in (("keys", heads.keys), ("values", heads.values))
     )
     scores = product_of_heads(build, heads, block_keys, f"scores{number}", _product_dtype(heads, terms))
-    if terms:
-        biased = build.array(f"biased{number}", scores.shape, dtype)
-        apply_terms(build, scores, terms, biased, f"bias{number}")
-        scores = biased
-    rows = kept_shape(scores.shape, [3])
-    largest = build.array(f"largest{number}", rows, dtype)
-    build.reduce(Reduction.MAX, [scores], largest, [3], step=f"max{number}")
+    scores = with_terms(build, scores, terms, f"biased{number}", dtype, step=f"bias{number}")
+    largest = build.reduced(f"largest{number}", Reduction.MAX, [scores], [3], dtype=dtype, step=f"max{number}")
     if before is not None:
-        top = build.array(f"top{number}", rows, dtype)
-        build.elementwise("max(a, b)", [largest, before.largest], top, step=f"top{number}")
-        largest = top
-    exponentials = build.array(f"exponentials{number}", scores.shape, dtype)
-    build.elementwise(_exponential(is_guarded=is_guarded), [scores, largest], exponentials, step=f"exp{number}")
-    total = build.array(f"total{number}", rows, dtype)
-    build.reduce(Reduction.SUM, [exponentials], total, [3], step=f"sum{number}")
+        largest = build.computed(f"top{number}", "max(a, b)", [largest, before.largest], largest.shape, dtype)
+    exponentials = build.computed(
+        f"exponentials{number}", heads.exponential, [scores, largest], scores.shape, dtype, step=f"exp{number}"
+    )
+    total = build.reduced(f"total{number}", Reduction.SUM, [exponentials], [3], dtype=dtype, step=f"sum{number}")
     mixed = weighted_values(build, exponentials, block_values, f"mix{number}", dtype)
     if before is None:
         return _Running(largest, total, mixed)
-    factor = build.array(f"factor{number}", rows, dtype)
-    build.elementwise(_exponential(is_guarded=is_guarded), [before.largest, largest], factor, step=f"factor{number}")
+    factor = build.computed(f"factor{number}", heads.exponential, [before.largest, largest], largest.shape, dtype)
     sums = []
     for name, old, new in (("total", before.total, total), ("mixed", before.mixed, mixed)):
-        found = build.array(f"all_{name}{number}", new.shape, dtype)
-        build.elementwise("a * b + c", [old, factor, new], found, step=f"add_{name}{at}")
-        sums.append(found)
+        step, operands = f"add_{name}{number}", [old, factor, new]
+        sums.append(build.computed(f"all_{name}{number}", "a * b + c", operands, new.shape, dtype, step=step))
     return _Running(largest, sums[0], sums[1])
 
 
@@ -317,20 +312,9 @@ def _part(build: CanonicalFragment, x: Tensor, keys: tuple[int, int], name: str,
         return x
     if x.value is not None:
         return build.parameter(name, np.take(x.value, np.arange(start, stop), axis))
-    part = build.array(name, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]), x.dtype)
-    read = tuple(f"{start} + i{at}" if at == axis else f"i{at}" for at in range(x.rank))
-    build.add(Copy(read=read), [x], part, step=name)
-    return part
-
-
-def _exponential(*, is_guarded: bool) -> str:
-    """Of a difference to the largest score; where no key is attended to that is negative infinity."""
-    return "exp(a - b) if b != -inf else 0" if is_guarded else "exp(a - b)"
+    read = [f"{start} + i{at}" if at == axis else f"i{at}" for at in range(x.rank)]
+    return build.copied(name, x, read, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
 
 
 def _product_dtype(heads: Heads, terms: Sequence[Term]) -> str:
     return sum_dtype(heads.queries.dtype) if terms else heads.dtype
-
-
-def _viewed(build: CanonicalFragment, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else build.view(x, name, shape)

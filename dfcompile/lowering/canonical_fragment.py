@@ -24,29 +24,23 @@ class CanonicalBuilder(Protocol):
 
     def free_name(self, name: str) -> str:
         """Return the name, or one with underscores behind it that no array has or is going to have."""
-        ...
 
     def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
         """Add an array."""
-        ...
 
     def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
         """Add a constant array."""
-        ...
 
     def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
         """Add a view of an array or of a view."""
-        ...
 
     def can_be_view(self, source: Tensor, target: Tensor) -> bool:
         """Whether `add_view` can give ``source`` the name of ``target``."""
-        ...
 
     def add_canonical(
         self, named: tuple[str, str], operator: CanonicalOperator, operands: Sequence[Tensor], results: Sequence[Tensor]
     ) -> None:
         """Add a canonical operator of a name and an origin, and arrays for those results that have none."""
-        ...
 
 
 class CanonicalFragment:
@@ -97,6 +91,10 @@ class CanonicalFragment:
         """
         return self._viewed(source, self._full_name(name), shape, dtype)
 
+    def shaped(self, source: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+        """Return an array that has the shape as it is, any other as a `view`."""
+        return source if source.shape == shape else self.view(source, name, shape)
+
     def view_as(self, source: Tensor, target: Tensor) -> None:
         """Make the operator's result a view of ``source``; a copy where the result must be an array of its own."""
         if self._builder.can_be_view(source, target):
@@ -132,6 +130,47 @@ class CanonicalFragment:
         self._builder.add_canonical((name, self._op.origin), operator, operands, results)
         self.operators_count += 1
 
+    def made(
+        self,
+        name: str,
+        operator: CanonicalOperator,
+        operands: Sequence[Tensor],
+        shape: Iterable[int],
+        dtype: str | None = None,
+        *,
+        materialised: bool = False,
+        step: str | None = None,
+    ) -> Tensor:
+        """Add an array as `array` does, and the canonical operator that writes it; return the array.
+
+        Its step has the array's name unless another one is given.
+        """
+        result = self.array(name, shape, dtype, materialised=materialised)
+        self.add(operator, operands, result, step=name if step is None else step)
+        return result
+
+    def copied(
+        self, name: str, x: Tensor, read: Sequence[str], shape: Iterable[int], step: str | None = None
+    ) -> Tensor:
+        """Return a new array of the elements of X at affine places of its own indices ``i0``, ``i1`` …."""
+        return self.made(name, Copy(read=tuple(read)), [x], shape, x.dtype, step=step)
+
+    def add_reshaped(
+        self,
+        operator: CanonicalOperator,
+        operands: Sequence[Tensor],
+        y: Tensor,
+        name: str,
+        shape: tuple[int, ...],
+        *,
+        step: str = "",
+    ) -> None:
+        """Add an operator that writes Y under another shape: to an array of that name, of which Y is a view."""
+        if y.shape == shape:
+            self.add(operator, operands, y, step=step)
+        else:
+            self.view_as(self.made(name, operator, operands, shape, y.dtype, step=step), y)
+
     def elementwise(
         self,
         expression: str,
@@ -158,6 +197,23 @@ class CanonicalFragment:
         )
         self.add(Elementwise(source, chosen, begun), [operands[position] for position in kept], result, step=step)
 
+    def computed(
+        self,
+        name: str,
+        expression: str,
+        operands: Sequence[Tensor],
+        shape: Iterable[int],
+        dtype: str | None = None,
+        *,
+        axes: Sequence[Sequence[int]] | None = None,
+        starts: Sequence[Sequence[int]] | None = None,
+        step: str | None = None,
+    ) -> Tensor:
+        """Add an array and the `Elementwise` that writes it, and return the array; see `elementwise` and `made`."""
+        result = self.array(name, shape, dtype)
+        self.elementwise(expression, operands, result, axes=axes, starts=starts, step=name if step is None else step)
+        return result
+
     def reduce(
         self,
         reduction: Reduction,
@@ -181,3 +237,19 @@ class CanonicalFragment:
         shape = broadcast_shape([tensor.shape for tensor in operands])
         keepdims = shape is not None and result.shape == kept_shape(shape, axes)
         self.add(Reduce(reduction, tuple(axes), keepdims, expression), operands, result, step=step)
+
+    def reduced(
+        self,
+        name: str,
+        reduction: Reduction,
+        operands: Sequence[Tensor],
+        axes: Sequence[int],
+        expression: str = "a",
+        *,
+        dtype: str | None = None,
+        step: str | None = None,
+    ) -> Tensor:
+        """Add an array with extent 1 in the reduced axes and the `Reduce` that writes it; see `reduce` and `made`."""
+        shape = kept_shape(broadcast_shape([tensor.shape for tensor in operands]) or (), axes)
+        operator = Reduce(reduction, tuple(axes), expression=expression)
+        return self.made(name, operator, operands, shape, dtype, step=step)

@@ -121,23 +121,7 @@ def expansion(
             f"expansion {name!r}: operator {operator!r} against a class of dfcompile.lowering.operators or your own"
         )
     schema_of(operator)
-
-    def decorate(rewrite: CanonicalRewrite[Canonical]) -> Expansion:
-        condition = None if isinstance(default, bool) else default
-        return Expansion(
-            CANONICAL,
-            operator.__name__,
-            name,
-            rewrite,
-            source,
-            default is True,
-            rewrite.__module__,
-            condition,
-            operator,
-            runs_only,
-        )
-
-    return decorate
+    return _decorator((CANONICAL, operator.__name__, name), source, default, operator, runs_only=runs_only)
 
 
 def parametric_expansion(
@@ -175,19 +159,19 @@ def onnx_expansion(
     op_type: str, name: str, *, source: str = "onnx", default: bool | Condition = False, runs_only: bool = False
 ) -> Callable[[OnnxRewrite], Expansion]:
     """Make an `Expansion` of an ONNX operator from a function; see `expansion`."""
+    return _decorator((ONNX, op_type, name), source, default, None, runs_only=runs_only)
 
-    def decorate(rewrite: OnnxRewrite) -> Expansion:
+
+def _decorator(
+    named: tuple[str, str, str],
+    source: str,
+    default: bool | Callable[..., bool],  # noqa: FBT001
+    operator: type[CanonicalOperator] | None,
+    *,
+    runs_only: bool,
+) -> Callable[[Callable[..., None]], Expansion]:
+    def decorate(rewrite: Callable[..., None]) -> Expansion:
         condition = None if isinstance(default, bool) else default
-        return Expansion(
-            ONNX,
-            op_type,
-            name,
-            rewrite,
-            source,
-            default is True,
-            rewrite.__module__,
-            condition,
-            runs_only=runs_only,
-        )
+        return Expansion(*named, rewrite, source, default is True, rewrite.__module__, condition, operator, runs_only)
 
     return decorate

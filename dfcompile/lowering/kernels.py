@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
 from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.records import replace
 
@@ -35,13 +35,12 @@ def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Seque
     activations = [tensor for tensor in operands if not tensor.is_constant]
     contraction = op.operator.contraction(op.operands(), op.output())
     if contraction is not None:
-        outer, m, k, n = contraction.outer, contraction.m, contraction.k, contraction.n
         weighted = len(activations) < len(operands)
         variant = KernelVariant.GEMM_INPUT1_WEIGHT if weighted else KernelVariant.GEMM_INPUT1_INPUT2
     else:
-        outer, k, n = 1, 1, op.output().shape[-1] if op.output().shape else 1
+        n = op.output().shape[-1] if op.output().shape else 1
         n = n if iterations % n == 0 else 1
-        m = iterations // n
+        contraction = Contraction(1, iterations // n, 1, n)
         paired = len(activations) > 1
         variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if paired else KernelVariant.ELEMENTWISE_INPUT1
     return Kernel(
@@ -50,10 +49,10 @@ def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Seque
         origin=op.origin,
         expansion=expansion,
         variant=variant,
-        outer=outer,
-        m=m,
-        k=k,
-        n=n,
+        outer=contraction.outer,
+        m=contraction.m,
+        k=contraction.k,
+        n=contraction.n,
         inputs=tuple(tensor.name for tensor in operands),
         outputs=tuple(tensor.name for tensor in op.outputs if tensor is not None),
         memory_bytes=sum(tables[name] for name in in_memory),

@@ -6,16 +6,19 @@ from typing import TypeAlias, TypeVar, cast
 
 from msgspec import Struct, field
 
-from dfcompile.errors import OperatorFieldError, VerificationError
+from dfcompile.canonical_dag.dag_pass import DagPass
+from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, VerificationError
 from dfcompile.frontend import CANONICAL, AppliedPass, Level, Program
 from dfcompile.host.private_folder import in_private_folder
 from dfcompile.lowering.nests.program import NestProgram
 from dfcompile.lowering.nests.verifier import verify_nests
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
-from dfcompile.plugins import faults_of_pass, name_of
-from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
+from dfcompile.plugins import Collected, faults_of_pass, missing, name_of
+from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, parse_call, settings_of, values_of
 from dfcompile.records import replace
+
+WHERE = "--passes"
 
 Rewrite: TypeAlias = Callable[..., object]
 Lowered = TypeVar("Lowered", Program, NestProgram)
@@ -115,13 +118,10 @@ def apply_passes(program: Lowered, passes: Iterable[LoweringPass]) -> Lowered:
     for found in of_level(passes, program.level):
         changed = found.apply(program)
         if changed is not program:
-            effect = AppliedPass(found.name, _size(program), _size(changed), _counted(program))
+            counted = "operators" if program.level < Level.NESTS else "map scopes"
+            effect = AppliedPass(found.name, _size(program), _size(changed), counted)
             program = replace(changed, applied=(*program.applied, effect))
     return program
-
-
-def _counted(program: Program | NestProgram) -> str:
-    return "operators" if program.level < Level.NESTS else "map scopes"
 
 
 def _size(program: Program | NestProgram) -> int:
@@ -175,3 +175,45 @@ def _check_fields(program: Program) -> None:
                 SHIPPED[node.op_type].of_attributes(node.attributes)
             except OperatorFieldError as error:
                 raise VerificationError(f"node {node.name!r}: {error}") from error
+
+
+class ChosenPasses(Struct, frozen=True):
+    """Passes in the order in which the user named them.
+
+    Attributes:
+        of_programs: applied at their levels of lowering.
+        of_dags: applied to the canonical DAG after its extraction.
+    """
+
+    of_programs: tuple[LoweringPass, ...] = ()
+    of_dags: tuple[DagPass, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.of_programs or self.of_dags)
+
+
+def choose_passes(
+    texts: Iterable[str], program_passes: Collected[LoweringPass], dag_passes: Collected[DagPass]
+) -> ChosenPasses:
+    """Return the passes that texts such as ``fuse-elementwise{max=8}`` name.
+
+    Raises:
+        UserError: a pass or an option does not exist; an option is of another type, missing or given twice.
+        RegistrationError: two packages have a pass of the name, one for programs and one for canonical DAGs.
+    """
+    known = {**program_passes.by_name, **dag_passes.by_name}
+    of_programs, of_dags = list[LoweringPass](), list[DagPass]()
+    for text in texts:
+        call = parse_call(text, WHERE)
+        in_programs, in_dags = program_passes.by_name.get(call.name), dag_passes.by_name.get(call.name)
+        if in_programs is not None and in_dags is not None:
+            claims = f"claimed by {in_programs.module!r} and by {in_dags.module!r}"
+            raise RegistrationError(f"pass {call.name!r}: {claims} (rename one or uninstall one)")
+        if in_programs is not None:
+            of_programs.append(in_programs.given(call, WHERE))
+        elif in_dags is not None:
+            of_dags.append(in_dags.given(call, WHERE))
+        else:
+            faults = (*program_passes.faults, *dag_passes.faults)
+            raise UserError(f"{WHERE} {call.name!r}: unknown{missing(call.name, known, faults)}")
+    return ChosenPasses(tuple(of_programs), tuple(of_dags))

@@ -1,9 +1,10 @@
 """What expansions and passes see: a node of the program with its tensors, and an operator's attributes or fields."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Generic
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.errors import UnsupportedOpError, VerificationError
@@ -143,6 +144,17 @@ class Operator(Node, frozen=True, eq=False):
             raise self.unsupported(f"attribute {name!r} is {found!r} against a text")
         return found
 
+    def choice(self, name: str, default: str, known: Collection[str]) -> str:
+        """Return a text attribute that is one of a few.
+
+        Raises:
+            UnsupportedOpError: it is none of them.
+        """
+        found = self.text(name, default)
+        if found not in known:
+            raise self.unsupported(f"attribute {name!r} is {found!r} against {', '.join(known)}")
+        return found
+
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """Return a list attribute of integers.
 
@@ -181,12 +193,48 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: its value is only known when the model runs.
         """
-        tensor = self.optional_input(position)
-        if tensor is None:
+        if self.optional_input(position) is None:
             return None
-        if tensor.value is None:
+        return tuple(int(value) for value in np.ravel(self.constant(position, name)))
+
+    def constant(self, position: int, name: str) -> npt.NDArray[np.generic]:
+        """Return the value of an operand that must be there.
+
+        Raises:
+            UnsupportedOpError: it is omitted, or its value is only known when the model runs.
+        """
+        value = self.input(position).value
+        if value is None:
             raise self.unsupported(f"operand {name!r} is computed by the model against a constant")
-        return tuple(int(value) for value in np.ravel(tensor.value))
+        return value
+
+    def check_unknown(
+        self,
+        *,
+        operands: Mapping[int, str] | None = None,
+        results: Mapping[int, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
+    ) -> None:
+        """Check that the operator has nothing that its expansion does not know.
+
+        Args:
+            operands: names of those that have to be omitted, by position.
+            results: names of those that the model must not use, by position.
+            attributes: the one value that each may have.
+
+        Raises:
+            UnsupportedOpError: it has, naming the first.
+        """
+        for position, name in (operands or {}).items():
+            if self.optional_input(position) is not None:
+                raise self.unsupported(f"the operand {name!r} has no expansion")
+        for position, name in (results or {}).items():
+            if self.optional_output(position) is not None:
+                raise self.unsupported(f"the result {name!r} has no expansion")
+        for name, known in (attributes or {}).items():
+            found = self.attributes.get(name, known)
+            if found != known:
+                raise self.unsupported(f"attribute {name!r} is {found!r} against {known!r}")
 
     def axis(self, name: str = "axis", default: int = 0, rank: int | None = None) -> int:
         """Return an axis attribute, counted from the front.

@@ -18,7 +18,6 @@ from dfcompile.frontend import (
     Level,
     ModelNode,
     NodeCopies,
-    OperatorNode,
     Program,
     Prototype,
     WholeMemlets,
@@ -118,7 +117,8 @@ class ProgramBuilder:
         the model's shape.
         """
         if self._is_output(name) and self._is_owned(source.name):
-            self._rename_output(name, source.name)
+            self._outputs = [replace(port, array=source.name) if port.array == name else port for port in self._outputs]
+            self.sdfg.arrays[source.name].transient = False
             # A view that nobody reads would be invalid: it is made when it is asked for.
             self._renamed[name] = (source, tuple(shape))
             return source
@@ -191,29 +191,24 @@ class ProgramBuilder:
             inputs=[input_connector(position) for position in range(len(operands))],
             outputs=[output_connector(position) for position in range(len(results))],
         )
-        self.add_operator(node, operands, results)
-
-    def add_operator(self, node: OperatorNode, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        """Connect a library node to whole arrays; its results depend on parameters alone if all operands do."""
         self.state.add_node(node)
-        for position, tensor in enumerate(inputs):
-            memlet = self.whole.of(tensor.name)
-            self.state.add_edge(self.read(tensor.name), None, node, input_connector(position), memlet)
-        for position, tensor in enumerate(outputs):
-            memlet = self.whole.of(tensor.name)
-            self.state.add_edge(node, output_connector(position), self.write(tensor.name), None, memlet)
-            if inputs and all(operand.name in self._constants for operand in inputs):
-                self._constants.add(tensor.name)
+        for position, tensor in enumerate(operands):
+            self.state.add_edge(
+                self.read(tensor.name), None, node, input_connector(position), self.whole.of(tensor.name)
+            )
+        for position, tensor in enumerate(results):
+            self.state.add_edge(
+                node, output_connector(position), self.write(tensor.name), None, self.whole.of(tensor.name)
+            )
+        # Results depend on parameters alone if all operands do.
+        if operands and all(tensor.name in self._constants for tensor in operands):
+            self._constants.update(tensor.name for tensor in results)
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)
 
     def _is_owned(self, name: str) -> bool:
         return bool(self.sdfg.arrays[name].transient) and name not in self._views
-
-    def _rename_output(self, output: str, array: str) -> None:
-        self._outputs = [replace(port, array=array) if port.array == output else port for port in self._outputs]
-        self.sdfg.arrays[array].transient = False
 
     def finish(self, level: Level, nodes: tuple[ModelNode, ...], chosen: tuple[ChosenExpansion, ...] = ()) -> Program:
         """Drop what nothing uses, validate and freeze."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import dace
-import networkx as nx
 import numpy as np
 from dace.frontend.operations import detect_reduction_type
 from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
@@ -12,6 +11,7 @@ from dace.sdfg.state import SDFGState
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import OperatorNode, Program
 from dfcompile.host.printable import printable
+from dfcompile.lowering.program_nodes import in_order
 
 
 def format_program(program: Program) -> str:
@@ -27,8 +27,7 @@ def _lines(program: Program) -> Iterator[str]:
     for name in sorted(program.sdfg.arrays):
         yield f"array {name}: {_array(program, name)}"
     state = program.sdfg.start_state
-    position = {node: number for number, node in enumerate(state.nodes())}
-    for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
+    for node in in_order(state):
         if isinstance(node, OperatorNode):
             yield _operator(state, node)
         elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
@@ -67,7 +66,8 @@ def _scope(state: SDFGState, tasklet: Tasklet) -> str:
             f"{'*' if name in annotation.spatial else ''}{name}<{high + 1}" for name, (_, high, _) in pairs
         )
     code = "; ".join(tasklet.code.as_string.splitlines())
-    reads = [f"{edge.dst_conn} = {edge.data.data}[{edge.data.subset}]" for edge in _operand_edges(state, tasklet)]
+    operands = (edge for edge in _sorted(state.in_edges(tasklet), "dst_conn") if edge.dst_conn is not None)
+    reads = [f"{edge.dst_conn} = {edge.data.data}[{edge.data.subset}]" for edge in operands]
     writes = [
         f"{edge.data.data}[{edge.data.subset}] {_reduction(edge.data)}= {edge.src_conn}"
         for edge in _sorted(state.out_edges(tasklet), "src_conn")
@@ -79,10 +79,6 @@ def _scope(state: SDFGState, tasklet: Tasklet) -> str:
 
 def _reduction(memlet: dace.Memlet) -> str:
     return detect_reduction_type(memlet.wcr).name.lower() if memlet.wcr else ""
-
-
-def _operand_edges(state: SDFGState, tasklet: Tasklet) -> list[dace.sdfg.graph.MultiConnectorEdge]:
-    return [edge for edge in _sorted(state.in_edges(tasklet), "dst_conn") if edge.dst_conn is not None]
 
 
 def _sorted(edges: list[dace.sdfg.graph.MultiConnectorEdge], key: str) -> list[dace.sdfg.graph.MultiConnectorEdge]:

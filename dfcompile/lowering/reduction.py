@@ -39,14 +39,10 @@ class Reduction(Enum):
         if len(operands) == 1:
             return operands[0]
         match self:
-            case Reduction.SUM:
-                return " + ".join(operands)
-            case Reduction.PRODUCT:
-                return " * ".join(operands)
-            case Reduction.MAX:
-                return f"max({', '.join(operands)})"
-            case Reduction.MIN:
-                return f"min({', '.join(operands)})"
+            case Reduction.SUM | Reduction.PRODUCT:
+                return (" + " if self is Reduction.SUM else " * ").join(operands)
+            case Reduction.MAX | Reduction.MIN:
+                return f"{self.name.lower()}({', '.join(operands)})"
         assert_never(self)
 
 

@@ -77,6 +77,12 @@ class Taps(Struct, frozen=True):
         """Whether every element of the result is an element of the data."""
         return self.places.shape[1] == 1 and bool((self.weights == 1).all())
 
+    def repeats(self, extent: int) -> bool:
+        """Whether the elements of the data come one after another, each as often as the others."""
+        size = len(self.places)
+        every = np.arange(size) // max(size // extent, 1)
+        return self.is_gather and size % extent == 0 and bool((self.places[:, 0] == every).all())
+
     def matrix(self, extent: int) -> Weights:
         """Return ``M[size, extent]``, whose product with the data, of that extent, is the result."""
         matrix = np.zeros((len(self.places), extent))
@@ -85,25 +91,17 @@ class Taps(Struct, frozen=True):
 
 
 def _half_pixel(axis: ResizedAxis, at: Reals) -> Reals:
-    return (at + np.float32(0.5)) / np.float32(axis.scale) - np.float32(0.5)
+    return _half_pixel_for_nn(axis, at) - np.float32(0.5)
 
 
-def _pytorch_half_pixel(axis: ResizedAxis, at: Reals) -> Reals:
-    return _half_pixel(axis, at) if axis.size > 1 else np.zeros_like(at)
+def _half_pixel_for_nn(axis: ResizedAxis, at: Reals) -> Reals:
+    return (at + np.float32(0.5)) / np.float32(axis.scale)
 
 
 def _symmetric(axis: ResizedAxis, at: Reals) -> Reals:
     adjustment = np.float32(axis.size) / (np.float32(axis.scale) * np.float32(axis.extent))
     offset = np.float32(axis.extent / 2) * (1 - adjustment)
     return offset + (at + np.float32(0.5)) / np.float32(axis.scale) - np.float32(0.5)
-
-
-def _asymmetric(axis: ResizedAxis, at: Reals) -> Reals:
-    return at / np.float32(axis.scale)
-
-
-def _half_pixel_for_nn(axis: ResizedAxis, at: Reals) -> Reals:
-    return (at + np.float32(0.5)) / np.float32(axis.scale)
 
 
 def _align_corners(axis: ResizedAxis, at: Reals) -> Reals:
@@ -121,10 +119,10 @@ def _crop(axis: ResizedAxis, at: Reals) -> Reals:
 
 COORDINATES: Mapping[str, Callable[[ResizedAxis, Reals], Reals]] = {
     "align_corners": _align_corners,
-    "asymmetric": _asymmetric,
+    "asymmetric": lambda axis, at: at / np.float32(axis.scale),
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _symmetric,
-    "pytorch_half_pixel": _pytorch_half_pixel,
+    "pytorch_half_pixel": lambda axis, at: _half_pixel(axis, at) if axis.size > 1 else np.zeros_like(at),
     "tf_crop_and_resize": _crop,
     "tf_half_pixel_for_nn": _half_pixel_for_nn,
 }
@@ -153,17 +151,14 @@ def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
     first = np.floor(at).astype(np.int64)[:, None]
     places = first + np.arange(1 - reach, reach + 1)
     distances: Weights = (places - at[:, None].astype(np.float64)).astype(np.float64) * np.float64(narrowing)
-    weights = _linear(distances) if how.mode == "linear" else _cubic(distances, how.cubic_a)
+    weights: Weights = np.maximum(1 - np.abs(distances), 0.0)
+    if how.mode == "cubic":
+        weights = _cubic(distances, how.cubic_a)
     if how.excludes_outside:
         weights = np.where((places < 0) | (places >= axis.extent), 0.0, weights)
     if how.excludes_outside or how.is_antialiased:
         weights /= weights.sum(axis=1, keepdims=True)
     return _shortened(Taps(np.clip(places, 0, axis.extent - 1), weights, is_outside))
-
-
-def _linear(distances: Weights) -> Weights:
-    found: Weights = np.maximum(1 - np.abs(distances), 0.0)
-    return found
 
 
 def _cubic(distances: Weights, a: float) -> Weights:

@@ -1,13 +1,13 @@
 """The graph of a program's operators, to be rewritten by passes: walk, replace, remove, insert, rewire."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import dace
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 from dace.data import View
+from dace.sdfg import nodes
 from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
@@ -26,9 +26,10 @@ from dfcompile.frontend import (
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.lowering.declared import is_materialised
+from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.program_nodes import in_order, operator_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -65,9 +66,7 @@ class ProgramRewriter:
 
     def operators(self) -> tuple[Operator, ...]:
         """Return the operators, each after those that it depends on."""
-        position = {node: number for number, node in enumerate(self._state.nodes())}
-        ordered = nx.lexicographical_topological_sort(self._state.nx, key=position.__getitem__)
-        return tuple(self._operator(node) for node in ordered if isinstance(node, OperatorNode))
+        return tuple(self._operator(node) for node in in_order(self._state) if isinstance(node, OperatorNode))
 
     def tensor(self, name: str) -> Tensor:
         """Return a tensor by its name.
@@ -77,10 +76,8 @@ class ProgramRewriter:
         """
         if name not in self._sdfg.arrays:
             raise VerificationError(f"program {self._program.name!r}: no tensor {name!r}")
-        array = self._sdfg.arrays[name]
-        shape = tuple(int(size) for size in array.shape)
         value = self._parameters.get(name)
-        return Tensor(name, shape, np.dtype(array.dtype.type).name, value, name in self._parameters)
+        return replace(declared_tensor(self._sdfg, name), value=value, is_constant=value is not None)
 
     def intermediates(self) -> tuple[Tensor, ...]:
         """Return the tensors that operators write and that are no outputs of the model, operator after operator."""
@@ -89,11 +86,8 @@ class ProgramRewriter:
 
     def producer(self, tensor: Tensor) -> Operator | None:
         """Return the operator that writes a tensor; ``None`` for inputs, parameters and views."""
-        for node in self._access.get(tensor.name, ()):
-            for edge in self._state.in_edges(node):
-                if isinstance(edge.src, OperatorNode):
-                    return self._operator(edge.src)
-        return None
+        writers = (source for source in self._sources(tensor) if isinstance(source, OperatorNode))
+        return next(map(self._operator, writers), None)
 
     def readers(self, tensor: Tensor) -> tuple[Operator, ...]:
         """Return the operators that read a tensor itself, each once; those of its views are not among them."""
@@ -107,11 +101,8 @@ class ProgramRewriter:
 
     def viewed(self, tensor: Tensor) -> Tensor | None:
         """Return what a tensor is a view of; ``None`` if it is no view."""
-        for node in self._access.get(tensor.name, ()):
-            for edge in self._state.in_edges(node):
-                if isinstance(edge.src, AccessNode):
-                    return self.tensor(edge.src.data)
-        return None
+        shown = (source.data for source in self._sources(tensor) if isinstance(source, AccessNode))
+        return next(map(self.tensor, shown), None)
 
     def is_used(self, tensor: Tensor) -> bool:
         """Return whether the model's results need a tensor: an output, or read by an operator, itself or its views."""
@@ -248,15 +239,15 @@ class ProgramRewriter:
         names = None if readers is None else {reader.name for reader in readers}
         target = self._node_of(new)
         for edge in self._reading(old):
-            is_meant = names is None or (isinstance(edge.dst, OperatorNode) and edge.dst.name in names)
-            if is_meant:
+            if names is None or (isinstance(edge.dst, OperatorNode) and edge.dst.name in names):
                 self._state.remove_edge(edge)
                 self._state.add_edge(target, None, edge.dst, edge.dst_conn, self._whole.of(new.name))
 
     def add_tensor(self, name: str, shape: Iterable[int], dtype: str) -> Tensor:
         """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
         self._change()
-        name = self._free_name(name)
+        while name in self._sdfg.arrays:
+            name += "_"
         self._sdfg.add_array(name, list(shape), scalar_type(dtype), transient=True)
         return self.tensor(name)
 
@@ -321,6 +312,9 @@ class ProgramRewriter:
             return operator, {} if last is None else last.attributes
         return operator, attributes
 
+    def _sources(self, tensor: Tensor) -> Iterator[nodes.Node]:
+        return (edge.src for node in self._access.get(tensor.name, ()) for edge in self._state.in_edges(node))
+
     def _reading(self, tensor: Tensor) -> list[dace.sdfg.graph.MultiConnectorEdge]:
         return [edge for node in self._access.get(tensor.name, ()) for edge in self._state.out_edges(node)]
 
@@ -356,34 +350,16 @@ class ProgramRewriter:
             self._state.remove_node(node)
         self._sdfg.remove_data(tensor.name, validate=False)
 
-    def _free_name(self, name: str) -> str:
-        while name in self._sdfg.arrays:
-            name += "_"
-        return name
-
     def _operator(self, node: OperatorNode) -> Operator:
         inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
         outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
-        return Operator(
-            name=node.name,
-            dialect=node.dialect,
-            op_type=node.op_type,
-            origin=node.origin,
-            inputs=_by_position(inputs),
-            outputs=_by_position(outputs),
-            attributes=MappingProxyType(node.attributes),
-        )
+        return operator_of(node, inputs, outputs)
 
 
 def _check(operator: CanonicalOperator | str | None, op: Operator) -> None:
     """Check the fields of a canonical operator against its tensors."""
     if isinstance(operator, CanonicalOperator):
         operator.check(op.operands(), op.results())
-
-
-def _by_position(tensors: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
-    placed = {int(connector.rpartition("_")[2]): tensor for connector, tensor in tensors.items()}
-    return tuple(placed.get(position) for position in range(max(placed, default=-1) + 1))
 
 
 def _origins(sdfg: dace.SDFG) -> set[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from msgspec import Struct
 
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
@@ -23,6 +24,35 @@ class AxisTaps(Struct, frozen=True):
     places: Tensor
     weights: Tensor | None
     axes: tuple[int, ...]
+
+
+def taps_beside(
+    build: CanonicalFragment,
+    coordinates: Tensor,
+    axis: tuple[int, int],
+    code: tuple[str, str | None],
+    axes: tuple[int, ...],
+    offsets: Sequence[int] = (0, 1),
+) -> AxisTaps:
+    """Return the elements beside coordinates along an axis: their places and weights ``[…, offset]``.
+
+    Args:
+        build: of the operator.
+        coordinates: along the axis, in elements.
+        axis: its number among the axes of an image, and its extent.
+        code: the place at an offset ``b`` from the coordinate ``a``, and its weight, if it has any.
+        axes: see `AxisTaps`.
+        offsets: of the elements from the coordinate, rounded down.
+    """
+    (number, extent), (place, weight) = axis, code
+    beside = build.parameter(f"beside{number}", np.asarray(offsets, coordinates.dtype))
+    shape, operands = (*coordinates.shape, len(offsets)), [coordinates, beside]
+    of_each = [range(coordinates.rank), (coordinates.rank,)]
+    places = build.computed(f"place{number}", f"dace.int64({place})", operands, shape, "int64", axes=of_each)
+    if weight is None:
+        return AxisTaps(extent, places, None, axes)
+    weights = build.computed(f"weight{number}", weight, operands, shape, coordinates.dtype, axes=of_each)
+    return AxisTaps(extent, places, weights, axes)
 
 
 def add_flat_places(
@@ -51,9 +81,7 @@ def add_flat_places(
         operands.append(image[0])
         axes.append(image[1])
     is_inside = " and ".join(f"{name} >= 0" for name in names[: len(taps)])
-    places = build.array("places", shape, "int64")
-    build.elementwise(f"{flat} if {is_inside} else -1", operands, places, axes=axes, step="places")
-    return places
+    return build.computed("places", f"{flat} if {is_inside} else -1", operands, shape, "int64", axes=axes)
 
 
 def add_weights(
@@ -66,6 +94,5 @@ def add_weights(
     weighted = [(each.weights, each.axes) for each in taps if each.weights is not None]
     given = [*weighted, factor] if factor is not None else weighted
     operands, axes = [tensor for tensor, _ in given], [axes for _, axes in given]
-    weights = build.array("weights", shape, operands[0].dtype)
-    build.elementwise(" * ".join(operand_names(len(operands))), operands, weights, axes=axes, step="weights")
-    return weights
+    source = " * ".join(operand_names(len(operands)))
+    return build.computed("weights", source, operands, shape, operands[0].dtype, axes=axes)

@@ -83,11 +83,8 @@ def shifted(
     """
     if zero_point is None or is_zero(zero_point):
         return steps
-    result = build.array(name, steps.shape, "int16")
-    every = tuple(range(steps.rank))
-    source = "dace.int32(a) - dace.int32(b)"
-    build.elementwise(source, [steps, zero_point], result, axes=[every, axes], step=f"{name}_shift")
-    return result
+    source, own = "dace.int32(a) - dace.int32(b)", [range(steps.rank), axes]
+    return build.computed(name, source, [steps, zero_point], steps.shape, "int16", axes=own, step=f"{name}_shift")
 
 
 def aligned(op: Node, operand: Tensor, other: Tensor, vector_axis: int) -> tuple[int, ...]:

@@ -101,9 +101,8 @@ class TiledConvolution(Struct, frozen=True, eq=False):
         if not any((*begins, *ends)):
             return x
         extents = (extent + begin + end for extent, begin, end in zip(x.shape[2:], begins, ends, strict=True))
-        padded = build.array("padded", (*x.shape[:2], *extents), x.dtype)
-        build.add(Pad((0, 0, *begins, 0, 0, *ends)), [x], padded, step="pad")
-        return padded
+        pad = Pad((0, 0, *begins, 0, 0, *ends))
+        return build.made("padded", pad, [x], (*x.shape[:2], *extents), x.dtype, step="pad")
 
     def _sums(self, build: CanonicalFragment, spectra: Tensor, kernels: Tensor) -> Tensor:
         """Return ``[b, products…, filters, tiles…]``: what is transformed, multiplied and summed over channels."""
@@ -112,12 +111,10 @@ class TiledConvolution(Struct, frozen=True, eq=False):
         batch = (self.batch,) if self.batch > 1 else ()
         left = build.view(kernels, "kernels", (*lead, self.rows, self.channels))
         right = build.view(spectra, "spectra", (*batch, *lead, self.channels, tiles))
-        sums = build.array("sums", (*batch, *lead, self.rows, tiles), spectra.dtype)
+        shape, dtype = (*batch, *lead, self.rows, tiles), spectra.dtype
         if self.channels == 1:
-            build.elementwise("a * b", [left, right], sums, step="products")
-        else:
-            build.add(MatMul(), [left, right], sums, step="matmul")
-        return sums
+            return build.computed("sums", "a * b", [left, right], shape, dtype, step="products")
+        return build.made("sums", MatMul(), [left, right], shape, dtype, step="matmul")
 
     def _finish(self, build: CanonicalFragment, sums: Tensor, bias: Tensor | None, y: Tensor) -> None:
         """Transform the sums back, lay tiles side by side, cut off what is too much, and add the bias."""
@@ -126,8 +123,8 @@ class TiledConvolution(Struct, frozen=True, eq=False):
             left //= each.products
             given = build.view(sums, f"products{axis}", (made, each.products, left))
             matrix = build.parameter(f"result_matrix{axis}", each.result[..., None].astype(sums.dtype))
-            sums = build.array(f"result{axis}", (made, each.outputs, left), sums.dtype)
-            build.add(Convolution((1,), (1,)), [given, matrix], sums, step=f"result{axis}")
+            shape = (made, each.outputs, left)
+            sums = build.made(f"result{axis}", Convolution((1,), (1,)), [given, matrix], shape, sums.dtype)
             made *= each.outputs
         outputs, filters = [each.outputs for each in self.short], self.group * self.rows
         grid = build.view(sums, "grid", (self.batch, *outputs, filters, *self.tiles))
@@ -170,7 +167,7 @@ def _transform(
         along[1 + axis], strides[1 + axis] = width, step
         constants = build.parameter(f"{name}_matrix{axis}", matrix.reshape(products, 1, *along).astype(dtype))
         spatial = (*given.shape[2:at], count, *given.shape[at + 1 :])
-        made = build.array(f"{name}{axis}", (given.shape[0], products, *spatial), dtype)
-        build.add(Convolution(tuple(strides), (1,) * (rank + 1)), [given, constants], made, step=f"{name}{axis}")
+        convolution, shape = Convolution(tuple(strides), (1,) * (rank + 1)), (given.shape[0], products, *spatial)
+        made = build.made(f"{name}{axis}", convolution, [given, constants], shape, dtype)
         given = build.view(made, f"{name}{axis}_tiles", (given.shape[0] * products, 1, *spatial))
     return given

@@ -2,7 +2,10 @@
 
 from msgspec import Struct
 
+from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.node import Operator
+from dfcompile.lowering.operators import Pad
+from dfcompile.lowering.tensor import Tensor
 
 
 class Windows(Struct, frozen=True):
@@ -29,33 +32,14 @@ class Windows(Struct, frozen=True):
         """Whether any element has to be put around the data."""
         return any(self.pads_begin) or any(self.pads_end)
 
-    @property
-    def window_names(self) -> tuple[str, ...]:
-        """Loop names over the windows, one per spatial dimension."""
-        return tuple(f"y{axis}" for axis in range(len(self.kernel)))
-
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """Loop names over the elements of a window, one per spatial dimension."""
-        return tuple(f"k{axis}" for axis in range(len(self.kernel)))
-
-    def positions(self) -> tuple[str, ...]:
-        """Return the index expressions of the element ``k`` of the window ``y`` in the padded data."""
-        return tuple(
-            f"{stride}*{window} + {dilation}*{element}"
-            for stride, window, dilation, element in zip(
-                self.strides, self.window_names, self.dilations, self.kernel_names, strict=True
-            )
-        )
-
-    def pads(self) -> tuple[int, ...]:
-        """Return the padding of ``X[batch, channel, …]`` in the order of ONNX's Pad: all begins, then all ends."""
-        return (0, 0, *self.pads_begin, 0, 0, *self.pads_end)
-
-    def padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of ``X[batch, channel, …]`` with its padding."""
-        spatial = zip(shape[2:], self.pads_begin, self.pads_end, strict=True)
-        return (*shape[:2], *(extent + begin + end for extent, begin, end in spatial))
+    def padded(self, build: CanonicalFragment, x: Tensor, value: float = 0) -> Tensor:
+        """Return ``X[batch, channel, …]`` with a value around it, as far as windows reach over it."""
+        if not self.is_padded:
+            return x
+        spatial = zip(x.shape[2:], self.pads_begin, self.pads_end, strict=True)
+        shape = (*x.shape[:2], *(extent + begin + end for extent, begin, end in spatial))
+        pad = Pad((0, 0, *self.pads_begin, 0, 0, *self.pads_end), value=value)
+        return build.made("padded", pad, [x], shape, x.dtype, step="pad")
 
 
 def windows_of(op: Operator, kernel: tuple[int, ...]) -> Windows:

@@ -39,7 +39,7 @@ EXPANSIONS = (
     Mutant(
         f"{_FOLDER}/pooling.py", "(-before[axis], extent + behind[axis])", "(-before[axis], extent + behind[axis] + 1)"
     ),
-    Mutant(f"{_FOLDER}/pad.py", 'last = f"{extent - 2} - i"', 'last = f"{extent - 1} - i"'),
+    Mutant(f"{_FOLDER}/pad.py", 'f"{extent - 2} - i"', 'f"{extent - 1} - i"'),
     Mutant(f"{_FOLDER}/gather.py", "few_progressions(indices % extent)", "few_progressions(indices)"),
     Mutant(f"{_FOLDER}/slice.py", "start + x.shape[axis] if start < 0 else start", "start"),
     Mutant(f"{_FOLDER}/cumsum.py", "is_taken = first < last if op", "is_taken = first <= last if op"),

@@ -6,6 +6,7 @@ precision and rounds once at the end.
 """
 
 import sys
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, assert_never
 
 import dace
@@ -27,9 +28,13 @@ _WIDE = {
     "float64": "float64",
     "complex64": "complex128",
 }
-_NEVER = sys.float_info.max  # stands for "nothing was seen yet"
-
 Extremum: TypeAlias = Literal[Reduction.MAX, Reduction.MIN]
+
+# How a number is compared that takes the place of another, and what stands for "nothing was seen yet".
+_COMPARED: Mapping[Extremum, tuple[str, str]] = {
+    Reduction.MAX: (">", repr(-sys.float_info.max)),
+    Reduction.MIN: ("<", repr(sys.float_info.max)),
+}
 
 
 def widen_accumulators(sdfg: dace.SDFG) -> None:
@@ -61,12 +66,8 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes)
     dtype = np.dtype(sdfg.arrays[name].dtype.type).name
     if dtype not in _WIDE or (dtype == _WIDE[dtype] and _extremum(reduction) is None):
         return
-    wide = sdfg.add_transient(
-        f"{name}_wide",
-        sdfg.arrays[name].shape,
-        scalar_type(_WIDE[dtype]),
-        find_new_name=True,
-    )[0]
+    shape = sdfg.arrays[name].shape
+    wide, _ = sdfg.add_transient(f"{name}_wide", shape, scalar_type(_WIDE[dtype]), find_new_name=True)
     (outer,) = state.out_edges(exit_)
     result = outer.dst
     before = _initialised(state, state.entry_node(exit_), name)
@@ -75,11 +76,11 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes)
     state.remove_edge(outer)
     state.add_edge(exit_, outer.src_conn, sums, None, _renamed(outer.data, wide, reduction))
     inner.data = _renamed(inner.data, wide, reduction)
-    indices = [f"i{axis}" for axis in range(len(sdfg.arrays[name].shape))]
-    subset = ", ".join(indices)
+    loops = {f"i{axis}": int(extent) for axis, extent in enumerate(shape)}
+    subset = ", ".join(loops)
     scopes.add(
         f"{name}_round",
-        dict(zip(indices, map(int, sdfg.arrays[name].shape), strict=True)),
+        loops,
         {"value": (sums, Memlet(f"{wide}[{subset}]"))},
         "rounded = dace.float32(value)" if dtype in NARROW_REALS else "rounded = value",
         "rounded",
@@ -103,7 +104,7 @@ def _rename_written(state: SDFGState, node: AccessNode, name: str, extremum: Ext
     outer.data, inner.data = (_renamed(edge.data, name, None) for edge in (outer, inner))
     if extremum is not None:
         (variable,) = inner.src.out_connectors
-        inner.src.code.as_string = f"{variable} = {_unseen(extremum)}"
+        inner.src.code.as_string = f"{variable} = {_COMPARED[extremum][1]}"
 
 
 def _extremum(reduction: Reduction) -> Extremum | None:
@@ -116,28 +117,10 @@ def _extremum(reduction: Reduction) -> Extremum | None:
     assert_never(reduction)
 
 
-def _unseen(extremum: Extremum) -> str:
-    """Return a value that no number comes after."""
-    match extremum:
-        case Reduction.MAX:
-            return repr(-_NEVER)
-        case Reduction.MIN:
-            return repr(_NEVER)
-    assert_never(extremum)
-
-
-def _sign(extremum: Extremum) -> str:
-    match extremum:
-        case Reduction.MAX:
-            return ">"
-        case Reduction.MIN:
-            return "<"
-    assert_never(extremum)
-
-
 def _renamed(memlet: Memlet, name: str, reduction: Reduction | None) -> Memlet:
     rule = None if reduction is None else reduction.value
     extremum = None if reduction is None else _extremum(reduction)
     if extremum is not None:
-        rule = f"lambda a, b: b if ((b {_sign(extremum)} a) or (a == {_unseen(extremum)})) else a"
+        sign, unseen = _COMPARED[extremum]
+        rule = f"lambda a, b: b if ((b {sign} a) or (a == {unseen})) else a"
     return Memlet(data=name, subset=memlet.subset, wcr=rule)

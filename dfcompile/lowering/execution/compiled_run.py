@@ -24,6 +24,7 @@ from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import in_private_folder, process_folder
 from dfcompile.host.reasons import reason_of
 from dfcompile.host.stages import Work, stage
+from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.execution import lapack
 from dfcompile.lowering.execution.accumulators import widen_accumulators
 from dfcompile.lowering.execution.coded_reals import definitions, passed_type
@@ -36,6 +37,7 @@ COMPILING_PARTS, RUNNING_PARTS = 24, 3  # against running the original: about, f
 _STEPS_PER_SCOPE = 10**8  # of a map scope on average: level 3 takes the compiler a tenth of a second more for it
 LONGEST_LINE = 300  # characters of a tool's output
 _ERROR = re.compile(r"(?i)\berror\b")
+_BUILDS = count()
 # What the machine has too little of, in a compiler's words.
 _OUTER_FAILURE = re.compile(
     r"(?i)no space left on device|disk quota exceeded|file too large|cannot allocate memory|out of memory|Killed"
@@ -68,10 +70,10 @@ def run_program(
         given = inputs[port.name]
         if (given.shape, given.dtype.name) != (port.shape, port.dtype):
             raise InternalError(f"input {port.name!r}: {given.dtype}{given.shape} against {port.dtype}{port.shape}")
-        arguments[port.array] = _held(given.reshape(_shape(program, port.array)))
+        arguments[port.array] = _held(given.reshape(declared_tensor(program.sdfg, port.array).shape))
     for port in program.outputs:
         if port.array not in arguments:
-            arguments[port.array] = np.zeros(_shape(program, port.array), _held_dtype(port.dtype))
+            arguments[port.array] = np.zeros(declared_tensor(program.sdfg, port.array).shape, _held_dtype(port.dtype))
     names = _own_names(program.sdfg.arrays)
     used = program.sdfg.arglist()
     calls_lapack = lapack.calls_lapack(program.sdfg)
@@ -182,10 +184,6 @@ def _line_with(pattern: re.Pattern[str], output: str) -> str:
     return found if len(found) <= LONGEST_LINE else f"{found[: LONGEST_LINE - 1]}…"
 
 
-def _shape(program: Program, array: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in program.sdfg.arrays[array].shape)
-
-
 @contextmanager
 def _build_environment(level: int, libraries: str) -> Iterator[Path]:
     """Give a private build folder that is removed afterwards; floating point is strict, CMake is found.
@@ -196,12 +194,17 @@ def _build_environment(level: int, libraries: str) -> Iterator[Path]:
     anybody can foresee. Here they are in a private folder of this process, from its second build on: the first would
     only fill them.
     """
-    caches = _caches()
-    with (
-        in_private_folder() as folder,
-        _environment(_build_variables(folder, caches or folder)),
-        ExitStack() as settings,
-    ):
+    caches = process_folder() if next(_BUILDS) else None
+    with in_private_folder() as folder, ExitStack() as settings:
+        variables = {
+            "PATH": f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ.get('PATH', '')}",
+            "TMPDIR": str(folder),  # of the compiler
+            "DACE_BUILD_CACHE_DIR": str(caches or folder),
+            # Calls of a library run beside each other: each in one thread.
+            "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
+            "LOGNAME": os.environ.get("LOGNAME") or "dfcompile",  # DaCe asks for it, and a container need not know it
+        }
+        settings.enter_context(_environment(variables))
         for tool, package in (("cmake", "pip install cmake"), ("g++", "apt-get install g++")):
             if shutil.which(tool) is None:
                 raise UserError(f"running a lowered model: no {tool!r} on PATH (try '{package}')")
@@ -212,18 +215,6 @@ def _build_environment(level: int, libraries: str) -> Iterator[Path]:
         for name in ("precompiled_header", "configure_cache", "command_cache"):
             settings.enter_context(set_temporary("compiler", name, value=caches is not None))
         yield folder
-
-
-def _build_variables(folder: Path, caches: Path) -> Mapping[str, str]:
-    path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {
-        "PATH": path,
-        "TMPDIR": str(folder),  # of the compiler
-        "DACE_BUILD_CACHE_DIR": str(caches),
-        # Calls of a library run beside each other: each in one thread.
-        "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
-        "LOGNAME": os.environ.get("LOGNAME") or "dfcompile",  # DaCe asks for it, and a container need not know it
-    }
 
 
 @contextmanager
@@ -238,10 +229,3 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-_BUILDS = count()
-
-
-def _caches() -> Path | None:
-    return process_folder() if next(_BUILDS) else None

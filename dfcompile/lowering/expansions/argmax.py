@@ -34,8 +34,7 @@ def _position(
     shape = tuple(extent if at == axis else 1 for at, extent in enumerate(x.shape))
     build.check_parameter(shape)
     positions = build.parameter("positions", np.arange(x.shape[axis], dtype=np.int64).reshape(shape))
-    top = build.array("extremum", kept_shape(x.shape, [axis]))
-    build.reduce(extremum, [x], top, [axis], step="extremum")
+    top = build.reduced("extremum", extremum, [x], [axis])
     # The extremum is NaN if the first element is; then that position is sought, and Hardmax marks none.
     nowhere = 0 if is_last else x.shape[axis]
     found = "a == b or b != b" if finds_nan and not is_last else "a == b"

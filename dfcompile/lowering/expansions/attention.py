@@ -5,74 +5,43 @@ from math import sqrt
 
 import numpy as np
 
-from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.attention import (
-    Heads,
-    Term,
-    appended,
-    apply_terms,
-    attend,
-    attend_by_blocks,
-    attend_scores,
-    causal_term,
-    padded_mask,
-    product_of_heads,
-    separate_heads,
-)
-from dfcompile.lowering.expressions import literal, sum_dtype
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
+from dfcompile.lowering.attention import Heads, Term
+from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.records import replace
 
 _PRECISIONS: Mapping[int, str] = {1: "float32", 10: "float16", 11: "float64"}  # as ONNX numbers element types
 _RAW, _CAPPED, _BIASED, _WEIGHTS = range(4)  # what the result 'qk_matmul_output' is
 
 
 @onnx_expansion("Attention", "unfused", default=True)
-def attention(op: Operator, build: CanonicalFragment) -> None:
+def unfused_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V``: a product, a softmax of whole rows of scores, a product."""
-    cap = _cap(op)
-    heads, bias = _heads(op, build)
-    mode, shown = op.integer("qk_matmul_output_mode", _RAW), _shown(op)
+    cap, (heads, bias) = attention.softcap_terms(op), _heads(op, build)
+    heads = replace(heads, terms=(*cap, *bias))
+    mode, shown = op.integer("qk_matmul_output_mode", _RAW), op.optional_output(3)
     if shown is None or mode == _WEIGHTS:
-        attend(build, _with_terms(heads, [*cap, *bias]), op.output(), weights=shown)
+        attention.attend(build, heads, op.output(), weights=shown)
         return
     dtype = sum_dtype(heads.queries.dtype)
-    scores = product_of_heads(build, heads, heads.keys, "scores", dtype)
+    scores = attention.product_of_heads(build, heads, heads.keys, "scores", dtype)
     stages = {_RAW: ([], [*cap, *bias]), _CAPPED: (cap, bias), _BIASED: ([*cap, *bias], [])}
     if mode not in stages:
         raise op.unsupported(f"attribute 'qk_matmul_output_mode' is {mode} against 0 to 3")
     before, after = stages[mode]
-    for name, terms in (("before", before), ("after", after)):
-        if terms:
-            applied = build.array(f"scores_{name}", scores.shape, dtype)
-            apply_terms(build, scores, terms, applied, f"bias_{name}")
-            scores = applied
-        if name == "before":
-            build.elementwise("a", [scores], shown, step="show")
-    attend_scores(build, _with_terms(heads, [*cap, *bias]), scores, op.output())
+    scores = attention.with_terms(build, scores, before, "scores_before", dtype, step="bias_before")
+    build.elementwise("a", [scores], shown, step="show")
+    scores = attention.with_terms(build, scores, after, "scores_after", dtype, step="bias_after")
+    attention.attend_scores(build, heads, scores, op.output())
 
 
 @onnx_expansion("Attention", "flash", source="dao22")
 def flash_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V`` by blocks of keys: rows are scaled anew where a larger score comes."""
-    if _shown(op) is not None:
+    if op.optional_output(3) is not None:
         raise op.unsupported("the result 'qk_matmul_output' is of all scores against those of a block (take 'unfused')")
     heads, bias = _heads(op, build)
-    attend_by_blocks(build, _with_terms(heads, [*_cap(op), *bias]), op.output())
-
-
-def _with_terms(heads: Heads, terms: list[Term]) -> Heads:
-    return Heads(heads.queries, heads.keys, heads.values, tuple(terms), heads.dtype)
-
-
-def _shown(op: Operator) -> Tensor | None:
-    return op.optional_output(3)
-
-
-def _cap(op: Operator) -> list[Term]:
-    cap = op.real("softcap", 0.0)
-    if not cap:
-        return []
-    limit = literal(cap, "float32")
-    return [Term(f"tanh(a / {limit}) * {limit}")]
+    attention.attend_by_blocks(build, replace(heads, terms=(*attention.softcap_terms(op), *bias)), op.output())
 
 
 def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
@@ -85,13 +54,15 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     if counts[0] % counts[1]:
         raise op.unsupported(f"{counts[0]} heads of queries against a multiple of {counts[1]} of keys")
     width = q.shape[3] if q.rank == 4 else q.shape[2] // counts[0]
-    queries = separate_heads(build, q, counts[0], "queries", factor=op.real("scale", 1 / sqrt(width)))
+    queries = attention.separate_heads(build, q, counts[0], "queries", factor=op.real("scale", 1 / sqrt(width)))
     past = op.optional_input(4), op.optional_input(5)
     if (past[0] is None) != (past[1] is None):
         raise op.unsupported("one of 'past_key' and 'past_value' is omitted against both or none")
     results = (*op.outputs, None, None, None)[1:3]
     keys, values = (
-        appended(build, before, separate_heads(build, x, counts[1], name), result, f"present_{name}")
+        attention.appended(
+            build, before, attention.separate_heads(build, x, counts[1], name), result, f"present_{name}"
+        )
         for name, x, before, result in (("keys", k, past[0], results[0]), ("values", v, past[1], results[1]))
     )
     heads = Heads(queries, keys, values, (), _precision(op))
@@ -115,14 +86,13 @@ def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> 
     mask, lengths = op.optional_input(3), op.optional_input(6)
     if mask is not None:
         is_choice = mask.dtype == "bool"
-        longer = padded_mask(build, mask, keys)
+        longer = attention.padded_mask(build, mask, keys)
         terms.append(Term("a if b else a - inf" if is_choice else "a + b", (longer,), may_mask=True))
     left, right = op.integer("left_window_size", -1), op.integer("right_window_size", -1)
     if op.integer("is_causal", 0):
         right = 0 if right < 0 else min(right, 0)
     if lengths is None:
-        term = causal_term(build, (queries, keys), before, (left, right)) if max(left, right) >= 0 else None
-        return [*terms, *([] if term is None else [term])]
+        return [*terms, *attention.causal_terms(build, (queries, keys), before, (left, right))]
     if before:
         raise op.unsupported("'nonpad_kv_seqlen' and 'past_key' against one of them")
     return [*terms, _of_lengths(build, lengths, (queries, keys), (left, right))]

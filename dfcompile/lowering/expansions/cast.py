@@ -69,19 +69,16 @@ def _to_powers_of_two(op: Operator, build: CanonicalFragment, x: Tensor, *, satu
     if mode not in _ROUNDED_UP:
         raise op.unsupported(f"attribute 'round_mode' is {mode!r} against {', '.join(map(repr, _ROUNDED_UP))}")
     if x.dtype != "float32":
-        single = build.array("single", x.shape, "float32")
-        build.elementwise("dace.float32(a)", [x], single, step="single")
-        x = single
+        x = build.computed("single", "dace.float32(a)", [x], x.shape, "float32")
     if saturate:
         kept = f"min(max(a, {_LEAST}), {_LARGEST})"
         beyond = f"(a & {_MAGNITUDE}) > {_INFINITY}"
     else:
         kept, beyond = "a", f"a < {_LEAST} or a > {_LARGEST}"
     rounded = _ROUNDED_UP[mode].format(bits=kept)
-    codes = build.array("codes", y.shape, "uint8")
+    bits = build.view(x, "bits", x.shape, "int32")
     source = f"{_NO_NUMBER} if {beyond} else (({kept}) >> 23) + (1 if {rounded} else 0)"
-    build.elementwise(source, [build.view(x, "bits", x.shape, "int32")], codes, step="exponent")
-    build.view_as(codes, y)
+    build.view_as(build.computed("codes", source, [bits], y.shape, "uint8", step="exponent"), y)
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(cast) for op_type in ("Cast", "CastLike"))

@@ -2,16 +2,9 @@
 
 from math import prod
 
-from dfcompile.lowering import (
-    CanonicalFragment,
-    CanonicalNode,
-    MapFragment,
-    Operator,
-    Reduction,
-    expansion,
-    onnx_expansion,
-)
-from dfcompile.lowering.operators import Col2im, Copy
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.operators import Col2im, Copy, Reduction
+from dfcompile.lowering.operators.convolution import window_places
 
 
 @onnx_expansion("Col2Im", "map", default=True)
@@ -43,10 +36,7 @@ def col2im_map(op: CanonicalNode[Col2im], build: MapFragment) -> None:
     rank = y.rank - 2
     spatial = [f"{letter}{axis}" for letter in "ky" for axis in range(rank)]
     loops = dict(zip(["b", "c", *spatial], x.shape, strict=True))
-    places = [
-        f"{stride}*y{axis} + {dilation}*k{axis}"
-        for axis, (stride, dilation) in enumerate(zip(op.operator.strides, op.operator.dilations, strict=True))
-    ]
+    places = window_places(op.operator.strides, op.operator.dilations)
     build.map(
         "",
         loops=loops,

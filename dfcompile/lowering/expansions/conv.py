@@ -7,20 +7,14 @@ from math import prod
 
 from msgspec import Struct
 
-from dfcompile.lowering import (
-    CanonicalFragment,
-    CanonicalNode,
-    MapFragment,
-    Operator,
-    Reduction,
-    Tensor,
-    expansion,
-    onnx_expansion,
-)
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import product_of, sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Pad
-from dfcompile.lowering.windows import Windows, windows_of
+from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Reduction
+from dfcompile.lowering.operators.convolution import window_places
+from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.windows import windows_of
 
 
 class PerRow(Struct, frozen=True):
@@ -71,7 +65,7 @@ def add_im2col(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, las
     cols = build.array("cols", (*lead, window, columns), x.dtype, materialised=True)
     filters = build.array("filters", (*lead, rows, window), w.dtype, materialised=True)
     as_columns = Im2col(windows.kernel, windows.strides, windows.dilations, windows.counts, group)
-    build.add(as_columns, [_padded(build, x, windows)], cols, step="im2col")
+    build.add(as_columns, [windows.padded(build, x)], cols, step="im2col")
     build.add(Copy(), [build.view(w, "weights", filters.shape)], filters, step="weights")
     dtype = y.dtype if last is None else last.sums
     product = build.array("product", (*lead, rows, columns), dtype, materialised=last is None)
@@ -89,14 +83,6 @@ def _biased(op: Operator) -> PerRow | None:
     return None if bias is None else PerRow("a + b", (bias,), sum_dtype(op.output().dtype), "bias", "biased")
 
 
-def _padded(build: CanonicalFragment, x: Tensor, windows: Windows) -> Tensor:
-    if not windows.is_padded:
-        return x
-    padded = build.array("padded", windows.padded_shape(x.shape), x.dtype)
-    build.add(Pad(windows.pads()), [x], padded, step="pad")
-    return padded
-
-
 def _lay_out(build: CanonicalFragment, product: Tensor, y: Tensor, group: int) -> None:
     """``Y[b, g*rows + r, y…] = product[g, r, b*windows + y…]``."""
     batch, rows, counts = y.shape[0], y.shape[1] // group, y.shape[2:]
@@ -111,21 +97,8 @@ def _lay_out(build: CanonicalFragment, product: Tensor, y: Tensor, group: int) -
 @expansion(Im2col, "map", source="chellapilla06", default=True)
 def im2col_map(op: CanonicalNode[Im2col], build: MapFragment) -> None:
     """``cols[g, (c, k…), (b, y…)] = X[b, g*channels + c, stride*y + dilation*k …]``: one task, row by row."""
-    x, cols, given = op.input(0), op.output(), op.operator
-    group = given.group
-    windows = Windows(given.kernel, given.strides, given.dilations, (), (), given.counts)
-    channels = x.shape[1] // group
-    elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
-    positions = dict(zip(windows.window_names, windows.counts, strict=True))
-    row = linear_index(["c", *elements], (channels, *windows.kernel))
-    column = linear_index(["b", *positions], (x.shape[0], *windows.counts))
-    build.map(
-        "",
-        loops={"g": group, "c": channels, **elements, "b": x.shape[0], **positions},
-        reads={"x": (x, ["b", linear_index(["g", "c"], (group, channels)), *windows.positions()])},
-        write=(cols, ["g", row, column] if group > 1 else [row, column]),
-        code="x",
-    )
+    elements, places = ([f"{letter}{axis}" for axis in range(len(op.operator.kernel))] for letter in "ky")
+    add_scope(op, build, "x", order=["g", "c", *elements, "b", *places], variables="x")
 
 
 def is_grouped(op: Operator) -> bool:
@@ -145,7 +118,7 @@ def add_direct(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, las
     windows = windows_of(op, w.shape[2:])
     product = y if last is None else build.array("product", y.shape, last.sums)
     convolution = Convolution(windows.strides, windows.dilations, op.integer("group", 1))
-    build.add(convolution, [_padded(build, x, windows), w], product, step="convolution")
+    build.add(convolution, [windows.padded(build, x), w], product, step="convolution")
     if last is not None:
         last.add(build, product, y, (1,))
 
@@ -156,16 +129,16 @@ def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -
     x, w, y = op.input(0), op.input(1), op.output()
     group = op.operator.group
     rows, channels = w.shape[0] // group, w.shape[1]
-    windows = Windows(w.shape[2:], op.operator.strides, op.operator.dilations, (), (), y.shape[2:])
-    elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
-    positions = dict(zip(windows.window_names, windows.counts, strict=True))
+    elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
+    positions = {f"y{axis}": count for axis, count in enumerate(y.shape[2:])}
+    places = window_places(op.operator.strides, op.operator.dilations)
     output = linear_index(["g", "r"], (group, rows))
     build.map(
         "filters",
         spatial={"g": group, "r": rows},
         loops={"b": x.shape[0], **positions, "c": channels, **elements},
         reads={
-            "x": (x, ["b", linear_index(["g", "c"], (group, channels)), *windows.positions()]),
+            "x": (x, ["b", linear_index(["g", "c"], (group, channels)), *places]),
             "w": (w, [output, "c", *elements]),
         },
         write=(y, ["b", output, *positions]),

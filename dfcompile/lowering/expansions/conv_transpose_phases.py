@@ -13,7 +13,7 @@ from math import gcd, prod
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.conv_transpose import crops_before
+from dfcompile.lowering.expansions.conv_transpose import geometry
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, Pad
@@ -51,11 +51,9 @@ class _Phase(Struct, frozen=True):
 def phases(op: Operator, build: CanonicalFragment) -> None:
     """A canonical Convolution of stride 1 per remainder of places by the strides; then the bias; results interleave."""
     x, w, y = op.input(0), op.input(1), op.output()
-    rank = x.rank - 2
-    strides, dilations = op.integers("strides", (1,) * rank), op.integers("dilations", (1,) * rank)
+    strides, dilations, begins = geometry(op)
     if prod(strides) > MOST_PHASES:
         raise op.unsupported(f"{prod(strides)} convolutions, of strides {strides}, against at most {MOST_PHASES}")
-    begins = crops_before(op, strides, dilations)
     columns = zip(x.shape[2:], w.shape[2:], y.shape[2:], strides, dilations, begins, strict=True)
     per_axis = [_phases(op, *column) for column in columns]
     several = list(product(*per_axis))
@@ -94,14 +92,13 @@ def _add_phase(op: Operator, build: CanonicalFragment, chosen: Sequence[_Phase],
     group = op.integer("group", 1)
     channels, rows = w.shape[0] // group, w.shape[1]
     taps, counts = [each.taps for each in chosen], [each.count for each in chosen]
-    filters = build.array(f"filters{suffix}", (group * rows, channels, *taps), w.dtype)
     places = [f"{each.last_tap} + {-each.between_taps}*i{3 + axis}" for axis, each in enumerate(chosen)]
     reversed_taps = Copy(
         (group, rows, channels, *taps),
         (linear_index(["i0", "i2"], (group, channels)), "i1", *places),
         (linear_index(["i0", "i1"], (group, rows)), "i2", *(f"i{3 + axis}" for axis in range(len(taps)))),
     )
-    build.add(reversed_taps, [w], filters, step=f"filters{suffix}")
+    filters = build.made(f"filters{suffix}", reversed_taps, [w], (group * rows, channels, *taps), w.dtype)
     result = y if not suffix else build.array(f"phase{suffix}", (*y.shape[:2], *counts), y.dtype)
     sums = result if bias is None else build.array(f"product{suffix}", result.shape, sum_dtype(y.dtype))
     convolution = Convolution((1,) * len(taps), tuple(each.dilation for each in chosen), group)
@@ -119,6 +116,5 @@ def _padded(build: CanonicalFragment, x: Tensor, chosen: Sequence[_Phase], suffi
     if not any(begins) and not any(ends):
         return x
     extents = (extent + begin + end for extent, begin, end in zip(x.shape[2:], begins, ends, strict=True))
-    padded = build.array(f"padded{suffix}", (*x.shape[:2], *extents), x.dtype)
-    build.add(Pad((0, 0, *begins, 0, 0, *ends)), [x], padded, step=f"pad{suffix}")
-    return padded
+    pad = Pad((0, 0, *begins, 0, 0, *ends))
+    return build.made(f"padded{suffix}", pad, [x], (*x.shape[:2], *extents), x.dtype, step=f"pad{suffix}")

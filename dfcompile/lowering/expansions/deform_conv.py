@@ -6,8 +6,8 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real, sum_dtype
-from dfcompile.lowering.operators import Copy, MatMul, Sample
-from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights
+from dfcompile.lowering.operators import MatMul, Sample
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_beside
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -33,20 +33,19 @@ def deform_conv(op: Operator, build: CanonicalFragment) -> None:
     places = build.view(add_flat_places(build, taps, shape), "place_rows", (groups, points, 4))
     weights = build.view(add_weights(build, taps, shape, factor), "weight_rows", (groups, points, 4))
     table = build.view(x, "table", (groups, channels // offset_group, prod(x.shape[2:]), 1))
-    sampled = build.array("sampled", (groups, channels // offset_group, points, 1))
-    build.add(Sample(), [table, places, weights], sampled, step="sample")
+    shape_of_samples = (groups, channels // offset_group, points, 1)
+    sampled = build.made("sampled", Sample(), [table, places, weights], shape_of_samples, step="sample")
     window = channels // group * taps_count
     cols = build.view(sampled, "cols", (batch, group, window, count))
     filters = build.view(w, "filters", (1, group, w.shape[0] // group, window))
-    product = build.array(
-        "product", (batch, group, w.shape[0] // group, count), y.dtype if bias is None else sum_dtype(y.dtype)
-    )
-    build.add(MatMul(), [filters, cols], product, step="matmul")
+    dtype = y.dtype if bias is None else sum_dtype(y.dtype)
+    rows = (batch, group, w.shape[0] // group, count)
+    product = build.made("product", MatMul(), [filters, cols], rows, dtype, step="matmul")
     if bias is None:
         build.view_as(product, y)
     else:
-        rows = build.view(product, "rows", y.shape)
-        build.elementwise("a + b", [rows, bias], y, axes=[(0, 1, 2, 3), (1,)], step="bias")
+        sums = build.view(product, "rows", y.shape)
+        build.elementwise("a + b", [sums, bias], y, axes=[(0, 1, 2, 3), (1,)], step="bias")
 
 
 def _check(op: Operator, windows: Windows, group: int, offset_group: int) -> None:
@@ -68,24 +67,11 @@ def _axis_taps(build: CanonicalFragment, offsets: Tensor, windows: Windows, exte
     kernel = np.indices(windows.kernel)[axis].ravel() * windows.dilations[axis]
     corner = np.indices(windows.counts)[axis].ravel() * windows.strides[axis] - windows.pads_begin[axis]
     dtype = sum_dtype(offsets.dtype)
-    points = (groups, taps_count * count)
-    given = build.array(f"given{axis}", (groups, taps_count, count), offsets.dtype)
-    build.add(Copy(read=("i0", "i1", str(axis), "i2")), [offsets], given, step=f"given{axis}")
+    read = ("i0", "i1", str(axis), "i2")
+    given = build.copied(f"given{axis}", offsets, read, (groups, taps_count, count))
     base = build.parameter(f"base{axis}", (kernel[:, None] + corner).astype(dtype))
-    at = build.array(f"at{axis}", given.shape, dtype)
-    build.elementwise("a + b", [given, base], at, step=f"at{axis}")
-    coordinate = build.view(at, f"coordinate{axis}", points)
-    beside = build.parameter(f"beside{axis}", np.asarray([0, 1], dtype))
-    operands, axes = [coordinate, beside], [(0, 1), (2,)]
-    places = build.array(f"place{axis}", (*points, 2), "int64")
+    at = build.computed(f"at{axis}", "a + b", [given, base], given.shape, dtype)
+    coordinate = build.view(at, f"coordinate{axis}", (groups, taps_count * count))
     place = "floor(a) + b"
-    build.elementwise(
-        f"dace.int64({place} if {place} >= 0 and {place} < {extent} else -1)",
-        operands,
-        places,
-        axes=axes,
-        step=f"place{axis}",
-    )
-    weights = build.array(f"weight{axis}", (*points, 2), dtype)
-    build.elementwise("1 - abs(a - floor(a) - b)", operands, weights, axes=axes, step=f"weight{axis}")
-    return AxisTaps(extent, places, weights, (0, 1, 2 + axis))
+    code = f"{place} if {place} >= 0 and {place} < {extent} else -1", "1 - abs(a - floor(a) - b)"
+    return taps_beside(build, coordinate, (axis, extent), code, (0, 1, 2 + axis))

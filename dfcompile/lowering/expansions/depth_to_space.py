@@ -1,7 +1,6 @@
 """ONNX DepthToSpace and SpaceToDepth: channels and positions trade places."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.operators import Copy
 
 
 @onnx_expansion("DepthToSpace", "copy", default=True)
@@ -35,6 +34,5 @@ def _mode(op: Operator) -> str:
 
 def _permute(build: CanonicalFragment, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...], y: Tensor) -> None:
     split = build.view(x, "split", shape)
-    permuted = build.array("permuted", tuple(shape[axis] for axis in order))
-    build.add(Copy(read=tuple(f"i{order.index(axis)}" for axis in range(len(shape)))), [split], permuted)
-    build.view_as(permuted, y)
+    read = [f"i{order.index(axis)}" for axis in range(len(shape))]
+    build.view_as(build.copied("permuted", split, read, [shape[axis] for axis in order], step=""), y)

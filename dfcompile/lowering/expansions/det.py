@@ -41,26 +41,22 @@ class _Step:
         batch, rows, _ = matrix.shape
         numbers = build.parameter(self._named("rows"), np.arange(rows))
         column = self._copied("column", (batch, rows), ("i0", "i1", "0"))
-        largest, self._place = self._array("largest", (batch, 1)), self._array("place", (batch, 1), "int64")
-        build.reduce(Reduction.MAX, [column], largest, [1], "abs(a)", step=self._named("largest"))
-        operands = [column, largest, numbers]
-        source = f"c if abs(a) == b else {rows - 1}"
-        build.reduce(Reduction.MIN, operands, self._place, [1], source, step=self._named("place"))
+        largest = build.reduced(self._named("largest"), Reduction.MAX, [column], [1], "abs(a)", dtype=dtype)
+        operands, source = [column, largest, numbers], f"c if abs(a) == b else {rows - 1}"
+        self._place = build.reduced(self._named("place"), Reduction.MIN, operands, [1], source, dtype="int64")
         # The row of the pivot: all others count as 0.
-        self._row = self._array("row", (batch, 1, rows))
         at = build.view(self._place, self._named("places"), (batch, 1, 1))
         by_row = build.view(numbers, self._named("row_numbers"), (rows, 1))
-        build.reduce(Reduction.SUM, [matrix, at, by_row], self._row, [1], "a if b == c else 0", step=self._named("row"))
+        operands, source = [matrix, at, by_row], "a if b == c else 0"
+        self._row = build.reduced(self._named("row"), Reduction.SUM, operands, [1], source, dtype=dtype)
         self._pivot = self._copied("pivot", (batch,), ("i0", "0", "0"), self._row)
 
     def factor(self, total: Tensor | None) -> Tensor:
         """Return what the determinant is a multiple of so far: exchanging two rows changes its sign."""
-        found = self._array("factor", self._pivot.shape)
         place = self._build.view(self._place, self._named("exchange"), self._pivot.shape)
         operands = [self._pivot, place] if total is None else [self._pivot, place, total]
         source = "(a if b == 0 else -a)" if total is None else "(a if b == 0 else -a) * c"
-        self._build.elementwise(source, operands, found, step=self._named("factor"))
-        return found
+        return self._build.computed(self._named("factor"), source, operands, self._pivot.shape, self._dtype)
 
     def eliminated(self) -> Tensor:
         """Return the matrices without the row and the column of the pivot; the first row takes the pivot's place."""
@@ -73,23 +69,16 @@ class _Step:
         tail = self._copied("tail", (batch, rows - 1), ("i0", "0", "i1 + 1"), self._row)
         numbers = build.parameter(self._named("numbers"), np.arange(1, rows))
         place = build.view(self._place, self._named("taken"), (batch,))
-        result = self._array("rest", rest)
         operands = [others, first, heads, head, tail, numbers, place, self._pivot]
         axes = [(0, 1, 2), (0, 2), (0, 1), (0,), (0, 2), (1,), (0,), (0,)]
         # Without a pivot the column is 0, and so is the determinant.
         source = "(b if f == g else a) - ((d if f == g else c) / h * e if h != 0 else 0)"
-        build.elementwise(source, operands, result, axes=axes, step=self._named("rest"))
-        return result
+        return build.computed(self._named("rest"), source, operands, rest, self._dtype, axes=axes)
 
     def _copied(
         self, name: str, shape: tuple[int, ...], read: tuple[str, ...], source: Tensor | None = None
     ) -> Tensor:  # fmt: skip
-        found = self._array(name, shape)
-        self._build.add(Copy(read=read), [source or self._matrix], found, step=self._named(name))
-        return found
-
-    def _array(self, name: str, shape: tuple[int, ...], dtype: str | None = None) -> Tensor:
-        return self._build.array(self._named(name), shape, dtype or self._dtype)
+        return self._build.made(self._named(name), Copy(read=read), [source or self._matrix], shape, self._dtype)
 
     def _named(self, name: str) -> str:
         return f"{name}{self._number}"

@@ -38,17 +38,14 @@ def _add_transform(op: Operator, build: CanonicalFragment, add_rows: _Rows) -> N
     given, parts = transform.given, transform.parts_in
     data = build.view(x, "data", (outer, extent, inner, parts))
     if inner > 1 or given < extent:
-        rows = build.array("rows", (outer, inner, given, parts))
-        build.add(Copy(read=("i0", "i2", "i1", "i3")), [data], rows, step="rows")
-        data = rows
+        data = build.copied("rows", data, ("i0", "i2", "i1", "i3"), (outer, inner, given, parts))
     found = add_rows(build, build.view(data, "signals", (outer * inner, given * parts)), transform)
     if inner == 1:
         build.view_as(found, y)
         return
-    shape = (outer, inner, transform.bins, transform.parts_out)
-    columns = build.array("columns", (outer, transform.bins, inner, transform.parts_out))
-    build.add(Copy(read=("i0", "i2", "i1", "i3")), [build.view(found, "spectra", shape)], columns, step="columns")
-    build.view_as(columns, y)
+    bins, parts, moved = transform.bins, transform.parts_out, Copy(read=("i0", "i2", "i1", "i3"))
+    spectra = build.view(found, "spectra", (outer, inner, bins, parts))
+    build.view_as(build.made("columns", moved, [spectra], (outer, bins, inner, parts)), y)
 
 
 def _transform(op: Operator) -> tuple[Transform, int]:
@@ -96,9 +93,7 @@ def add_product(build: CanonicalFragment, rows: Tensor, transform: Transform) ->
     build.check_parameter((rows.shape[1], width))
     matrix = transform.matrix().reshape(rows.shape[1], width)
     twiddles = build.parameter("twiddles", matrix.astype(sum_dtype(rows.dtype)))
-    found = build.array("spectrum", (rows.shape[0], width))
-    build.add(MatMul(), [rows, twiddles], found, step="matmul")
-    return found
+    return build.made("spectrum", MatMul(), [rows, twiddles], (rows.shape[0], width), step="matmul")
 
 
 def add_stages(build: CanonicalFragment, rows: Tensor, transform: Transform) -> Tensor:
@@ -108,9 +103,8 @@ def add_stages(build: CanonicalFragment, rows: Tensor, transform: Transform) -> 
         return add_product(build, rows, transform)
     data = build.view(rows, "numbers", (outer, transform.given, parts))
     if transform.given < length:
-        padded = build.array("padded", (outer, length, parts))
-        build.add(Pad((0, 0, 0, 0, length - transform.given, 0)), [data], padded, step="pad")
-        data = padded
+        pad = Pad((0, 0, 0, 0, length - transform.given, 0))
+        data = build.made("padded", pad, [data], (outer, length, parts), step="pad")
     for number, stage in enumerate(stages(length)):
         shape = (outer, stage.radix, stage.blocks, stage.stride, parts)
         together = build.array(f"together{number}", (outer, stage.blocks, stage.stride, stage.radix, parts), data.dtype)
@@ -128,9 +122,8 @@ def add_stages(build: CanonicalFragment, rows: Tensor, transform: Transform) -> 
         parts = 2
     if transform.bins == length and data.dtype == rows.dtype:
         return data
-    found = build.array("spectrum", (outer, transform.bins, 2))
-    build.add(Copy(read=("i0", "i1", "i2")), [build.view(data, "complete", (outer, length, 2))], found, step="bins")
-    return found
+    complete, first = build.view(data, "complete", (outer, length, 2)), Copy(read=("i0", "i1", "i2"))
+    return build.made("spectrum", first, [complete], (outer, transform.bins, 2), step="bins")
 
 
 @onnx_expansion("STFT", "matmul", default=True)
@@ -152,12 +145,11 @@ def _add_frames(op: Operator, build: CanonicalFragment, add_rows: _Rows) -> None
     batch, parts = x.shape[0], x.shape[2] if x.rank > 2 else 1
     frames, bins = y.shape[1:3]
     signal = build.view(x, "signal", (batch, x.shape[1], parts))
-    rows = build.array("rows", (batch, frames, length, parts), materialised=True)
-    build.add(Copy(read=("i0", f"{step}*i1 + i2", "i3")), [signal], rows, step="frames")
+    frame, shape = Copy(read=("i0", f"{step}*i1 + i2", "i3")), (batch, frames, length, parts)
+    rows = build.made("rows", frame, [signal], shape, materialised=True, step="frames")
     if window is not None:
-        weighted = build.array("weighted", rows.shape)
-        build.elementwise("a * b", [rows, window], weighted, axes=[(0, 1, 2, 3), (2,)], step="window")
-        rows = weighted
+        axes = [(0, 1, 2, 3), (2,)]
+        rows = build.computed("weighted", "a * b", [rows, window], rows.shape, axes=axes, step="window")
     transform = Transform(length, length, bins, parts_in=parts)
     found = add_rows(build, build.view(rows, "signals", (batch * frames, length * parts)), transform)
     build.view_as(found, y)

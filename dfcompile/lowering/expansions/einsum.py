@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Copy, MatMul
+from dfcompile.lowering.operators import MatMul
 
 Labels = tuple[str, ...]
 _ELLIPSIS = "..."
@@ -68,10 +68,9 @@ class _Steps:
         """Return the dimensions in another order; of a label that an operand has twice, the diagonal."""
         if term.labels == labels:
             return term
-        array = self._build.array(self._name("arranged"), self._shape(labels), term.array.dtype)
-        read = tuple(f"i{labels.index(label)}" for label in term.labels)
-        self._build.add(Copy(read=read), [self._shaped(term)], array, step=self._name("arrange"))
-        return _Term(array, labels)
+        name, step = self._name("arranged"), self._name("arrange")
+        read = [f"i{labels.index(label)}" for label in term.labels]
+        return _Term(self._build.copied(name, self._shaped(term), read, self._shape(labels), step=step), labels)
 
     def product(self, left: _Term, right: _Term, needed: set[str], dtype: str) -> _Term:
         """Multiply, and sum over what both operands have and nothing else needs."""
@@ -82,17 +81,15 @@ class _Steps:
         columns = tuple(label for label in right.labels if label not in shared)
         labels = (*batch, *rows, *columns)
         if not contracted:
-            array = self._build.array(self._name("product"), self._shape(labels), dtype)
+            name, step, shape = self._name("product"), self._name("multiply"), self._shape(labels)
             axes = [[labels.index(label) for label in term.labels] or [0] for term in (left, right)]
             operands = [self._shaped(left), self._shaped(right)]
-            self._build.elementwise("a * b", operands, array, axes=axes, step=self._name("multiply"))
-            return _Term(array, labels)
+            return _Term(self._build.computed(name, "a * b", operands, shape, dtype, axes=axes, step=step), labels)
         a, transpose_a = self._matrices(left, batch, rows, contracted)
         b, transpose_b = self._matrices(right, batch, contracted, columns)
         outer, n, m = (self._elements(part) for part in (batch, rows, columns))
-        array = self._build.array(self._name("product"), (outer, n, m), dtype)
-        self._build.add(MatMul(transpose_a, transpose_b), [a, b], array, step=self._name("matmul"))
-        return _Term(array, labels)
+        name, step, operator = self._name("product"), self._name("matmul"), MatMul(transpose_a, transpose_b)
+        return _Term(self._build.made(name, operator, [a, b], (outer, n, m), dtype, step=step), labels)
 
     def _matrices(self, term: _Term, batch: Labels, rows: Labels, columns: Labels) -> tuple[Tensor, bool]:
         """Return the term as a batch of matrices, and whether these are stored the other way round."""

@@ -1,9 +1,9 @@
 """Factors of matrices, by Schur complements."""
 
-from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, expansion
+from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
 from dfcompile.lowering.expressions import conjugate, is_complex, real_type
+from dfcompile.lowering.matrix_batch import Element, MatrixBatch
 from dfcompile.lowering.operators import Factor
-from dfcompile.lowering.tensor import Tensor
 
 
 @expansion(Factor, "schur", source="higham02", default=True)
@@ -13,81 +13,46 @@ def schur(op: CanonicalNode[Factor], build: MapFragment) -> None:
     One task per matrix and scope.
     """
     a, packed, is_lu = op.input(0), op.output(), op.operator.kind == "lu"
-    rows = a.shape[-1]
-    spatial = {f"n{axis}": extent for axis, extent in enumerate(a.shape[:-2])}
-    lead = list(spatial)
-    defect = _defect(a, build, spatial) if op.operator.checks else None
+    rows, batch = a.shape[-1], MatrixBatch(build, a)
+    defect = _defect(batch, a) if op.operator.checks else None
     matrix = a
     for k in range(rows):
         left = rows - k
-        _finished(packed, matrix, build, (spatial, k, left), (is_lu, defect if k == 0 else None))
+        _finish(batch, packed, matrix, k, is_lu=is_lu, defect=defect if k == 0 else None)
         if left == 1:
             break
-        rest = build.array(f"left{k + 1}", (*a.shape[:-2], left - 1, left - 1))
-        row = [*lead, "0", "j + 1"] if is_lu else [*lead, "j + 1", "0"]
-        build.map(
-            f"complement{k}",
-            spatial=spatial,
-            loops={"i": left - 1, "j": left - 1},
-            reads={
-                "s": (matrix, [*lead, "i + 1", "j + 1"]),
-                "c": (matrix, [*lead, "i + 1", "0"]),
-                "r": (matrix, row),
-                "p": (matrix, [*lead, "0", "0"]),
-            },
-            write=(rest, [*lead, "i", "j"]),
-            code=f"s - c * {'r' if is_lu else conjugate('r', a.dtype)} / p",
-        )
+        rest = batch.array(f"left{k + 1}", left - 1, left - 1)
+        reads = {
+            "s": (matrix, "i + 1", "j + 1"),
+            "c": (matrix, "i + 1", "0"),
+            "r": (matrix, "0", "j + 1") if is_lu else (matrix, "j + 1", "0"),
+            "p": (matrix, "0", "0"),
+        }
+        source = f"s - c * {'r' if is_lu else conjugate('r', a.dtype)} / p"
+        batch.map(f"complement{k}", {"i": left - 1, "j": left - 1}, reads, (rest, "i", "j"), source)
         matrix = rest
 
 
-def _finished(
-    packed: Tensor,
-    matrix: Tensor,
-    build: MapFragment,
-    at: tuple[dict[str, int], int, int],
-    how: tuple[bool, tuple[Tensor, Tensor] | None],
+def _finish(
+    batch: MatrixBatch, packed: Tensor, matrix: Tensor, k: int, *, is_lu: bool, defect: tuple[Tensor, Tensor] | None
 ) -> None:
     """Write the first column of what is left, which is one of L, and the first row: one of U, or zeros."""
-    (spatial, k, left), (is_lu, defect) = at, how
-    lead = list(spatial)
-    pivot = {"p": (matrix, [*lead, "0", "0"])}
+    left, first = matrix.shape[-1], int(is_lu)
     if is_lu:
-        code = "r"
-        build.map(
-            f"row{k}",
-            spatial=spatial,
-            loops={"j": left},
-            reads={"r": (matrix, [*lead, "0", "j"])},
-            write=(packed, [*lead, str(k), f"j + {k}"]),
-            code=code,
-        )
-        code, first = "c / p", 1
+        code = "c / p"
+        batch.map(f"row{k}", {"j": left}, {"r": (matrix, "0", "j")}, (packed, str(k), f"j + {k}"), "r")
     else:
+        code = f"c / {_root(packed.dtype)}"
         if left > 1:
-            build.map(
-                f"zeros{k}",
-                spatial=spatial,
-                loops={"j": left - 1},
-                reads={"r": (matrix, [*lead, "0", "j + 1"])},
-                write=(packed, [*lead, str(k), f"j + {k + 1}"]),
-                code="r * 0",
-            )
-        code, first = f"c / {_root(packed.dtype)}", 0
+            zeros = {"r": (matrix, "0", "j + 1")}
+            batch.map(f"zeros{k}", {"j": left - 1}, zeros, (packed, str(k), f"j + {k + 1}"), "r * 0")
     if left == first:
         return
-    reads = {"c": (matrix, [*lead, f"i + {first}" if first else "i", "0"]), **pivot}
+    reads: dict[str, Element] = {"c": (matrix, f"i + {first}" if first else "i", "0"), "p": (matrix, "0", "0")}
     if defect is not None:
-        reads |= {"d": (defect[0], lead or ["0"]), "m": (defect[1], lead or ["0"])}
+        reads |= {"d": (defect[0],), "m": (defect[1],)}
         code = f"{code} if d <= {Factor.allowed_defect(packed.dtype)} * m else dace.{packed.dtype}(nan)"
-    build.map(
-        f"column{k}",
-        spatial=spatial,
-        loops={"i": left - first},
-        reads=reads,
-        write=(packed, [*lead, f"i + {k + first}", str(k)]),
-        code=code,
-    )
+    batch.map(f"column{k}", {"i": left - first}, reads, (packed, f"i + {k + first}", str(k)), code)
 
 
 def _root(dtype: str) -> str:
@@ -95,24 +60,11 @@ def _root(dtype: str) -> str:
     return f"dace.{real_type(dtype)}(sqrt(real(p)))" if is_complex(dtype) else "sqrt(p)"
 
 
-def _defect(a: Tensor, build: MapFragment, spatial: dict[str, int]) -> tuple[Tensor, Tensor]:
+def _defect(batch: MatrixBatch, a: Tensor) -> tuple[Tensor, Tensor]:
     """Return by how much each matrix is not Hermitian, and its largest element."""
-    lead, loops = list(spatial), {"i": a.shape[-1], "j": a.shape[-1]}
-    shape, at = a.shape[:-2] or (1,), lead or ["0"]
-    defect = build.array("defect", shape, real_type(a.dtype))
-    largest = build.array("largest", shape, real_type(a.dtype))
-    mirrored = {"a": (a, [*lead, "i", "j"]), "b": (a, [*lead, "j", "i"])}
-    for name, target, reads, code in (
-        ("defect", defect, mirrored, f"abs(a - {conjugate('b', a.dtype)})"),
-        ("largest", largest, {"a": mirrored["a"]}, "abs(a)"),
-    ):
-        build.map(
-            name,
-            spatial=spatial,
-            loops=loops,
-            reads=reads,
-            write=(target, at),
-            code=code,
-            accumulate=Reduction.MAX,
-        )
+    loops, one, mirrored = {"i": a.shape[-1], "j": a.shape[-1]}, (a, "i", "j"), (a, "j", "i")
+    defect, largest = (batch.array(name, dtype=real_type(a.dtype)) for name in ("defect", "largest"))
+    difference = f"abs(a - {conjugate('b', a.dtype)})"
+    batch.map("defect", loops, {"a": one, "b": mirrored}, (defect,), difference, Reduction.MAX)
+    batch.map("largest", loops, {"a": one}, (largest,), "abs(a)", Reduction.MAX)
     return defect, largest

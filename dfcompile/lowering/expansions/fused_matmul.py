@@ -2,7 +2,7 @@
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import literal, sum_dtype
-from dfcompile.lowering.operators import Copy, MatMul
+from dfcompile.lowering.operators import MatMul
 
 
 @onnx_expansion("com.microsoft.FusedMatMul", "matmul", source="onnxruntime", default=True)
@@ -23,7 +23,5 @@ def _batched(op: Operator, build: CanonicalFragment, position: int, name: str) -
     if not op.integer(f"transBatch{name}", 0) or x.rank == 2:
         return x
     shape = (*x.shape[1:-1], x.shape[0], x.shape[-1])
-    arranged = build.array(f"arranged_{name.lower()}", shape, x.dtype)
     read = (f"i{x.rank - 2}", *(f"i{axis}" for axis in range(x.rank - 2)), f"i{x.rank - 1}")
-    build.add(Copy(read=read), [x], arranged, step=f"arrange_{name.lower()}")
-    return arranged
+    return build.copied(f"arranged_{name.lower()}", x, read, shape, step=f"arrange_{name.lower()}")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.operators import Gather, Lookup
-from dfcompile.lowering.operators.gather import Run
+from dfcompile.lowering.operators.indexed import Run
 
 MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
 
@@ -28,10 +28,7 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
         build.add(Lookup(axis), [x, op.input(1)], y)
         return
     shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
-    gathered = y if y.shape == shape else build.array("gathered", shape)
-    build.add(Gather(axis, runs), [x], gathered)
-    if gathered is not y:
-        build.view_as(gathered, y)
+    build.add_reshaped(Gather(axis, runs), [x], y, "gathered", shape)
 
 
 def few_progressions(indices: npt.NDArray[np.generic]) -> tuple[Run, ...]:
@@ -69,7 +66,6 @@ def gather_runs(op: CanonicalNode[Gather], build: MapFragment) -> None:
         loops = {f"i{at}": extent for at, extent in enumerate(extents)}
         read = [f"{first} + {step}*{name}" if at == axis else name for at, name in enumerate(loops)]
         write = [f"{offset} + {name}" if at == axis else name for at, name in enumerate(loops)]
-        build.map(
-            f"run{position}" if len(runs) > 1 else "", loops=loops, reads={"x": (x, read)}, write=(y, write), code="x"
-        )
+        name = f"run{position}" if len(runs) > 1 else ""
+        build.map(name, loops=loops, reads={"x": (x, read)}, write=(y, write), code="x")
         offset += count

@@ -35,10 +35,9 @@ def reverse_sequence(op: Operator, build: CanonicalFragment) -> None:
         found = np.where(times <= last, last - times, times) * step + starts[:, None]
         rows = build.parameter("rows", (found.T if time_axis == 0 else found).astype(np.int64).reshape(-1))
     else:
-        each = build.array("row", x.shape[:2], "int64")
         operands = [lengths, build.parameter("times", times), build.parameter("starts", starts)]
-        axes = [[batch_axis], [time_axis], [batch_axis]]
-        build.elementwise(f"(a - 1 - b if b < a else b) * {step} + c", operands, each, axes=axes, step="rows")
+        source, axes = f"(a - 1 - b if b < a else b) * {step} + c", [[batch_axis], [time_axis], [batch_axis]]
+        each = build.computed("row", source, operands, x.shape[:2], "int64", axes=axes, step="rows")
         rows = build.view(each, "rows", (each.elements,))
     _take_rows(op, build, rows, 2)
 
@@ -82,10 +81,9 @@ def _take_rows(op: Operator, build: CanonicalFragment, rows: Tensor, within: int
     x, y = op.input(0), op.output()
     inner = prod(x.shape[within:])
     table = build.view(x, "table", (prod(x.shape[:within]), inner))
-    taken = build.array("taken", (rows.elements, inner))
-    runs = () if rows.value is None else few_progressions(rows.value)
+    runs, shape = () if rows.value is None else few_progressions(rows.value), (rows.elements, inner)
     if runs:
-        build.add(Gather(0, runs), [table], taken, step="gather")
+        taken = build.made("taken", Gather(0, runs), [table], shape, step="gather")
     else:
-        build.add(Lookup(0), [table, rows], taken, step="lookup")
+        taken = build.made("taken", Lookup(0), [table, rows], shape, step="lookup")
     build.view_as(taken, y)

@@ -1,6 +1,5 @@
 """ONNX Gemm and MatMul."""
 
-from collections.abc import Sequence
 from itertools import zip_longest
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
@@ -40,38 +39,26 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
 def add_product(build: CanonicalFragment, a: Tensor, b: Tensor, y: Tensor) -> None:
     """Add ``Y = A @ B`` as `matmul` has it, of an operator's result; Y may be of a wider type than A and B."""
     rows, columns, shape = _matrices(build, a, b)
-    product = y if y.shape == shape else build.array("product", shape, y.dtype)
-    build.add(MatMul(), [rows, columns], product, step="matmul")
-    if product is not y:
-        build.view_as(product, y)
+    build.add_reshaped(MatMul(), [rows, columns], y, "product", shape, step="matmul")
 
 
 def inner_product(build: CanonicalFragment, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
     """Add ``A @ B`` as `matmul` has it and return it, an array of a shape and a perhaps wider type."""
     rows, columns, full = _matrices(build, a, b)
-    product = build.array("product", full, dtype)
-    build.add(MatMul(), [rows, columns], product, step="matmul")
-    return _viewed(build, product, "sums", shape)
+    return build.shaped(build.made("product", MatMul(), [rows, columns], full, dtype, step="matmul"), "sums", shape)
 
 
 def _matrices(build: CanonicalFragment, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, tuple[int, ...]]:
     """Return operands as matrices, perhaps many of them, and the shape of their product."""
     n = a.shape[-2] if a.rank > 1 else 1
     k, m = a.shape[-1], b.shape[-1] if b.rank > 1 else 1
-    a_batch, b_batch = _aligned(a.shape[:-2], b.shape[:-2])
+    # Batch extents of both, from the last on side by side, without those that are 1 in both.
+    aligned = zip_longest(reversed(a.shape[:-2]), reversed(b.shape[:-2]), fillvalue=1)
+    pairs = [pair for pair in aligned if pair != (1, 1)]
+    a_batch, b_batch = ([pair[side] for pair in reversed(pairs)] for side in (0, 1))
     while b_batch and b_batch[-1] == 1:
         n *= a_batch.pop()
         b_batch.pop()
     batch = [max(pair) for pair in zip(a_batch, b_batch, strict=True)]
-    rows, columns = _viewed(build, a, "rows", (*a_batch, n, k)), _viewed(build, b, "columns", (*b_batch, k, m))
+    rows, columns = build.shaped(a, "rows", (*a_batch, n, k)), build.shaped(b, "columns", (*b_batch, k, m))
     return rows, columns, (*batch, n, m)
-
-
-def _aligned(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return batch extents of both operands, from the last on side by side, without those that are 1 in both."""
-    pairs = [pair for pair in zip_longest(reversed(a), reversed(b), fillvalue=1) if pair != (1, 1)]
-    return [left for left, _ in reversed(pairs)], [right for _, right in reversed(pairs)]
-
-
-def _viewed(build: CanonicalFragment, tensor: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
-    return tensor if tensor.shape == shape else build.view(tensor, name, shape)

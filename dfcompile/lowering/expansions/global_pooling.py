@@ -28,6 +28,6 @@ def global_lp_pool(op: Operator, build: CanonicalFragment) -> None:
 
 def _sum_and_finish(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
     x, y = op.input(0), op.output()
-    total = build.array("total", y.shape, sum_dtype(y.dtype))
-    build.reduce(Reduction.SUM, [x], total, range(2, x.rank), before, step="sum")
+    dtype = sum_dtype(y.dtype)
+    total = build.reduced("total", Reduction.SUM, [x], range(2, x.rank), before, dtype=dtype, step="sum")
     build.elementwise(after, [total], y, step="finish")

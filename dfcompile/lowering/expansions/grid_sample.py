@@ -8,28 +8,22 @@ from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real, sum_dtype
-from dfcompile.lowering.operators import Copy, MatMul, Sample
-from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights
+from dfcompile.lowering.operators import MatMul, Sample
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_beside
 
 _MODES = {
     "nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"
 }  # fmt: skip
-_LINEAR = "1 - abs(a - floor(a) - b)"
 _CUBIC_A = -0.75
-_NEAR = f"(({_CUBIC_A + 2} * {{d}} - {_CUBIC_A + 3}) * {{d}} * {{d}} + 1)"
-_FAR = f"((({{d}} - 5) * {{d}} + 8) * {{d}} - 4) * {_CUBIC_A}"
-
-
-def _cubic() -> str:
-    distance = "abs(a - floor(a) - b)"
-    return f"{_NEAR.format(d=distance)} if {distance} <= 1 else {_FAR.format(d=distance)}"
-
+_DISTANCE = "abs(a - floor(a) - b)"
+_NEAR = f"(({_CUBIC_A + 2} * {_DISTANCE} - {_CUBIC_A + 3}) * {_DISTANCE} * {_DISTANCE} + 1)"
+_FAR = f"((({_DISTANCE} - 5) * {_DISTANCE} + 8) * {_DISTANCE} - 4) * {_CUBIC_A}"
 
 # By mode: places beside the one at or before the point, and the weight of the place `b` beside the point `a`.
-_TAPS: Mapping[str, tuple[Sequence[int], str]] = {
-    "nearest": ((0,), "1"),
-    "linear": ((0, 1), _LINEAR),
-    "cubic": ((-1, 0, 1, 2), _cubic()),
+_TAPS: Mapping[str, tuple[Sequence[int], str | None]] = {
+    "nearest": ((0,), None),
+    "linear": ((0, 1), f"1 - {_DISTANCE}"),
+    "cubic": ((-1, 0, 1, 2), f"{_NEAR} if {_DISTANCE} <= 1 else {_FAR}"),
 }
 
 
@@ -94,18 +88,16 @@ def grid_sample(op: Operator, build: CanonicalFragment) -> None:
     flat = build.view(grid, "grid", (batch, points, len(sides)))
     taps = []
     for axis, side in enumerate(sides):
-        given = build.array(f"given{axis}", (batch, points), grid.dtype)
         read = ("i0", "i1", str(len(sides) - 1 - axis))  # a grid has the last axis first
-        build.add(Copy(read=read), [flat], given, step=f"given{axis}")
+        given = build.copied(f"given{axis}", flat, read, (batch, points))
         taps.append(_axis_taps(build, given, side, _MODES[mode], padding, axis))
     counts = [each.places.shape[2] for each in taps]
     table = build.view(x, "table", (*x.shape[:2], prod(x.shape[2:]), 1))
     operands = [_rows(build, add_flat_places(build, taps, (batch, points, *counts)))]
     if _MODES[mode] != "nearest":
         operands.append(_rows(build, add_weights(build, taps, (batch, points, *counts))))
-    sampled = build.array("sampled", (*y.shape[:2], points, 1), y.dtype)
-    build.add(Sample(), [table, *operands], sampled, step="sample")
-    build.view_as(sampled, y)
+    shape = (*y.shape[:2], points, 1)
+    build.view_as(build.made("sampled", Sample(), [table, *operands], shape, y.dtype, step="sample"), y)
 
 
 def _rows(build: CanonicalFragment, taps: Tensor) -> Tensor:
@@ -118,32 +110,17 @@ def _axis_taps(
 ) -> AxisTaps:  # fmt: skip
     """Return places and weights along an axis, each ``[n, p, taps]``."""
     offsets, weight = _TAPS[mode]
-    coordinate = build.array(f"coordinate{axis}", given.shape, sum_dtype(given.dtype))
-    at = side.coordinate()
-    build.elementwise(f"rint({at})" if mode == "nearest" else at, [given], coordinate, step=f"coordinate{axis}")
+    dtype, at = sum_dtype(given.dtype), side.coordinate()
+    source = f"rint({at})" if mode == "nearest" else at
+    coordinate = build.computed(f"coordinate{axis}", source, [given], given.shape, dtype)
     of_coordinate, of_place = _PADDINGS[padding]
     # A cubic filter at a repeated border sees where the point is, in PyTorch and onnxruntime.
     if of_coordinate is not None and (mode, padding) != ("cubic", "border"):
-        inner = build.array(f"inner{axis}", given.shape, coordinate.dtype)
-        build.elementwise(of_coordinate(side, "a"), [coordinate], inner, step=f"inner{axis}")
-        coordinate = inner
-    shape, dimensions = (*given.shape, len(offsets)), [(0, 1), (2,)]
-    beside = build.parameter(f"beside{axis}", np.asarray(offsets, coordinate.dtype))
-    places = build.array(f"place{axis}", shape, "int64")
+        coordinate = build.computed(f"inner{axis}", of_coordinate(side, "a"), [coordinate], given.shape, dtype)
     # What is far outside must stay so as an integer.
     near = f"max(-8.0, min({side.extent + 8.0}, floor(a) + b))"
-    build.elementwise(
-        f"dace.int64({of_place(side, near)})",
-        [coordinate, beside],
-        places,
-        axes=dimensions,
-        step=f"place{axis}",
-    )
-    if mode == "nearest":
-        return AxisTaps(side.extent, places, None, (0, 1, 2 + axis))
-    weights = build.array(f"weight{axis}", shape, coordinate.dtype)
-    build.elementwise(weight, [coordinate, beside], weights, axes=dimensions, step=f"weight{axis}")
-    return AxisTaps(side.extent, places, weights, (0, 1, 2 + axis))
+    code = of_place(side, near), weight
+    return taps_beside(build, coordinate, (axis, side.extent), code, (0, 1, 2 + axis), offsets)
 
 
 @onnx_expansion("AffineGrid", "matmul", default=True)
@@ -164,6 +141,4 @@ def affine_grid(op: Operator, build: CanonicalFragment) -> None:
     places = np.meshgrid(*sides, indexing="ij")
     base = np.stack([*reversed(places), np.ones(extents)], axis=-1).reshape(-1, rank + 1)
     points = build.parameter("points", base.astype(theta.dtype))
-    grid = build.array("grid", (y.shape[0], len(base), rank), y.dtype)
-    build.add(MatMul(transpose_b=True), [points, theta], grid)
-    build.view_as(grid, y)
+    build.add_reshaped(MatMul(transpose_b=True), [points, theta], y, "grid", (y.shape[0], len(base), rank))

@@ -4,22 +4,11 @@ from math import sqrt
 
 import numpy as np
 
-from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.attention import (
-    Attend,
-    Heads,
-    Term,
-    appended,
-    attend,
-    attend_by_blocks,
-    causal_term,
-    padded_mask,
-    separate_heads,
-)
-from dfcompile.lowering.expressions import literal, sum_dtype
-from dfcompile.lowering.operators import Concat, Copy, Elementwise, LookupElements, Pad
-from dfcompile.lowering.refusals import check_unknown
-from dfcompile.lowering.rotary import angles_at, rotate
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
+from dfcompile.lowering.attention import Attend, Heads, Term
+from dfcompile.lowering.expansions.rotary_embedding import angles_at, rotate
+from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Elementwise, LookupElements, Pad
 
 _SEQLENS, _TOTAL = 5, 6  # positions of operands
 
@@ -27,13 +16,13 @@ _SEQLENS, _TOTAL = 5, 6  # positions of operands
 @onnx_expansion("com.microsoft.GroupQueryAttention", "unfused", source="onnxruntime", default=True)
 def group_query_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K') @ V`` of what came before: a product, a softmax of whole rows, a product."""
-    _group_query(op, build, attend)
+    _group_query(op, build, attention.attend)
 
 
 @onnx_expansion("com.microsoft.GroupQueryAttention", "flash", source="dao22")
 def flash_group_query_attention(op: Operator, build: CanonicalFragment) -> None:
     """As `unfused`, by blocks of keys: rows are scaled anew where a larger score comes."""
-    _group_query(op, build, attend_by_blocks)
+    _group_query(op, build, attention.attend_by_blocks)
 
 
 def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
@@ -58,22 +47,16 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
         lengths.cached(op.optional_input(past), _by_head(build, x, name), result, name)
         for name, x, past, result in (("keys", k, 3, results[0]), ("values", v, 4, results[1]))
     )
-    terms = []
-    cap = op.real("softcap", 0.0)
-    if cap:
-        terms.append(Term(f"tanh(a / {literal(cap, 'float32')}) * {literal(cap, 'float32')}"))
-    bias = op.optional_input(10)
+    terms, bias = attention.softcap_terms(op), op.optional_input(10)
     if bias is not None:
-        terms.append(Term("a + b", (padded_mask(build, bias, keys.shape[2]),), may_mask=True))
-    term = lengths.causal(keys.shape[2], op.integer("local_window_size", -1))
-    terms += [] if term is None else [term]
+        terms.append(Term("a + b", (attention.padded_mask(build, bias, keys.shape[2]),), may_mask=True))
+    terms += lengths.causal(keys.shape[2], op.integer("local_window_size", -1))
     y = op.output()
     attend_to(build, Heads(queries, keys, values, tuple(terms), sum_dtype(y.dtype)), y)
 
 
 def _check(op: Operator) -> None:
-    check_unknown(
-        op,
+    op.check_unknown(
         operands={11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"},
         results={3: "output_qk"},
         attributes={
@@ -101,17 +84,18 @@ def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> 
         first, second, third = (build.view(x, name, (batch, length, count, width)) for name, x, count in every)
         return first, second, third
     together = build.view(q, "together", (batch, length, heads + 2 * groups, width))
-    parts = []
-    for name, at, count in (("query", 0, heads), ("key", heads, groups), ("value", heads + groups, groups)):
-        parts.append(build.array(name, (batch, length, count, width), q.dtype))
-        build.add(Copy(read=("i0", "i1", f"{at} + i2", "i3")), [together], parts[-1], step=name)
-    return parts[0], parts[1], parts[2]
+    ranges = (("query", 0, heads), ("key", heads, groups), ("value", heads + groups, groups))
+    first, second, third = (
+        build.copied(name, together, ("i0", "i1", f"{at} + i2", "i3"), (batch, length, count, width))
+        for name, at, count in ranges
+    )
+    return first, second, third
 
 
 def _by_head(build: CanonicalFragment, x: Tensor, name: str, factor: float = 1.0) -> Tensor:
     batch, length, heads, width = x.shape
     flat = build.view(x, f"{name}_flat", (batch, length, heads * width))
-    return separate_heads(build, flat, heads, name, factor=factor)
+    return attention.separate_heads(build, flat, heads, name, factor=factor)
 
 
 class _Lengths:
@@ -122,33 +106,30 @@ class _Lengths:
         self._queries, self._total = queries, total
         seqlens = op.input(_SEQLENS)
         self._last = build.view(seqlens, "last_places", (seqlens.elements, 1)) if seqlens.value is None else seqlens
+        known = set() if seqlens.value is None else {int(place) for place in np.ravel(seqlens.value)}
         self._before: int | None = None
         if queries == total:
             self._before = 0
-        elif seqlens.value is not None:
-            known = np.ravel(seqlens.value).astype(np.int64)
-            if (known == known[0]).all():
-                self._before = int(known[0]) + 1 - queries
+        elif len(known) == 1:
+            self._before = known.pop() + 1 - queries
 
     def positions(self) -> Tensor:
         """Return the place of each query, ``[b or 1, s]``."""
         places = np.arange(self._queries, dtype=np.int64)[None]
         if self._before is not None:
             return self._build.parameter("positions", places + self._before)
-        positions = self._build.array("positions", (self._last.elements, self._queries), "int64")
-        steps = self._build.parameter("steps", places + 1 - self._queries)
-        self._build.add(Elementwise("a + b"), [self._rows(2), steps], positions, step="positions")
-        return positions
+        steps, shape = self._build.parameter("steps", places + 1 - self._queries), (self._last.elements, self._queries)
+        return self._build.made("positions", Elementwise("a + b"), [self._rows(2), steps], shape, "int64")
 
-    def causal(self, keys: int, window: int) -> Term | None:
-        """Return the term that hides keys behind a query, or too far before it."""
+    def causal(self, keys: int, window: int) -> list[Term]:
+        """Return the term that hides keys behind a query, or too far before it, if there are such keys."""
         left = window - 1 if window > 0 else -1
         if self._before is not None:
-            return causal_term(self._build, (self._queries, keys), self._before, (left, 0))
+            return attention.causal_terms(self._build, (self._queries, keys), self._before, (left, 0))
         places = self._build.parameter("places", np.arange(keys, dtype=np.int64))
         steps = np.arange(1 - self._queries, 1, dtype=np.int64).reshape(self._queries, 1)
         source = "b <= c + d" + (f" and c + d - b <= {left}" if left >= 0 else "")
-        return Term(f"a if {source} else -inf", (places, self._rows(4), self._build.parameter("own_places", steps)))
+        return [Term(f"a if {source} else -inf", (places, self._rows(4), self._build.parameter("own_places", steps)))]
 
     def cached(self, past: Tensor | None, new: Tensor, result: Tensor | None, name: str) -> Tensor:
         """Return all keys (or values): those before, the new ones, and zeros up to the end of the cache."""
@@ -159,10 +140,9 @@ class _Lengths:
         build, batch, groups, width = self._build, new.shape[0], new.shape[1], new.shape[3]
         used = past if self._before else None
         if used is not None and self._before < stored:
-            used = build.array(f"used_{name}", (batch, groups, self._before, width), new.dtype)
-            build.add(Copy(read=("i0", "i1", "i2", "i3")), [past] if past else [], used, step=f"used_{name}")
+            used = build.copied(f"used_{name}", used, ("i0", "i1", "i2", "i3"), (batch, groups, self._before, width))
         known = self._before + self._queries
-        whole = appended(build, used, new, result if length == known else None, f"present_{name}")
+        whole = attention.appended(build, used, new, result if length == known else None, f"present_{name}")
         if length == known:
             return whole
         longer = result or build.array(f"cache_of_{name}", (batch, groups, length, width), new.dtype)
@@ -173,17 +153,13 @@ class _Lengths:
         """Return as `cached` where the number of keys before is only known when the model runs: a table is read."""
         build, stored, queries = self._build, 0 if past is None else past.shape[2], self._queries
         batch, groups, _, width = new.shape
-        table = new
-        if past is not None and stored:
-            table = build.array(f"all_{name}", (batch, groups, stored + queries, width), new.dtype)
-            build.add(Concat(2), [past, new], table, step=f"all_{name}")
+        table = attention.appended(build, past, new, None, f"all_{name}")
         shape = (batch, groups, length, width)
         places = build.parameter(f"places_of_{name}", np.arange(length, dtype=np.int64).reshape(length, 1))
-        indices, found = build.array(f"where_{name}", shape, "int64"), build.array(f"found_{name}", shape, new.dtype)
         before = f"b + 1 - {queries}"
         source = f"a if a < {before} else a - ({before}) + {stored} if a <= b else 0"
-        build.add(Elementwise(source), [places, self._rows(4)], indices, step=f"where_{name}")
-        build.add(LookupElements(2), [table, indices], found, step=f"found_{name}")
+        indices = build.made(f"where_{name}", Elementwise(source), [places, self._rows(4)], shape, "int64")
+        found = build.made(f"found_{name}", LookupElements(2), [table, indices], shape, new.dtype)
         kept = result or build.array(f"cache_of_{name}", shape, new.dtype)
         build.add(Elementwise("a if b <= c else 0"), [found, places, self._rows(4)], kept, step=f"cache_{name}")
         return kept

@@ -3,15 +3,7 @@
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.recurrent import (
-    At,
-    Part,
-    Recurrence,
-    States,
-    Term,
-    has_many_rows,
-    recurrence_of,
-)
+from dfcompile.lowering.expansions.recurrent import At, Recurrence, States, Term, has_many_rows, recurrence_of
 from dfcompile.lowering.expansions.recurrent_activations import activations_of
 
 _UPDATE, _RESET, _HIDDEN = range(3)  # as weights are stored
@@ -30,60 +22,52 @@ def compact(op: Operator, build: CanonicalFragment) -> None:
 
 
 class _Cell(Struct, frozen=True, eq=False):
-    """What a step of one direction does: the state is reset before it is multiplied with the weights, or after that."""
+    """What a step does: the state is reset before it is multiplied with the weights, or after that."""
 
     recurrence: Recurrence
-    matrices: tuple[Tensor, ...]  # of all gates, or of those that see the whole state and of the one that sees the rest
-    functions: tuple[str, ...]
+    matrices: tuple[
+        tuple[Tensor, ...], ...
+    ]  # per direction, of all gates, or of those that see the whole state and rest
+    functions: tuple[tuple[str, ...], ...]
 
     def __call__(self, at: At, states: States) -> States:
         """Return the state after a step."""
-        recurrence, (old,) = self.recurrence, states
-        function, of_hidden = self.functions
-        product = None if old is None else recurrence.product(at, old, self.matrices[0])
+        recurrence, (old,), matrices = self.recurrence, states, self.matrices[at.direction]
+        function, of_hidden = self.functions[at.direction]
+        product = recurrence.product(at, old, matrices[0])
         update = recurrence.activated(recurrence.gate(at, _UPDATE, "z", product, _UPDATE), function)
         reset = recurrence.activated(recurrence.gate(at, _RESET, "r", product, _RESET), function)
-        if len(self.matrices) == 1:
-            hidden = self._reset_after(at, product, reset)
-        else:
-            hidden = self._reset_before(at, old, reset)
-        hidden = recurrence.activated(hidden, of_hidden)
-        value = Term(f"(1 - ({update.expression})) * ({hidden.expression})", {**update.parts, **hidden.parts})
+        hidden = self._reset_after(at, product, reset) if len(matrices) == 1 else self._reset_before(at, old, reset)
+        value = Term.of("(1 - update) * hidden", update=update, hidden=recurrence.activated(hidden, of_hidden))
         if old is not None:
-            value = value.plus(f"({update.expression}) * old", {"old": Part(old)})
+            value = Term.of("value + update * old", value=value, update=update, old=Term.read("old", old))
         return (recurrence.state(at, "state", value, old),)
 
     def _reset_before(self, at: At, old: Tensor | None, reset: Term) -> Term:
         recurrence, product = self.recurrence, None
         if old is not None:
-            value = Term(f"({reset.expression}) * old", {**reset.parts, "old": Part(old)})
-            rest = recurrence.computed(at, "reset", value)
-            product = recurrence.product(at, rest, self.matrices[1], "hidden")
+            rest = recurrence.computed(at, "reset", Term.of("reset * old", reset=reset, old=Term.read("old", old)))
+            product = recurrence.product(at, rest, self.matrices[at.direction][1], "hidden")
         return recurrence.gate(at, _HIDDEN, "g", product, 0)
 
     def _reset_after(self, at: At, product: Tensor | None, reset: Term) -> Term:
         recurrence, hidden = self.recurrence, self.recurrence.extents.hidden
         term = recurrence.gate(at, _HIDDEN, "g", None, 0)
-        parts = {}
+        recurrent = dict[str, Term]()
         if product is not None:
-            parts["gh"] = Part(product, starts=(0, 0, _HIDDEN * hidden))
+            recurrent["gh"] = Term.read("gh", product, starts=(0, 0, _HIDDEN * hidden))
         bias = recurrence.op.optional_input(3)
         if bias is not None:
-            parts["gr"] = Part(bias, (0, 2), (at.direction, (3 + _HIDDEN) * hidden))
-        if not parts:
+            recurrent["gr"] = Term.read("gr", bias, (0, 2), (at.direction, (3 + _HIDDEN) * hidden))
+        if not recurrent:
             return term
-        return term.plus(f"({reset.expression}) * ({' + '.join(parts)})", {**reset.parts, **parts})
+        return Term.of(f"term + reset * ({' + '.join(recurrent)})", term=term, reset=reset, **recurrent)
 
 
 def _gru(op: Operator, build: CanonicalFragment, *, is_compact: bool) -> None:
     is_after = op.integer("linear_before_reset", 0) != 0
     separate = frozenset([_HIDDEN] if is_after else ())
     recurrence = recurrence_of(op, build, 3, is_compact=is_compact, separate=separate)
-    directions = recurrence.extents.directions
-    functions = activations_of(op, ("Sigmoid", "Tanh"), directions)
-    gates = (range(3),) if is_after else (range(2), range(2, 3))
-    cells = [
-        _Cell(recurrence, tuple(recurrence.matrix(direction, some) for some in gates), functions[direction])
-        for direction in range(directions)
-    ]
-    recurrence.run(cells, 1)
+    functions = activations_of(op, ("Sigmoid", "Tanh"), recurrence.extents.directions)
+    matrices = recurrence.matrices(range(3)) if is_after else recurrence.matrices(range(2), range(2, 3))
+    recurrence.run(_Cell(recurrence, matrices, functions), 1)

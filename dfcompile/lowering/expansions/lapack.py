@@ -1,11 +1,9 @@
 """Linear algebra by an installed LAPACK: a call per matrix, for running; calls cannot be scheduled."""
 
-from collections.abc import Mapping
-
 from dfcompile.lowering import CanonicalNode, MapFragment, expansion
+from dfcompile.lowering.matrix_batch import MatrixBatch
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import Eliminate, Factor, Lapack, TriangularSolve
-from dfcompile.lowering.tensor import Tensor
 
 LIBRARY = "LAPACK"
 _TYPES = ("float32", "float64", "complex64", "complex128")
@@ -55,16 +53,10 @@ def _call(op: Node, build: MapFragment, code: str) -> None:
     result = op.output()
     if result.dtype not in _TYPES:
         raise op.unsupported(f"LAPACK has {', '.join(_TYPES)}")
-    spatial = {f"n{axis}": extent for axis, extent in enumerate(result.shape[:-2])}
-    reads: Mapping[str, tuple[Tensor, list[str]]] = {
-        name: (tensor, list(spatial) if tensor.rank > 2 else [])
+    batch = MatrixBatch(build, result)
+    every = {
+        name: (tensor, list(batch.spatial) if tensor.rank > 2 else [])
         for name, tensor in zip("ab", op.operands(), strict=False)
     }
-    build.call(
-        "",
-        library=LIBRARY,
-        spatial=spatial,
-        reads=reads,
-        write=(result, list(spatial)),
-        code=f"dfcompile_lapack::{code};",
-    )
+    write, source = (result, list(batch.spatial)), f"dfcompile_lapack::{code};"
+    build.call("", library=LIBRARY, spatial=batch.spatial, reads=every, write=write, code=source)

@@ -16,13 +16,7 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
     batch = batch[: len(batch) - (of_a if a.rank - of_a >= b.rank - of_b else of_b)]
     left = a if of_a == 2 else build.view(a, "row", (*a.shape[:-1], 1, a.shape[-1]))
     right = b if of_b == 2 else build.view(b, "column", (*b.shape, 1))
-    shape = (*batch, left.shape[-2], right.shape[-1])
-    if shape == c.shape:
-        build.add(MatMul(), [left, right], c)
-        return
-    product = build.array("product", shape, c.dtype)
-    build.add(MatMul(), [left, right], product)
-    build.view_as(product, c)
+    build.add_reshaped(MatMul(), [left, right], c, "product", (*batch, left.shape[-2], right.shape[-1]))
 
 
 @onnx_expansion("linalg.inv", "gauss-jordan", source="higham02", default=True)
@@ -41,13 +35,9 @@ def inverse_by_factors(op: Operator, build: CanonicalFragment) -> None:
 def inverse_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
     """``X = conj(Y') @ Y`` with ``L @ Y = I``: factor, forward substitution, product; if Hermitian."""
     a, x = op.input(0), op.output()
-    factor, half = build.array("factor", a.shape), build.array("half", a.shape)
-    build.add(Factor("cholesky", checks=True), [a], factor, step="factor")
-    build.add(TriangularSolve(), [factor, _identity(op, build)], half, step="substitute")
-    left = half
-    if is_complex(a.dtype):
-        left = build.array("conjugate", a.shape)
-        build.elementwise("conj(a)", [half], left, step="conjugate")
+    factor = build.made("factor", Factor("cholesky", checks=True), [a], a.shape)
+    half = build.made("half", TriangularSolve(), [factor, _identity(op, build)], a.shape, step="substitute")
+    left = build.computed("conjugate", "conj(a)", [half], a.shape) if is_complex(a.dtype) else half
     build.add(MatMul(transpose_a=True), [left, half], x, step="product")
 
 
@@ -78,9 +68,8 @@ def solution_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B``: factor, forward and backward substitution; of Hermitian positive matrices."""
     a = op.input(0)
     sides, x = _sides(op, build)
-    factor, half = build.array("factor", a.shape), build.array("half", x.shape)
-    build.add(Factor("cholesky", checks=True), [a], factor, step="factor")
-    build.add(TriangularSolve(), [factor, sides], half, step="forward")
+    factor = build.made("factor", Factor("cholesky", checks=True), [a], a.shape)
+    half = build.made("half", TriangularSolve(), [factor, sides], x.shape, step="forward")
     build.add(TriangularSolve(upper=True, adjoint=True), [factor, half], x, step="backward")
     _finish(op, build, x)
 
@@ -107,9 +96,8 @@ def cholesky(op: Operator, build: CanonicalFragment) -> None:
 
 def _solved_by_factors(op: Operator, build: CanonicalFragment, sides: Tensor, x: Tensor) -> None:
     a = op.input(0)
-    factors, half = build.array("factors", a.shape), build.array("half", x.shape)
-    build.add(Factor("lu"), [a], factors, step="factor")
-    build.add(TriangularSolve(unit=True), [factors, sides], half, step="forward")
+    factors = build.made("factors", Factor("lu"), [a], a.shape, step="factor")
+    half = build.made("half", TriangularSolve(unit=True), [factors, sides], x.shape, step="forward")
     build.add(TriangularSolve(upper=True), [factors, half], x, step="backward")
 
 

@@ -3,16 +3,7 @@
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.recurrent import (
-    At,
-    Part,
-    Recurrence,
-    States,
-    Term,
-    has_many_rows,
-    optional,
-    recurrence_of,
-)
+from dfcompile.lowering.expansions.recurrent import At, Recurrence, States, Term, has_many_rows, optional, recurrence_of
 from dfcompile.lowering.expansions.recurrent_activations import activations_of
 
 _INPUT, _OUTPUT, _FORGET, _CELL = range(4)  # as weights are stored
@@ -32,34 +23,33 @@ def compact(op: Operator, build: CanonicalFragment) -> None:
 
 
 class _Cell(Struct, frozen=True, eq=False):
-    """What a step of one direction does."""
+    """What a step does."""
 
     recurrence: Recurrence
-    matrix: Tensor
-    functions: tuple[str, ...]
+    matrices: tuple[tuple[Tensor, ...], ...]  # per direction, of all gates
+    functions: tuple[tuple[str, ...], ...]
     peepholes: Tensor | None
     is_coupled: bool
 
     def __call__(self, at: At, states: States) -> States:
         """Return state and cell after a step."""
-        recurrence, (old, old_cell) = self.recurrence, states
-        product = None if old is None else recurrence.product(at, old, self.matrix)
+        recurrence, (old, old_cell), functions = self.recurrence, states, self.functions[at.direction]
+        product = recurrence.product(at, old, self.matrices[at.direction][0])
         cell = self._cell(at, product, old_cell)
-        gate = recurrence.activated(self._gate(at, _OUTPUT, "o", product, cell), self.functions[0])
-        shown = Term("cell", {"cell": Part(cell)}).within(self.functions[2])
-        value = Term(f"({gate.expression}) * ({shown.expression})", {**gate.parts, **shown.parts})
-        return recurrence.state(at, "state", value, old), cell
+        gate = recurrence.activated(self._gate(at, _OUTPUT, "o", product, cell), functions[0])
+        shown = Term.of(functions[2], a=Term.read("cell", cell))
+        return recurrence.state(at, "state", Term.of("gate * shown", gate=gate, shown=shown), old), cell
 
     def _cell(self, at: At, product: Tensor | None, old: Tensor | None) -> Tensor:
-        recurrence, (function, of_cell, _) = self.recurrence, self.functions
+        recurrence, (function, of_cell, _) = self.recurrence, self.functions[at.direction]
         entering = recurrence.activated(self._gate(at, _INPUT, "i", product, old), function)
         candidate = recurrence.activated(recurrence.gate(at, _CELL, "g", product, _CELL), of_cell)
-        value = Term(f"({entering.expression}) * ({candidate.expression})", {**entering.parts, **candidate.parts})
+        value = Term.of("entering * candidate", entering=entering, candidate=candidate)
         if old is not None:
             kept = Term(f"1 - ({entering.expression})", {})
             if not self.is_coupled:
                 kept = recurrence.activated(self._gate(at, _FORGET, "f", product, old), function)
-            value = value.plus(f"({kept.expression}) * cell", {**kept.parts, "cell": Part(old)})
+            value = Term.of("value + kept * cell", value=value, kept=kept, cell=Term.read("cell", old))
         return recurrence.state(at, "cell", value, old)
 
     def _gate(self, at: At, gate: int, name: str, product: Tensor | None, cell: Tensor | None) -> Term:
@@ -68,8 +58,8 @@ class _Cell(Struct, frozen=True, eq=False):
         if self.peepholes is None or cell is None:
             return term
         start = _PEEPHOLES[gate] * self.recurrence.extents.hidden
-        peephole = Part(self.peepholes, (0, 2), (at.direction, start))
-        return term.plus(f"{name}p * cell", {f"{name}p": peephole, "cell": Part(cell)})
+        peephole = Term.read(f"{name}p", self.peepholes, (0, 2), (at.direction, start))
+        return Term.of("term + peephole * cell", term=term, peephole=peephole, cell=Term.read("cell", cell))
 
 
 def _lstm(op: Operator, build: CanonicalFragment, *, is_compact: bool) -> None:
@@ -78,8 +68,4 @@ def _lstm(op: Operator, build: CanonicalFragment, *, is_compact: bool) -> None:
     functions = activations_of(op, ("Sigmoid", "Tanh", "Tanh"), e.directions)
     peepholes = optional(op, 7, (e.directions, 3 * e.hidden))
     is_coupled = op.integer("input_forget", 0) != 0
-    cells = [
-        _Cell(recurrence, recurrence.matrix(direction, range(4)), functions[direction], peepholes, is_coupled)
-        for direction in range(e.directions)
-    ]
-    recurrence.run(cells, 2)
+    recurrence.run(_Cell(recurrence, recurrence.matrices(range(4)), functions, peepholes, is_coupled), 2)

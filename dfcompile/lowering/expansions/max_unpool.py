@@ -28,6 +28,4 @@ def max_unpool(op: Operator, build: CanonicalFragment) -> None:
     build.check_parameter((elements,))
     zeros = build.parameter("zeros", np.zeros((elements,), x.dtype))
     places, values = build.view(indices, "places", (x.elements,)), build.view(x, "values", (x.elements,))
-    result = build.array("result", (elements,))
-    build.add(Update(0, (0,)), [zeros, places, values], result)
-    build.view_as(result, y)
+    build.view_as(build.made("result", Update(0, (0,)), [zeros, places, values], (elements,), step=""), y)

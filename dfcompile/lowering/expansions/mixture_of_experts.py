@@ -8,7 +8,6 @@ import numpy as np
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.operators import MatMul
-from dfcompile.lowering.refusals import check_unknown
 
 _ACTIVATIONS: Mapping[str, str] = {
     "gelu": f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))",
@@ -25,24 +24,30 @@ def dense_mixture(op: Operator, build: CanonicalFragment) -> None:
     Which tokens an expert sees is only known when the model runs; this is the work whatever they are: as many times
     that of the chosen experts as there are experts for each of them.
     """
-    activation, k = op.text("activation_type", "relu"), op.integer("k", 1)
-    check_unknown(op, operands={6: "fc3_experts_weights", 7: "fc3_experts_bias"}, attributes={"use_sparse_mixer": 0})
-    if activation not in _ACTIVATIONS:
-        raise op.unsupported(f"attribute 'activation_type' is {activation!r} against {', '.join(_ACTIVATIONS)}")
+    k = op.integer("k", 1)
+    op.check_unknown(operands={6: "fc3_experts_weights", 7: "fc3_experts_bias"}, attributes={"use_sparse_mixer": 0})
+    activation = op.choice("activation_type", "relu", _ACTIVATIONS)
     x, first, second, y = op.input(0), op.input(2), op.input(4), op.output()
     experts, inner, width = first.shape
     if not 1 <= k <= experts:
         raise op.unsupported(f"attribute 'k' is {k} against 1 to {experts} experts")
     tokens = x.elements // width
-    rows = x if x.rank == 2 else build.view(x, "tokens", (tokens, width))
+    rows = build.shaped(x, "tokens", (tokens, width))
     weights = _weights(op, build, k)
     dtype = sum_dtype(x.dtype)
-    hidden = build.array("hidden", (experts, tokens, inner), dtype)
-    active = build.array("active", hidden.shape, x.dtype)
-    build.add(MatMul(transpose_b=True), [rows, first], hidden, step="first")
-    _biased(build, hidden, op.optional_input(3), active, _ACTIVATIONS[activation])
-    answers = build.array("answers", (experts, tokens, width), dtype)
-    build.add(MatMul(transpose_b=True), [active, second], answers, step="second")
+    hidden = build.made(
+        "hidden", MatMul(transpose_b=True), [rows, first], (experts, tokens, inner), dtype, step="first"
+    )
+    bias = op.optional_input(3)
+    if bias is not None:
+        axes = [(0, 1, 2), (0, 2)]
+        hidden = build.computed(
+            "hidden_biased", "a + b", [hidden, bias], hidden.shape, dtype, axes=axes, step="first_bias"
+        )
+    active = build.computed("active", _ACTIVATIONS[activation], [hidden], hidden.shape, x.dtype, step="activate")
+    answers = build.made(
+        "answers", MatMul(transpose_b=True), [active, second], (experts, tokens, width), dtype, step="second"
+    )
     result = y if y.rank == 2 else build.array("mixed", (tokens, width))
     operands, source = [answers, weights], "a * b"
     bias = op.optional_input(5)
@@ -53,15 +58,6 @@ def dense_mixture(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(result, y)
 
 
-def _biased(build: CanonicalFragment, x: Tensor, bias: Tensor | None, result: Tensor, activation: str) -> None:
-    if bias is None:
-        build.elementwise(activation, [x], result, step="activate")
-        return
-    total = build.array("hidden_biased", x.shape, x.dtype)
-    build.elementwise("a + b", [x, bias], total, axes=[(0, 1, 2), (0, 2)], step="first_bias")
-    build.elementwise(activation, [total], result, step="activate")
-
-
 def _weights(op: Operator, build: CanonicalFragment, k: int) -> Tensor:
     """Return ``[e, t, 1]``: what each expert's answer counts for each token; 0 beyond the k experts rated highest.
 
@@ -70,26 +66,22 @@ def _weights(op: Operator, build: CanonicalFragment, k: int) -> Tensor:
     rates = op.input(1)
     tokens, experts = rates.shape
     dtype = sum_dtype(rates.dtype)
-    top, total = (build.array(name, (tokens, 1), dtype) for name in ("top", "total"))
-    shares = build.array("shares", rates.shape, dtype)
-    build.reduce(Reduction.MAX, [rates], top, [1], step="router_max")
-    build.elementwise("exp(a - b)", [rates, top], shares, step="router_exp")
+    top = build.reduced("top", Reduction.MAX, [rates], [1], dtype=dtype, step="router_max")
+    shares = build.computed("shares", "exp(a - b)", [rates, top], rates.shape, dtype, step="router_exp")
     numbers = np.arange(experts, dtype=np.int32)
     before = build.parameter("before", numbers[None, :] < numbers[:, None])
     ranks = build.array("ranks", rates.shape, "int32")
     own, others = build.view(rates, "own", (tokens, experts, 1)), build.view(rates, "others", (tokens, 1, experts))
     source = "1 if b > a or (b == a and c) else 0"
     build.reduce(Reduction.SUM, [own, others, before], ranks, [2], source, step="rank")
-    counted = f"a if b < {k} else 0"
-    if op.integer("normalize_routing_weights", 0):
-        kept = build.array("kept_shares", rates.shape, dtype)
-        build.elementwise(counted, [shares, ranks], kept, step="choose")
-        build.reduce(Reduction.SUM, [kept], total, [1], step="router_sum")
-        operands, source = [kept, total], "a / b"
-    else:
-        build.reduce(Reduction.SUM, [shares], total, [1], step="router_sum")
-        operands, source = [shares, total, ranks], f"a / b if c < {k} else 0"
-    weights = build.array("weights", (experts, tokens), dtype)
-    axes = [(1, 0), (1, 0), (1, 0)][: len(operands)]
-    build.elementwise(source, operands, weights, axes=axes, step="router_weights")
+    is_normalised = op.integer("normalize_routing_weights", 0) != 0
+    if is_normalised:
+        source = f"a if b < {k} else 0"
+        shares = build.computed("kept_shares", source, [shares, ranks], rates.shape, dtype, step="choose")
+    total = build.reduced("total", Reduction.SUM, [shares], [1], dtype=dtype, step="router_sum")
+    operands, source = [shares, total, ranks], f"a / b if c < {k} else 0"
+    if is_normalised:
+        operands, source = operands[:2], "a / b"
+    axes = [(1, 0)] * len(operands)
+    weights = build.computed("weights", source, operands, (experts, tokens), dtype, axes=axes, step="router_weights")
     return build.view(weights, "weights_by_expert", (experts, tokens, 1))

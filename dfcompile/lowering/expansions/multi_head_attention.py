@@ -4,31 +4,17 @@ from math import sqrt
 
 import numpy as np
 
-from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.attention import (
-    Attend,
-    Heads,
-    Term,
-    appended,
-    attend,
-    attend_by_blocks,
-    causal_term,
-    separate_heads,
-)
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
+from dfcompile.lowering.attention import Attend, Heads, Term
 from dfcompile.lowering.expressions import literal, sum_dtype
-from dfcompile.lowering.operators import Concat, Copy, MatMul
-from dfcompile.lowering.refusals import check_unknown
+from dfcompile.lowering.operators import Concat, MatMul
 from dfcompile.records import replace
 
 _FILTER = -10000.0  # added to the score of a key that a mask leaves out, where a node gives no other number
 
 
 def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
-    check_unknown(
-        op,
-        operands={8: "past_sequence_length", 9: "cache_indirection"},
-        results={3: "qk"},
-    )
+    op.check_unknown(operands={8: "past_sequence_length", 9: "cache_indirection"}, results={3: "qk"})
     if op.optional_input(1) is None or op.optional_input(2) is None or op.input(1).rank == 5:
         raise op.unsupported("queries, keys and values side by side in one operand against three operands")
     q, k, v, count = op.input(0), op.input(1), op.input(2), op.integer("num_heads", 1)
@@ -37,20 +23,18 @@ def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> No
     biases = _biases(build, op.optional_input(3), (q.shape[2], q.shape[2], v.shape[2] if v.rank == 3 else 0))
     if biases[0] is not None and k.rank == 4:
         raise op.unsupported("the operand 'bias' with keys by head against keys side by side")
-    queries = separate_heads(build, q, count, "queries", bias=biases[0], factor=scale)
+    queries = attention.separate_heads(build, q, count, "queries", bias=biases[0], factor=scale)
     results = (*op.outputs, None, None)[1:3]
+    sides = (("keys", k, biases[1], 6, results[0]), ("values", v, biases[2], 7, results[1]))
     keys, values = (
-        appended(
+        attention.appended(
             build,
             op.optional_input(past),
-            separate_heads(build, x, count, name, bias=bias),
+            attention.separate_heads(build, x, count, name, bias=bias),
             result,
             f"present_{name}",
         )
-        for name, x, bias, past, result in (
-            ("keys", k, biases[1], 6, results[0]),
-            ("values", v, biases[2], 7, results[1]),
-        )
+        for name, x, bias, past, result in sides
     )
     heads = Heads(queries, keys, values, (), sum_dtype(q.dtype))
     past_keys = op.optional_input(6)
@@ -62,42 +46,34 @@ def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> No
 @onnx_expansion("com.microsoft.MultiHeadAttention", "unfused", source="onnxruntime", default=True)
 def multi_head_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V``: a product, a softmax of whole rows of scores, a product."""
-    _multi_head(op, build, attend)
+    _multi_head(op, build, attention.attend)
 
 
 @onnx_expansion("com.microsoft.MultiHeadAttention", "flash", source="dao22")
 def flash_multi_head_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V`` by blocks of keys: rows are scaled anew where a larger score comes."""
-    _multi_head(op, build, attend_by_blocks)
+    _multi_head(op, build, attention.attend_by_blocks)
 
 
 def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
-    check_unknown(
-        op,
-        operands={6: "past_sequence_length"},
-        attributes={"do_rotary": 0, "past_present_share_buffer": 0},
-    )
+    op.check_unknown(operands={6: "past_sequence_length"}, attributes={"do_rotary": 0, "past_present_share_buffer": 0})
     x, weights, bias, past = op.input(0), op.input(1), op.optional_input(2), op.optional_input(4)
     count, columns = op.integer("num_heads", 1), weights.shape[1]
     widths = op.integers("qkv_hidden_sizes", (columns // 3,) * 3) or (columns // 3,) * 3
     batch, length = x.shape[:2]
-    product = build.array("projected", (batch, length, columns), sum_dtype(x.dtype) if bias else x.dtype)
-    build.add(MatMul(), [x, weights], product, step="project")
+    dtype = sum_dtype(x.dtype) if bias else x.dtype
+    product = build.made("projected", MatMul(), [x, weights], (batch, length, columns), dtype, step="project")
     if bias is not None:
-        biased = build.array("biased_projection", product.shape, x.dtype)
-        build.elementwise("a + b", [product, bias], biased, step="project_bias")
-        product = biased
+        operands = [product, bias]
+        product = build.computed("biased_projection", "a + b", operands, product.shape, x.dtype, step="project_bias")
     parts = []
     for at, (name, width) in enumerate(zip(("queries", "keys", "values"), widths, strict=True)):
-        first = sum(widths[:at])
-        part = build.array(f"{name}_by_head", (batch, count, length, width // count), x.dtype)
-        read = ("i0", "i2", f"{first} + {width // count}*i1 + i3")
-        build.add(Copy(read=read), [product], part, step=f"{name}_by_head")
-        parts.append(part)
+        read = ("i0", "i2", f"{sum(widths[:at])} + {width // count}*i1 + i3")
+        parts.append(build.copied(f"{name}_by_head", product, read, (batch, count, length, width // count)))
     scale = op.real("scale", 0.0) or 1 / sqrt(widths[0] // count)
-    queries = separate_heads(build, parts[0], count, "queries", factor=scale)
+    queries = attention.separate_heads(build, parts[0], count, "queries", factor=scale)
     keys, values = (
-        appended(build, _past(build, past, at), part, None, f"present_{name}")
+        attention.appended(build, _past(build, past, at), part, None, f"present_{name}")
         for at, (name, part) in enumerate(zip(("keys", "values"), parts[1:], strict=True))
     )
     present = op.optional_output(1)
@@ -112,22 +88,20 @@ def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> Non
 @onnx_expansion("com.microsoft.Attention", "unfused", source="onnxruntime", default=True)
 def projected_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V`` with Q, K and V side by side in ``X @ weights + bias``."""
-    _projected(op, build, attend)
+    _projected(op, build, attention.attend)
 
 
 @onnx_expansion("com.microsoft.Attention", "flash", source="dao22")
 def flash_projected_attention(op: Operator, build: CanonicalFragment) -> None:
     """As `unfused`, by blocks of keys: rows are scaled anew where a larger score comes."""
-    _projected(op, build, attend_by_blocks)
+    _projected(op, build, attention.attend_by_blocks)
 
 
 def _past(build: CanonicalFragment, past: Tensor | None, at: int) -> Tensor | None:
     """Return the keys or the values of ``past[2, b, n, p, h]``."""
     if past is None:
         return None
-    part = build.array(f"past{at}", past.shape[1:], past.dtype)
-    build.add(Copy(read=(str(at), "i0", "i1", "i2", "i3")), [past], part, step=f"past{at}")
-    return part
+    return build.copied(f"past{at}", past, (str(at), "i0", "i1", "i2", "i3"), past.shape[1:])
 
 
 def _biases(
@@ -141,14 +115,17 @@ def _biases(
         first = sum(widths[:at])
         if bias.value is not None:
             parts.append(build.parameter(f"bias_of_{name}", bias.value[first : first + width]))
-            continue
-        parts.append(build.array(f"bias_of_{name}", (width,), bias.dtype))
-        build.add(Copy(read=(f"{first} + i0",)), [bias], parts[-1], step=f"bias_of_{name}")
+        else:
+            parts.append(build.copied(f"bias_of_{name}", bias, (f"{first} + i0",), (width,)))
     return parts[0], parts[1], parts[2]
 
 
 def _masked(
-    op: Operator, build: CanonicalFragment, heads: Heads, masks: tuple[Tensor | None, Tensor | None], before: int
+    op: Operator,
+    build: CanonicalFragment,
+    heads: Heads,
+    masks: tuple[Tensor | None, Tensor | None],
+    before: int,
 ) -> Heads:
     """Return the heads with what is added to their scores: a bias, and what masks leave out.
 
@@ -174,8 +151,7 @@ def _masked(
             raise op.unsupported(
                 f"attribute 'unidirectional' with {queries} queries and {keys - before} keys of theirs"
             )
-        term = causal_term(build, (queries, keys), before)
-        terms += [] if term is None else [term]
+        terms += attention.causal_terms(build, (queries, keys), before)
     return replace(heads, terms=tuple(terms))
 
 
@@ -183,10 +159,9 @@ def _mask_term(
     op: Operator, build: CanonicalFragment, mask: Tensor, extents: tuple[int, int, int], left_out: str
 ) -> Term:
     batch, queries, keys = extents
-    if mask.shape == (batch, keys):
-        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", (batch, 1, 1, keys)),))
-    if mask.shape == (batch, queries, keys):
-        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", (batch, 1, queries, keys)),))
+    if mask.shape in ((batch, keys), (batch, queries, keys)):
+        shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
+        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),))
     if mask.shape == (batch,):
         places = build.parameter("places", np.arange(keys, dtype=np.int32))
         lengths = build.view(mask, "lengths", (batch, 1, 1, 1))

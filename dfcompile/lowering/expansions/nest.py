@@ -1,16 +1,8 @@
 """Maps of numerical programs, and the canonical Nest."""
 
-from dfcompile.lowering import (
-    CanonicalFragment,
-    CanonicalNode,
-    MapFragment,
-    Operator,
-    Reduction,
-    expansion,
-    onnx_expansion,
-)
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expressions import operand_names
-from dfcompile.lowering.operators import Nest
+from dfcompile.lowering.operators import Nest, Reduction
 
 
 @expansion(Nest, "map", source="dematteis23", default=True)

@@ -7,7 +7,6 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import literal, sum_dtype
-from dfcompile.lowering.operators.reduce import kept_shape
 
 
 @onnx_expansion("BatchNormalization", "affine", default=True)
@@ -38,44 +37,32 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     x, axes = op.input(0), _last_axes(op)
     _check_precision(op)
     mean, inverse = statistics(build, x, axes, _epsilon(op))
-    for position, statistic in ((1, mean), (2, inverse)):
+    for position, statistic, step in ((1, mean, "mean_out"), (2, inverse, "inverse_out")):
         if op.optional_output(position) is not None:
-            build.elementwise("a", [statistic], op.output(position), step=("mean_out", "inverse_out")[position - 1])
+            build.elementwise("a", [statistic], op.output(position), step=step)
     if op.optional_output(0) is None:  # only its statistics are used
         return
-    source, operands = "(a - b) * c * d", [x, mean, inverse, op.input(1)]
-    bias = op.optional_input(2)
-    if bias is not None:
-        source, operands = f"{source} + e", [*operands, bias]
-    build.elementwise(source, operands, op.output(), step="scale")
-
-
-LAYER_NORMALIZATIONS = (
-    onnx_expansion("LayerNormalization", "two-pass", default=True)(layer_normalization),
-    onnx_expansion("com.microsoft.LayerNormalization", "two-pass", source="onnxruntime", default=True)(
-        layer_normalization
-    ),
-)
+    add_scaled(build, x, (mean, inverse), op.input(1), op.optional_input(2), op.output())
 
 
 def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X / sqrt(mean(X * X) + epsilon) * scale`` over the last axes, from ``axis`` on."""
     x, axes = op.input(0), _last_axes(op)
     _check_precision(op)
-    dtype, kept = sum_dtype(x.dtype), kept_shape(x.shape, axes)
-    squares, inverse = build.array("squares", kept, dtype), build.array("inverse", kept, dtype)
-    build.reduce(Reduction.SUM, [x], squares, axes, "a * a", step="squares")
-    add_inverse_root(build, squares, inverse, prod(x.shape[axis] for axis in axes), _epsilon(op))
+    inverse = inverse_root_mean_square(build, x, axes, _epsilon(op))
     if op.optional_output(1) is not None:
         build.elementwise("a", [inverse], op.output(1), step="inverse_out")
     build.elementwise("a * b * c", [x, inverse, op.input(1)], op.output(), step="scale")
 
 
-RMS_NORMALIZATIONS = (
-    onnx_expansion("RMSNormalization", "map", default=True)(rms_normalization),
-    onnx_expansion("com.microsoft.SimplifiedLayerNormalization", "map", source="onnxruntime", default=True)(
-        rms_normalization
-    ),
+EXPANSIONS = tuple(
+    onnx_expansion(op_type, name, source=source, default=True)(rewrite)
+    for op_type, name, source, rewrite in (
+        ("LayerNormalization", "two-pass", "onnx", layer_normalization),
+        ("com.microsoft.LayerNormalization", "two-pass", "onnxruntime", layer_normalization),
+        ("RMSNormalization", "map", "onnx", rms_normalization),
+        ("com.microsoft.SimplifiedLayerNormalization", "map", "onnxruntime", rms_normalization),
+    )
 )
 
 
@@ -110,9 +97,8 @@ def group_normalization(op: Operator, build: CanonicalFragment) -> None:
         channel = [1]
     else:
         raise op.unsupported(f"scale of shape {scale.shape} against one element per channel")
-    result = build.array("result", grouped.shape)
-    axes = [all_axes, all_axes, all_axes, channel, channel]
-    build.elementwise("(a - b) * c * d + e", [grouped, mean, inverse, scale, bias], result, axes=axes, step="scale")
+    operands, axes = [grouped, mean, inverse, scale, bias], [all_axes, all_axes, all_axes, channel, channel]
+    result = build.computed("result", "(a - b) * c * d + e", operands, grouped.shape, axes=axes, step="scale")
     build.view_as(result, y)
 
 
@@ -132,8 +118,8 @@ def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
     x, axis, order = op.input(0), op.axis(default=-1), op.integer("p", 2)
     if order not in (1, 2):
         raise op.unsupported(f"attribute 'p' is {order} against 1 or 2")
-    norm = build.array("norm", kept_shape(x.shape, [axis]), sum_dtype(x.dtype))
-    build.reduce(Reduction.SUM, [x], norm, [axis], "abs(a)" if order == 1 else "a * a", step="norm")
+    size = "abs(a)" if order == 1 else "a * a"
+    norm = build.reduced("norm", Reduction.SUM, [x], [axis], size, dtype=sum_dtype(x.dtype))
     root = "b" if order == 1 else "sqrt(b)"
     build.elementwise(f"a / {root} if b != 0 else 0", [x, norm], op.output(), step="divide")
 
@@ -146,24 +132,36 @@ def _last_axes(op: Operator) -> tuple[int, ...]:
 def statistics(build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor]:
     """Return ``mean`` and ``1 / sqrt(var + epsilon)`` over the axes, with extent 1 there."""
     mean, squares = _moments(build, x, axes)
-    inverse = build.array("inverse", mean.shape, mean.dtype)
-    add_inverse_root(build, squares, inverse, prod(x.shape[axis] for axis in axes), epsilon)
-    return mean, inverse
+    return mean, _inverse_root(build, squares, prod(x.shape[axis] for axis in axes), epsilon)
 
 
-def add_inverse_root(build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int, epsilon: float) -> None:
-    """``inverse = 1 / sqrt(squares / count + epsilon)``."""
-    build.elementwise(f"1 / sqrt(a / {count} + {literal(epsilon, 'float32')})", [squares], inverse, step="inverse")
+def inverse_root_mean_square(build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+    """Return ``1 / sqrt(mean(X * X) + epsilon)`` over the axes, with extent 1 there."""
+    squares = build.reduced("squares", Reduction.SUM, [x], axes, "a * a", dtype=sum_dtype(x.dtype))
+    return _inverse_root(build, squares, prod(x.shape[axis] for axis in axes), epsilon)
+
+
+def _inverse_root(build: CanonicalFragment, squares: Tensor, count: int, epsilon: float) -> Tensor:
+    source = f"1 / sqrt(a / {count} + {literal(epsilon, 'float32')})"
+    return build.computed("inverse", source, [squares], squares.shape, squares.dtype)
+
+
+def add_scaled(
+    build: CanonicalFragment, x: Tensor, of_x: tuple[Tensor, Tensor], scale: Tensor, bias: Tensor | None, y: Tensor
+) -> None:
+    """``Y = (X - mean) * inverse * scale + bias``, with what `statistics` returns of X; a bias may be omitted."""
+    if bias is None:
+        build.elementwise("(a - b) * c * d", [x, *of_x, scale], y, step="scale")
+    else:
+        build.elementwise("(a - b) * c * d + e", [x, *of_x, scale, bias], y, step="scale")
 
 
 def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return the mean and the sum of the squared distances from it, over the axes, with extent 1 there."""
-    kept, dtype = kept_shape(x.shape, axes), sum_dtype(x.dtype)
-    total, mean, squares = (build.array(name, kept, dtype) for name in ("total", "mean", "squares"))
-    build.reduce(Reduction.SUM, [x], total, axes, step="sum")
-    build.elementwise(f"a / {prod(x.shape[axis] for axis in axes)}", [total], mean, step="mean")
-    build.reduce(Reduction.SUM, [x, mean], squares, axes, "(a - b) * (a - b)", step="squares")
-    return mean, squares
+    dtype = sum_dtype(x.dtype)
+    total = build.reduced("total", Reduction.SUM, [x], axes, dtype=dtype, step="sum")
+    mean = build.computed("mean", f"a / {prod(x.shape[axis] for axis in axes)}", [total], total.shape, dtype)
+    return mean, build.reduced("squares", Reduction.SUM, [x, mean], axes, "(a - b) * (a - b)", dtype=dtype)
 
 
 def _epsilon(op: Operator) -> float:

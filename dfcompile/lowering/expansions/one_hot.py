@@ -3,7 +3,6 @@
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.operators import Copy
 
 
 @onnx_expansion("OneHot", "map", default=True)
@@ -17,9 +16,8 @@ def one_hot(op: Operator, build: CanonicalFragment) -> None:
     positions = build.parameter("positions", np.arange(depth, dtype=indices.dtype if is_unsigned else np.int64))
     is_here = "a == b" if is_unsigned else f"(a == b or a + {depth} == b)"
     around = [at for at in range(y.rank) if at != axis]
-    build.elementwise(
-        f"d if {is_here} else c", [indices, positions, *_values(op, build)], y, axes=[around or [0], [axis], [0], [0]]
-    )
+    axes = [around or [0], [axis], [0], [0]]
+    build.elementwise(f"d if {is_here} else c", [indices, positions, *_values(op, build)], y, axes=axes)
 
 
 def _values(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
@@ -28,7 +26,5 @@ def _values(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
     if values.value is not None:
         off, on = (build.parameter(name, values.value[at : at + 1]) for at, name in enumerate(("off", "on")))
         return off, on
-    parts = (build.array("off", (1,), values.dtype), build.array("on", (1,), values.dtype))
-    for at, part in enumerate(parts):
-        build.add(Copy(read=(f"{at} + i0",)), [values], part, step=("off", "on")[at])
-    return parts
+    off, on = (build.copied(name, values, (f"{at} + i0",), (1,)) for at, name in enumerate(("off", "on")))
+    return off, on

@@ -1,21 +1,13 @@
 """Canonical operators that are one scope of the loops that they have themselves: Copy, Elementwise, Reduce."""
 
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 from typing import cast
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering import (
-    CanonicalNode,
-    CanonicalOperator,
-    MapFragment,
-    Reduction,
-    Tensor,
-    expansion,
-    parametric_expansion,
-)
-from dfcompile.lowering.expressions import operand_names
+from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
 from dfcompile.lowering.map_fragment import Access
-from dfcompile.lowering.operators import Copy, Elementwise, Reduce
+from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.loop_nest import Index, LoopNest
 from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
@@ -23,13 +15,13 @@ from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 @expansion(Copy, "map", source="dematteis23", default=True)
 def copy(op: CanonicalNode[Copy], build: MapFragment) -> None:
     """``Y[write(i)] = X[read(i)]``: one element-wise task in the order of the loops."""
-    _scope(op, build, "a")
+    add_scope(op, build, "a")
 
 
 @expansion(Elementwise, "map", source="dematteis23", default=True)
 def elementwise(op: CanonicalNode[Elementwise], build: MapFragment) -> None:
     """``Y[i, …] = expression(a[i, …], b[i, …], …)``: one element-wise task in row order."""
-    _scope(op, build, op.operator.expression)
+    add_scope(op, build, op.operator.expression)
 
 
 @expansion(Reduce, "map", source="dematteis23", default=True)
@@ -38,7 +30,7 @@ def reduce_map(op: CanonicalNode[Reduce], build: MapFragment) -> None:
 
     The kept dimensions are the outer loops, in row order; the reduced ones the inner loops.
     """
-    _scope(op, build, op.operator.expression, op.operator.reduction)
+    add_scope(op, build, op.operator.expression, op.operator.reduction)
 
 
 @parametric_expansion(Reduce, "split", source="brent74", parameter="parts", values=PARTS)
@@ -50,34 +42,45 @@ def reduce_split(op: CanonicalNode[Reduce], build: MapFragment, parts: int) -> N
         {name: loop.extent for name, loop in nest.loops.items() if (loop.kind is LoopKind.PARALLEL) is is_kept}
         for is_kept in (True, False)
     )
-    write = result, _known(nest.write)
-    split_reduction(
-        build,
-        Reduced(kept, reduced, _reads(operands, nest), write, op.operator.expression, op.operator.reduction),
-        parts,
-    )
+    reads, write = _reads(operands, nest), (result, _known(nest.write))
+    whole = Reduced(kept, reduced, reads, write, op.operator.expression, op.operator.reduction)
+    split_reduction(build, whole, parts)
 
 
-def _scope(
-    op: CanonicalNode[CanonicalOperator], build: MapFragment, code: str, accumulate: Reduction | None = None
+def add_scope(
+    op: CanonicalNode[CanonicalOperator],
+    build: MapFragment,
+    code: str,
+    accumulate: Reduction | None = None,
+    order: Sequence[str] | None = None,
+    variables: str = ascii_lowercase,
 ) -> None:
-    """Add the scope; what is reduced changes fastest, so that each result is complete at once."""
+    """Add the scope of an operator's loops.
+
+    Args:
+        op: the operator.
+        build: its fragment.
+        code: of the variables.
+        accumulate: how results are combined.
+        order: of the loops; unless it is given, what is reduced changes fastest: each result is complete at once.
+        variables: a letter per operand.
+    """
     operands, result = op.operands(), op.output()
     nest = op.operator.loop_nest(operands, result)
     assert nest is not None
-    order = sorted(nest.loops, key=lambda name: nest.loops[name].kind is not LoopKind.PARALLEL)
+    order = order or sorted(nest.loops, key=lambda name: nest.loops[name].kind is not LoopKind.PARALLEL)
     build.map(
         "",
         loops={name: nest.loops[name].extent for name in order},
-        reads=_reads(operands, nest),
+        reads=_reads(operands, nest, variables),
         write=(result, _known(nest.write)),
         code=code,
         accumulate=accumulate,
     )
 
 
-def _reads(operands: Sequence[Tensor], nest: LoopNest) -> Mapping[str, Access]:
-    named = zip(operand_names(len(operands)), operands, nest.reads, strict=True)
+def _reads(operands: Sequence[Tensor], nest: LoopNest, variables: str = ascii_lowercase) -> Mapping[str, Access]:
+    named = zip(variables[: len(operands)], operands, nest.reads, strict=True)
     return {name: (tensor, _known(indices)) for name, tensor, indices in named}
 
 

@@ -1,6 +1,6 @@
 """Padding, ONNX's and the canonical Pad."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -14,41 +14,28 @@ Piece = tuple[int, str, str]  # extent, where to read and where to write, both i
 Loops = tuple[dict[str, int], str]  # of an axis, and where they write
 
 
-def _constant_pieces(extent: int, begin: int, end: int) -> list[Piece]:
-    return [(extent + min(begin, 0) + min(end, 0), f"{max(-begin, 0)} + i", f"{max(begin, 0)} + i")]
+_MODES: tuple[PadMode, ...] = ("constant", "edge", "reflect", "wrap")
 
 
-def _edge_pieces(extent: int, begin: int, end: int) -> list[Piece]:
-    return [(begin, "0", "i"), *_constant_pieces(extent, begin, end), (end, f"{extent - 1}", f"{begin + extent} + i")]
-
-
-def _reflect_pieces(extent: int, begin: int, end: int) -> list[Piece]:
-    last = f"{extent - 2} - i"
-    return [(begin, f"{begin} - i", "i"), *_constant_pieces(extent, begin, end), (end, last, f"{begin + extent} + i")]
-
-
-def _wrap_pieces(extent: int, begin: int, end: int) -> list[Piece]:
-    front = (begin, f"{extent - begin} + i", "i")
-    return [front, *_constant_pieces(extent, begin, end), (end, "i", f"{begin + extent} + i")]
-
-
-# How an axis of some extent is put together.
-_MODES: Mapping[PadMode, Callable[[int, int, int], list[Piece]]] = {
-    "constant": _constant_pieces,
-    "edge": _edge_pieces,
-    "reflect": _reflect_pieces,
-    "wrap": _wrap_pieces,
-}
+def _pieces(mode: PadMode, extent: int, begin: int, end: int) -> list[Piece]:
+    """Return how an axis of some extent is put together."""
+    data = (extent + min(begin, 0) + min(end, 0), f"{max(-begin, 0)} + i", f"{max(begin, 0)} + i")
+    if mode == "constant":
+        return [data]
+    before, behind = {
+        "edge": ("0", f"{extent - 1}"),
+        "reflect": (f"{begin} - i", f"{extent - 2} - i"),
+        "wrap": (f"{extent - begin} + i", "i"),
+    }[mode]
+    return [(begin, before, "i"), data, (end, behind, f"{begin + extent} + i")]
 
 
 @onnx_expansion("Pad", "pieces", default=True)
 def pad(op: Operator, build: CanonicalFragment) -> None:
     """``Y[begin + i, …] = X[i, …]`` and around it a constant, the edge, a reflection or the other side; or cropped."""
     x, y = op.input(0), op.output()
-    given = op.text("mode", "constant")
-    mode = next((known for known in _MODES if known == given), None)
-    if mode is None:
-        raise op.unsupported(f"attribute 'mode' is {given!r} against {', '.join(_MODES)}")
+    given = op.choice("mode", "constant", _MODES)
+    mode = next(known for known in _MODES if known == given)
     pads = _pads(op)
     if not any(pads):
         build.view_as(x, y)
@@ -77,12 +64,9 @@ def _pads(op: Operator) -> list[int]:
 
 
 def _value(op: Operator) -> float:
-    operand = op.optional_input(2)
-    if operand is None:
+    if op.optional_input(2) is None:
         return op.real("value", 0.0)
-    if operand.value is None:
-        raise op.unsupported("operand 'constant_value' is computed by the model against a constant")
-    found = operand.value.item()
+    found = op.constant(2, "constant_value").item()
     if isinstance(found, bool):
         return int(found)
     return found if isinstance(found, int | float) else 0.0
@@ -96,12 +80,9 @@ def pad_in_pieces(op: CanonicalNode[Pad], build: MapFragment) -> None:
     if mode == "constant":
         for number, border in enumerate(_borders(y.shape, pads)):
             loops = {loop: extent for axis in border for loop, extent in axis[0].items()}
-            write = [index for _, index in border]
-            build.map(
-                f"border{number}", loops=loops, reads={}, write=(y, write), code=_source(op.operator.value, y.dtype)
-            )
-    pieces_of = _MODES[mode]
-    pieces = [pieces_of(extent, pads[axis], pads[axis + x.rank]) for axis, extent in enumerate(x.shape)]
+            write, code = [index for _, index in border], _source(op.operator.value, y.dtype)
+            build.map(f"border{number}", loops=loops, reads={}, write=(y, write), code=code)
+    pieces = [_pieces(mode, extent, pads[axis], pads[axis + x.rank]) for axis, extent in enumerate(x.shape)]
     places = [place for place in product(*pieces) if all(extent > 0 for extent, _, _ in place)]
     for position, place in enumerate(places):
         loops = {f"i{axis}": extent for axis, (extent, _, _) in enumerate(place)}

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Copy, Pad, Window
+from dfcompile.lowering.operators import Copy, Window
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -16,11 +16,11 @@ from dfcompile.lowering.windows import Windows, windows_of
 def max_pool(op: Operator, build: CanonicalFragment) -> None:
     """The largest element of every window; padding counts as minus infinity."""
     windows = windows_of(op, op.integers("kernel_shape"))
-    x = padded_windows(build, op.input(0), windows, float("-inf"))
+    x = windows.padded(build, op.input(0), float("-inf"))
     if op.optional_output(1) is not None:
         _add_with_places(op, build, x, windows)
     else:
-        add_window(build, "window" if windows.is_padded else "", Reduction.MAX, x, op.output(), windows)
+        build.add(window_of(windows, Reduction.MAX), [x], op.output(), step="window" if windows.is_padded else "")
 
 
 def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows: Windows) -> None:
@@ -32,12 +32,10 @@ def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows:
     y = op.optional_output(0) or build.array("largest", places.shape)
     planes, rank = y.shape[:2], len(windows.kernel)
     elements = build.array("windows", (*planes, *windows.counts, *windows.kernel), materialised=True)
-    loops = (*(f"i{2 + axis}" for axis in range(rank)), *(f"i{2 + rank + axis}" for axis in range(rank)))
-    read = [
-        f"{windows.strides[axis]}*{loops[axis]} + {windows.dilations[axis]}*{loops[rank + axis]}"
-        for axis in range(rank)
-    ]
-    build.add(Copy(elements.shape, ("i0", "i1", *read), ("i0", "i1", *loops)), [x], elements, step="windows")
+    loops = [f"i{axis}" for axis in range(2 * rank + 2)]
+    columns = zip(windows.strides, loops[2 : 2 + rank], windows.dilations, loops[2 + rank :], strict=True)
+    read = (f"{stride}*{window} + {dilation}*{element}" for stride, window, dilation, element in columns)
+    build.add(Copy(elements.shape, ("i0", "i1", *read), tuple(loops)), [x], elements, step="windows")
     axes = list(range(2 + rank, 2 + 2 * rank))
     build.reduce(Reduction.MAX, [elements], y, axes, step="window")
     build.check_parameter(elements.shape[2:])
@@ -80,15 +78,13 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     """
     y = op.output()
     windows = windows_of(op, op.integers("kernel_shape"))
-    x = padded_windows(build, op.input(0), windows, 0)
-    total = build.array("total", y.shape, sum_dtype(y.dtype))
-    add_window(build, "window", Reduction.SUM, x, total, windows)
-    divisor = window_sizes(op, build, windows)
-    if divisor.min() == divisor.max():
-        build.elementwise(f"a / {divisor.max()}", [total], y, step="divide")
+    x = windows.padded(build, op.input(0))
+    total = build.made("total", window_of(windows), [x], y.shape, sum_dtype(y.dtype), step="window")
+    sizes = window_sizes(op, build, windows)
+    if sizes.min() == sizes.max():
+        build.elementwise(f"a / {sizes.max()}", [total], y, step="divide")
     else:
-        sizes = build.parameter("sizes", divisor.astype(total.dtype))
-        build.elementwise("a / b", [total, sizes], y, step="divide")
+        build.elementwise("a / b", [total, build.parameter("sizes", sizes.astype(total.dtype))], y, step="divide")
 
 
 @onnx_expansion("LpPool", "window", default=True)
@@ -97,24 +93,18 @@ def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     y = op.output()
     before, after = norm_expressions(op)
     windows = windows_of(op, op.integers("kernel_shape"))
-    x = padded_windows(build, op.input(0), windows, 0)
-    total = build.array("total", y.shape, sum_dtype(y.dtype)) if after != "a" else y
-    add_window(build, "window", Reduction.SUM, x, total, windows, before)
-    if after != "a":
+    x = windows.padded(build, op.input(0))
+    window = window_of(windows, expression=before)
+    if after == "a":
+        build.add(window, [x], y, step="window")
+    else:
+        total = build.made("total", window, [x], y.shape, sum_dtype(y.dtype), step="window")
         build.elementwise(after, [total], y, step="root")
 
 
-def add_window(
-    build: CanonicalFragment,
-    step: str,
-    reduction: Reduction,
-    x: Tensor,
-    y: Tensor,
-    windows: Windows,
-    expression: str = "a",
-) -> None:
-    """Add a canonical Window over the (padded) array ``x``."""
-    build.add(Window(reduction, windows.kernel, windows.strides, windows.dilations, expression), [x], y, step=step)
+def window_of(windows: Windows, reduction: Reduction = Reduction.SUM, expression: str = "a") -> Window:
+    """Return the canonical reduction over windows, of an array that is padded."""
+    return Window(reduction, windows.kernel, windows.strides, windows.dilations, expression)
 
 
 def norm_expressions(op: Operator) -> tuple[str, str]:
@@ -166,15 +156,6 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
     return counts
 
 
-def padded_windows(build: CanonicalFragment, x: Tensor, windows: Windows, value: float) -> Tensor:
-    """Return data with a value around it, as far as windows reach over it."""
-    if not windows.is_padded:
-        return x
-    padded = build.array("padded", windows.padded_shape(x.shape), x.dtype)
-    build.add(Pad(windows.pads(), value=value), [x], padded, step="pad")
-    return padded
-
-
 @onnx_expansion("LRN", "window", default=True)
 def local_response_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b, c, …] = X / (bias + alpha / size * sum_j X[b, c + j, …] ** 2) ** beta`` over neighbouring channels."""
@@ -185,8 +166,8 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     kernel = (before + 1 + behind, 1)
     windows = Windows(kernel, (1, 1), (1, 1), (before, 0), (behind, 0), (channels, rest))
     planes = build.view(x, "planes", (batch, 1, channels, rest))
-    squares = build.array("squares", planes.shape, sum_dtype(x.dtype))
-    add_window(build, "window", Reduction.SUM, padded_windows(build, planes, windows, 0), squares, windows, "a * a")
+    window, padded = window_of(windows, expression="a * a"), windows.padded(build, planes)
+    squares = build.made("squares", window, [padded], planes.shape, sum_dtype(x.dtype), step="window")
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)
     build.elementwise(f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y, step="scale")

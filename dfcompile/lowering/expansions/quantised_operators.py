@@ -3,10 +3,9 @@
 from math import prod
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.pooling import add_window, padded_windows, window_sizes
+from dfcompile.lowering.expansions.pooling import window_of, window_sizes
 from dfcompile.lowering.expressions import literal
 from dfcompile.lowering.operators import Concat
-from dfcompile.lowering.operators.reduce import kept_shape
 from dfcompile.lowering.steps import ACCUMULATED, Terms, is_zero, shifted
 from dfcompile.lowering.windows import windows_of
 
@@ -33,15 +32,10 @@ def one_operand(op: Operator, build: CanonicalFragment) -> None:
     build.elementwise(terms.steps(value, op.input(3), op.optional_input(4), y.dtype), terms.operands, y)
 
 
-EXPANSIONS = (
-    *(
-        onnx_expansion(f"com.microsoft.{name}", "map", default=True)(two_operands)
-        for name in ("QLinearAdd", "QLinearMul")
-    ),
-    *(
-        onnx_expansion(f"com.microsoft.{name}", "map", default=True)(one_operand)
-        for name in ("QLinearLeakyRelu", "QLinearSigmoid")
-    ),
+EXPANSIONS = tuple(
+    onnx_expansion(f"com.microsoft.QLinear{name}", "map", default=True)(rewrite)
+    for rewrite, names in ((two_operands, ("Add", "Mul")), (one_operand, ("LeakyRelu", "Sigmoid")))
+    for name in names
 )
 
 
@@ -60,14 +54,10 @@ def qlinear_softmax(op: Operator, build: CanonicalFragment) -> None:
     """``Y = quantise(e / sum(e))``, ``e = exp((X - max(X)) * scale)``: two downsamplers, two element-wise tasks."""
     x, y, axis = op.input(0), op.output(), op.axis(default=-1)
     axes = range(axis, x.rank) if op.integer("opset", _COERCED_BEFORE) < _COERCED_BEFORE else (axis,)
-    kept = kept_shape(x.shape, axes)
-    top, total = build.array("largest", kept), build.array("total", kept, "float32")
-    exponentials = build.array("exponentials", x.shape, "float32")
-    build.reduce(Reduction.MAX, [x], top, axes, step="max")
-    build.elementwise(
-        "exp(dace.float32(dace.int32(a) - dace.int32(b)) * c)", [x, top, op.input(1)], exponentials, step="exp"
-    )
-    build.reduce(Reduction.SUM, [exponentials], total, axes, step="sum")
+    top = build.reduced("largest", Reduction.MAX, [x], axes, step="max")
+    source, operands = "exp(dace.float32(dace.int32(a) - dace.int32(b)) * c)", [x, top, op.input(1)]
+    exponentials = build.computed("exponentials", source, operands, x.shape, "float32", step="exp")
+    total = build.reduced("total", Reduction.SUM, [exponentials], axes, dtype="float32", step="sum")
     terms = Terms()
     value = f"{terms.name(exponentials)} / {terms.name(total)}"
     source = terms.steps(value, op.input(3), op.optional_input(4), y.dtype)
@@ -80,25 +70,20 @@ def qlinear_average_pool(op: Operator, build: CanonicalFragment) -> None:
     check_channels_first(op)
     y, windows = op.output(), windows_of(op, op.integers("kernel_shape"))
     x = shifted(build, op.input(0), op.optional_input(2), (0,), "x")
-    total = build.array("total", y.shape, ACCUMULATED)
-    add_window(build, "window", Reduction.SUM, padded_windows(build, x, windows, 0), total, windows)
-    sizes = window_sizes(op, build, windows)
-    terms = Terms()
-    sums = terms.name(total)
-    if sizes.min() == sizes.max():
-        count = str(sizes.max())
-    else:
+    total = build.made("total", window_of(windows), [windows.padded(build, x)], y.shape, ACCUMULATED, step="window")
+    sizes, terms = window_sizes(op, build, windows), Terms()
+    sums, count = terms.name(total), str(sizes.max())
+    if sizes.min() < sizes.max():
         count = terms.name(build.parameter("sizes", sizes.astype("float32")))
-    _add_average(op, build, terms, f"{sums}", count)
+    _add_average(op, build, terms, sums, count)
 
 
 @onnx_expansion("com.microsoft.QLinearGlobalAveragePool", "map", default=True)
 def qlinear_global_average_pool(op: Operator, build: CanonicalFragment) -> None:
     """The sum of every channel less its zero points, divided and rounded: one downsampler, one element-wise task."""
     check_channels_first(op)
-    x, y = shifted(build, op.input(0), op.optional_input(2), (0,), "x"), op.output()
-    total = build.array("total", y.shape, ACCUMULATED)
-    build.reduce(Reduction.SUM, [x], total, range(2, x.rank), step="sum")
+    x = shifted(build, op.input(0), op.optional_input(2), (0,), "x")
+    total = build.reduced("total", Reduction.SUM, [x], range(2, x.rank), dtype=ACCUMULATED, step="sum")
     terms = Terms()
     _add_average(op, build, terms, terms.name(total), str(prod(x.shape[2:])))
 

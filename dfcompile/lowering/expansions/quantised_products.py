@@ -6,7 +6,7 @@ from dfcompile.frontend import element_kind
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.conv import add_direct, add_im2col, is_grouped
 from dfcompile.lowering.expansions.gemm import inner_product
-from dfcompile.lowering.expansions.integer_products import qlinear_rescaling, windows_and_filters
+from dfcompile.lowering.expansions.integer_products import factors, qlinear_rescaling, windows_and_filters
 from dfcompile.lowering.expansions.quantised_operators import check_channels_first
 from dfcompile.lowering.expansions.quantization import add_dynamic_steps
 from dfcompile.lowering.expressions import literal, sum_dtype
@@ -20,14 +20,14 @@ _BYTE = 8
 def qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As ONNX's QLinearConv by im2col."""
     check_channels_first(op)
-    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+    add_im2col(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 @onnx_expansion("com.microsoft.QLinearConv", "direct", default=is_grouped)
 def qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
     """As ONNX's QLinearConv directly."""
     check_channels_first(op)
-    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+    add_direct(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 @onnx_expansion("com.microsoft.QGemm", "matmul", default=True)
@@ -36,8 +36,8 @@ def qgemm(op: Operator, build: CanonicalFragment) -> None:
     y, is_columns_first = op.output(), op.integer("transB", 0) != 0
     a = shifted(build, op.input(0), op.input(2), (0,), "a")
     b = shifted(build, op.input(3), op.input(5), (0,) if is_columns_first else (1,), "b")
-    sums = build.array("sums", y.shape, ACCUMULATED)
-    build.add(MatMul(op.integer("transA", 0) != 0, is_columns_first), [a, b], sums, step="matmul")
+    product = MatMul(op.integer("transA", 0) != 0, is_columns_first)
+    sums = build.made("sums", product, [a, b], y.shape, ACCUMULATED, step="matmul")
     terms, bias = Terms(), op.optional_input(6)
     total = terms.name(sums) if bias is None else f"({terms.name(sums)} + {terms.name(bias)})"
     alpha = literal(op.real("alpha", 1.0), "float32")
@@ -74,19 +74,11 @@ def _add_scaled(
 ) -> None:
     """Add the product of A, with its scale and zero point, and B, whose scale, zero point and bias have positions."""
     at_b, at_scale, at_zero, at_bias = positions
-    a, a_scale, a_zero = left
-    b, b_zero, y = op.input(at_b), op.optional_input(at_zero), op.output()
-    rows = () if a_zero is None else aligned(op, a_zero, a, max(a.rank - 2, 0))
-    columns = () if b_zero is None else aligned(op, b_zero, b, b.rank - 1)
-    a, b = shifted(build, a, a_zero, rows, "a"), shifted(build, b, b_zero, columns, "b")
-    sums = inner_product(build, a, b, y.shape, ACCUMULATED)
-    terms = Terms()
-    source = (
-        f"dace.float32({terms.name(sums)}) * dace.float32({terms.name(a_scale)} * {terms.name(op.input(at_scale))})"
-    )
-    axes = [tuple(range(y.rank)), aligned(op, a_scale, y, max(y.rank - 2, 0))]
-    axes.append(aligned(op, op.input(at_scale), y, y.rank - 1))
-    bias = op.optional_input(at_bias)
+    (a, a_scale, a_zero), b_scale, bias, y = left, op.input(at_scale), op.optional_input(at_bias), op.output()
+    a, b = factors(op, build, (a, a_zero), (op.input(at_b), op.optional_input(at_zero)))
+    terms, sums = Terms(), inner_product(build, a, b, y.shape, ACCUMULATED)
+    source = f"dace.float32({terms.name(sums)}) * dace.float32({terms.name(a_scale)} * {terms.name(b_scale)})"
+    axes = [tuple(range(y.rank)), aligned(op, a_scale, y, max(y.rank - 2, 0)), aligned(op, b_scale, y, y.rank - 1)]
     if bias is not None:
         source += f" + {terms.name(bias)}"
         axes.append(aligned(op, bias, y, y.rank - 1))
@@ -108,23 +100,18 @@ def matmul_n_bits(op: Operator, build: CanonicalFragment) -> None:
     blocks = -(-inner // block)
     weights = _weights(op, build, bits, (rows, blocks, block))
     if blocks * block > inner:
-        cropped = build.array("cropped", (rows, inner))
-        build.add(Pad((0, 0, 0, inner - blocks * block)), [weights], cropped, step="crop")
-        weights = cropped
-    data = a if a.rank == 2 else build.view(a, "rows", (a.elements // inner, inner))
-    shape = (data.shape[0], rows)
-    product = y if bias is None and y.shape == shape else build.array("product", shape, _product_dtype(y, bias))
-    build.add(MatMul(transpose_b=True), [data, weights], product, step="matmul")
-    if bias is not None:
+        crop = Pad((0, 0, 0, inner - blocks * block))
+        weights = build.made("cropped", crop, [weights], (rows, inner), step="crop")
+    data = build.shaped(a, "rows", (a.elements // inner, inner))
+    shape, multiply = (data.shape[0], rows), MatMul(transpose_b=True)
+    if bias is None:
+        build.add_reshaped(multiply, [data, weights], y, "product", shape, step="matmul")
+    else:
+        product = build.made("product", multiply, [data, weights], shape, sum_dtype(y.dtype), step="matmul")
         biased = y if y.shape == shape else build.array("biased", shape)
         build.elementwise("a + b", [product, bias], biased, step="bias")
-        product = biased
-    if product is not y:
-        build.view_as(product, y)
-
-
-def _product_dtype(y: Tensor, bias: Tensor | None) -> str:
-    return y.dtype if bias is None else sum_dtype(y.dtype)
+        if biased is not y:
+            build.view_as(biased, y)
 
 
 def _weights(op: Operator, build: CanonicalFragment, bits: int, shape: tuple[int, int, int]) -> Tensor:
@@ -142,8 +129,8 @@ def _weights(op: Operator, build: CanonicalFragment, bits: int, shape: tuple[int
         shift = f"dace.float32({terms.name(build.view(zero_point, 'zero_points', (rows, blocks, 1, 1)))})"
     else:
         shift = f"dace.int32({terms.name(_zero_points(build, zero_point, bits, rows, blocks))})"
-    weights = build.array("weights", (rows, blocks, block // per_byte, per_byte))
-    build.elementwise(f"dace.float32({steps} - {shift}) * {scales}", terms.operands, weights, step="dequantize")
+    source, unpacked = f"dace.float32({steps} - {shift}) * {scales}", (rows, blocks, block // per_byte, per_byte)
+    weights = build.computed("weights", source, terms.operands, unpacked, step="dequantize")
     return build.view(weights, "matrix", (rows, blocks * block))
 
 
@@ -157,12 +144,11 @@ def _zero_points(build: CanonicalFragment, packed: Tensor, bits: int, rows: int,
     per_byte = _BYTE // bits
     stored = -(-blocks // per_byte)
     bytes_of = build.view(packed, "zero_bytes", (rows, stored, 1))
-    unpacked = build.array("zeros_stored", (rows, stored, per_byte), "uint8")
-    source = f"(dace.int32(a) >> b) & {2**bits - 1}"
-    build.elementwise(source, [bytes_of, _shifts(build, bits)], unpacked, step="zero_points")
+    source, shape = f"(dace.int32(a) >> b) & {2**bits - 1}", (rows, stored, per_byte)
+    operands = [bytes_of, _shifts(build, bits)]
+    unpacked = build.computed("zeros_stored", source, operands, shape, "uint8", step="zero_points")
     if stored * per_byte == blocks:
         return build.view(unpacked, "zero_points", (rows, blocks, 1, 1))
-    cropped = build.array("zeros", (rows, blocks), "uint8")
-    every = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte))
-    build.add(Pad((0, 0, 0, blocks - stored * per_byte)), [every], cropped, step="zeros")
+    every, crop = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte)), blocks - stored * per_byte
+    cropped = build.made("zeros", Pad((0, 0, 0, crop)), [every], (rows, blocks), "uint8")
     return build.view(cropped, "zero_points", (rows, blocks, 1, 1))

@@ -1,7 +1,6 @@
 """ONNX's quantisation: real numbers to steps, and back; of a tensor, an axis or blocks of an axis."""
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.frontend import PACKED_BITS, element_kind
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
@@ -54,21 +53,16 @@ def dynamic_quantize_linear(op: Operator, build: CanonicalFragment) -> None:
 
 def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Tensor, zero_point: Tensor) -> None:
     """Quantise x to the steps y of uint8 between its least and its largest number, or zero."""
-    most, least = build.array("largest", (1,), x.dtype), build.array("least", (1,), x.dtype)
+    most, least = (build.array(name, (1,), x.dtype) for name in ("largest", "least"))
     axes = range(x.rank)
     build.reduce(Reduction.MAX, [x], most, axes, step="max")
     build.reduce(Reduction.MIN, [x], least, axes, step="min")
     extent = "max(a, 0.0) - min(b, 0.0)"
     # As onnxruntime: all zeros have a scale of one.
-    build.elementwise(
-        f"1.0 if {extent} == 0 else dace.float32({extent}) / {_DYNAMIC_STEPS}", [most, least], scale, step="scale"
-    )
-    build.elementwise(
-        f"rint(min(max(dace.float32(-min(a, 0.0) / b), 0.0), {_DYNAMIC_STEPS}.0))",
-        [least, scale],
-        zero_point,
-        step="zero_point",
-    )
+    source = f"1.0 if {extent} == 0 else dace.float32({extent}) / {_DYNAMIC_STEPS}"
+    build.elementwise(source, [most, least], scale, step="scale")
+    source = f"rint(min(max(dace.float32(-min(a, 0.0) / b), 0.0), {_DYNAMIC_STEPS}.0))"
+    build.elementwise(source, [least, scale], zero_point, step="zero_point")
     source = quantised(quotient("a", "b"), "c", "uint8")
     build.elementwise(source, [x, scale, zero_point], y, step="quantize")
 
@@ -92,13 +86,12 @@ def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
         source = f"(({source}) ^ {2 ** (bits - 1)}) - {2 ** (bits - 1)}"
     elif kind == "f":
         source = _real_of_code(source)
-    bytes_read = build.array("unpacked", padded.shape, _UNPACKED[kind])
-    build.elementwise(source, [packed, build.parameter("shifts", shifts)], bytes_read, step="unpack")
+    operands = [packed, build.parameter("shifts", shifts)]
+    bytes_read = build.computed("unpacked", source, operands, padded.shape, _UNPACKED[kind], step="unpack")
     if padded.size == flat.size:
         return build.view(bytes_read, "integers", x.shape)
-    cropped = build.array("cropped", flat.shape, bytes_read.dtype)
-    every = build.view(bytes_read, "every", (padded.size,))
-    build.add(Pad((0, flat.size - padded.size)), [every], cropped, step="crop")
+    every, crop = build.view(bytes_read, "every", (padded.size,)), Pad((0, flat.size - padded.size))
+    cropped = build.made("cropped", crop, [every], flat.shape, bytes_read.dtype, step="crop")
     return build.view(cropped, "integers", x.shape)
 
 
@@ -133,65 +126,30 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
     if not block:
         if scale.shape != (x.shape[axis],):
             raise op.unsupported(f"a scale {scale} against one element for each along axis {axis}")
-        every = tuple(range(x.rank))
-        build.elementwise(source, operands, y, axes=[every, *((axis,) for _ in operands[1:])])
+        build.elementwise(source, operands, y, axes=[range(x.rank), *((axis,) for _ in operands[1:])])
         return
     if block < 0:
         raise op.unsupported(f"attribute 'block_size' is {block} against a positive size")
-    blocks = _Blocks(axis, block, scale.shape[axis] if scale.rank == x.rank else 0)
-    if blocks.parameter_shape(x.shape) != scale.shape:
+    count = scale.shape[axis] if scale.rank == x.rank else 0
+    if _along(x.shape, axis, -(-x.shape[axis] // block)) != scale.shape:
         raise op.unsupported(f"a scale {scale} against one element for each block of {block} along axis {axis}")
-    data = _whole_blocks(build, x, blocks)
-    parts = [build.view(each, f"blocks{at}", blocks.split(each.shape, 1)) for at, each in enumerate(operands[1:])]
-    shape = blocks.split(data.shape, block)
-    result = build.array("blocks", shape, y.dtype)
-    is_whole = data is x
-    build.elementwise(source, [build.view(data, "data", shape), *parts], result, step="" if is_whole else "blocks")
-    if is_whole:
+    missing, whole = count * block - x.shape[axis], _along(x.shape, axis, count * block)
+    behind = [missing if at == axis else 0 for at in range(x.rank)]
+    data = x
+    if missing:
+        data = build.made("padded", Pad((*(0 for _ in behind), *behind)), [x], whole, x.dtype, step="pad")
+    parts = [
+        build.view(each, f"blocks{at}", _along(each.shape, axis, count, 1)) for at, each in enumerate(operands[1:])
+    ]
+    shape, step = _along(whole, axis, count, block), "blocks" if missing else ""
+    result = build.computed("blocks", source, [build.view(data, "data", shape), *parts], shape, y.dtype, step=step)
+    if missing:
+        crop = Pad((*(0 for _ in behind), *(-pad for pad in behind)))
+        build.add(crop, [build.view(result, "whole", whole)], y, step="crop")
+    else:
         build.view_as(result, y)
-        return
-    build.add(Pad(blocks.pads(x.shape, sign=-1)), [build.view(result, "whole", data.shape)], y, step="crop")
 
 
-class _Blocks(Struct, frozen=True):
-    """Blocks of an axis, the last of which may be cut off.
-
-    Attributes:
-        axis: counted from the front.
-        size: elements of a block.
-        count: how many there are.
-    """
-
-    axis: int
-    size: int
-    count: int
-
-    def parameter_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of scales for data of a shape."""
-        return self._along(shape, -(-shape[self.axis] // self.size))
-
-    def split(self, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-        """Return a shape with the axis as blocks of so many elements."""
-        return self._along(shape, self.count, size)
-
-    def pads(self, shape: tuple[int, ...], sign: int = 1) -> tuple[int, ...]:
-        """Return how much to put behind data of a shape to make its last block whole; with sign -1 to take it away."""
-        missing = self.count * self.size - shape[self.axis]
-        behind = (sign * missing if axis == self.axis else 0 for axis in range(len(shape)))
-        return (*(0 for _ in shape), *behind)
-
-    def whole(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of data whose last block is whole."""
-        return self._along(shape, self.count * self.size)
-
-    def _along(self, shape: tuple[int, ...], *extents: int) -> tuple[int, ...]:
-        return (*shape[: self.axis], *extents, *shape[self.axis + 1 :])
-
-
-def _whole_blocks(build: CanonicalFragment, x: Tensor, blocks: _Blocks) -> Tensor:
-    shape = blocks.whole(x.shape)
-    if shape == x.shape:
-        return x
-    padded = build.array("padded", shape, x.dtype)
-    build.add(Pad(blocks.pads(x.shape)), [x], padded, step="pad")
-    return padded
+def _along(shape: tuple[int, ...], axis: int, *extents: int) -> tuple[int, ...]:
+    """Return a shape with other extents in the place of an axis."""
+    return (*shape[:axis], *extents, *shape[axis + 1 :])

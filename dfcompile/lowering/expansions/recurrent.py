@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
-from dfcompile.lowering.operators import Concat, Copy, MatMul
+from dfcompile.lowering.operators import Concat, MatMul
 
 _MOST_OPERATORS = 20_000  # canonical ones that the steps may become
 _MOST_TASKS = 2**18  # of the products of all steps; beyond, each product is one task unless the user wants it otherwise
@@ -36,13 +36,18 @@ class Term(Struct, frozen=True, eq=False):
     expression: str
     parts: Mapping[str, Part]
 
-    def within(self, function: str) -> "Term":
-        """Return a function of ``a``, such as ``tanh(a)``, of the term."""
-        return Term(substitute(function, {"a": self.expression}), self.parts)
+    @staticmethod
+    def of(expression: str, **terms: "Term") -> "Term":
+        """Return an expression of terms, by the names that it has for them, such as ``tanh(a)`` or ``reset * old``."""
+        parts = {name: part for term in terms.values() for name, part in term.parts.items()}
+        return Term(substitute(expression, {name: term.expression for name, term in terms.items()}), parts)
 
-    def plus(self, expression: str, parts: Mapping[str, Part]) -> "Term":
-        """Return the sum with another expression."""
-        return Term(f"{self.expression} + {expression}", {**self.parts, **parts})
+    @staticmethod
+    def read(
+        name: str, tensor: Tensor, axes: tuple[int, ...] = (0, 1, 2), starts: tuple[int, ...] = (0, 0, 0)
+    ) -> "Term":
+        """Return the part of an array that a name stands for; see `Part`."""
+        return Term(name, {name: Part(tensor, axes, starts)})
 
 
 class At(Struct, frozen=True):
@@ -113,10 +118,7 @@ def reversals(op: Operator) -> tuple[bool, ...]:
     Raises:
         UnsupportedOpError: no such directions.
     """
-    text = op.text("direction", "forward")
-    if text not in _DIRECTIONS:
-        raise op.unsupported(f"attribute 'direction' is {text!r} against {', '.join(_DIRECTIONS)}")
-    return _DIRECTIONS[text]
+    return _DIRECTIONS[op.choice("direction", "forward", _DIRECTIONS)]
 
 
 def has_many_rows(op: Operator) -> bool:
@@ -182,11 +184,13 @@ class Recurrence(Struct, frozen=True, eq=False):
         """Return an activation of what goes into it, which is clipped before."""
         if "clip" in self.op.attributes:
             bound = literal(self.op.real("clip", 0.0), "float32")
-            term = term.within(f"min({bound}, max(-{bound}, a))")  # in this order a NaN stays one
-        return term.within(function)
+            term = Term.of(f"min({bound}, max(-{bound}, a))", a=term)  # in this order a NaN stays one
+        return Term.of(function, a=term)
 
-    def product(self, at: At, state: Tensor, matrix: Tensor, name: str = "product") -> Tensor:
-        """Return ``state @ transposed(matrix)``, ``[1, batch, rows]``."""
+    def product(self, at: At, state: Tensor | None, matrix: Tensor, name: str = "product") -> Tensor | None:
+        """Return ``state @ transposed(matrix)``, ``[1, batch, rows]``; None of a state that is zero."""
+        if state is None:
+            return None
         rows, hidden = matrix.shape
         step, batch = at.name(name), self.extents.batch
         result = self.build.array(step, (1, batch, rows), sum_dtype(state.dtype))
@@ -201,40 +205,39 @@ class Recurrence(Struct, frozen=True, eq=False):
         """Return a new state: where a sequence has ended, or has not begun, the old one."""
         if self.lengths is None:
             return self.computed(at, name, value)
-        parts = {**value.parts, "length": Part(self.lengths, (1,), (0,))}
-        if old is not None:
-            parts["old"] = Part(old)
-        kept = "0" if old is None else "old"
-        return self.computed(at, name, Term(f"({value.expression}) if length > {at.step} else {kept}", parts))
+        length = Term.read("length", self.lengths, (1,), (0,))
+        kept = Term("0", {}) if old is None else Term.read("old", old)
+        source = f"value if length > {at.step} else kept"
+        return self.computed(at, name, Term.of(source, value=value, length=length, kept=kept))
 
     def computed(self, at: At, name: str, value: Term) -> Tensor:
         """Return an array ``[1, batch, hidden]`` of values."""
         parts = tuple(value.parts.values())
         names = dict(zip(value.parts, operand_names(len(parts)), strict=True))
-        step = at.name(name)
-        result = self.build.array(step, (1, self.extents.batch, self.extents.hidden))
-        self.build.elementwise(
+        return self.build.computed(
+            at.name(name),
             substitute(value.expression, names),
             [part.tensor for part in parts],
-            result,
+            (1, self.extents.batch, self.extents.hidden),
             axes=[part.axes for part in parts],
             starts=[part.starts for part in parts],
-            step=step,
         )
-        return result
 
-    def matrix(self, direction: int, gates: range) -> Tensor:
-        """Return a direction's recurrent weights of some gates, ``[rows, hidden]``."""
+    def matrices(self, *gates: range) -> tuple[tuple[Tensor, ...], ...]:
+        """Return per direction the recurrent weights of some gates, and of others, ``[rows, hidden]``."""
+        return tuple(
+            tuple(self._matrix(direction, some) for some in gates) for direction in range(self.extents.directions)
+        )
+
+    def _matrix(self, direction: int, gates: range) -> Tensor:
         e, given = self.extents, self.op.input(2)
         first, rows = gates.start * e.hidden, len(gates) * e.hidden
         if given.shape == (1, rows, e.hidden):
             return self.build.view(given, "recurrent", (rows, e.hidden))
         if given.value is not None:
             return self.build.parameter("recurrent", given.value[direction, first : first + rows])
-        part = self.build.array("recurrent", (rows, e.hidden), given.dtype)
-        read = (str(direction), f"{first} + i0", "i1")
-        self.build.add(Copy(read=read), [given], part, step=f"recurrent{direction}_{gates.start}")
-        return part
+        read, step = (str(direction), f"{first} + i0", "i1"), f"recurrent{direction}_{gates.start}"
+        return self.build.copied("recurrent", given, read, (rows, e.hidden), step=step)
 
     def _initial(self, position: int, direction: int) -> Tensor | None:
         """Return a direction's initial state from an operand; None if it is zero, which is left out."""
@@ -245,23 +248,21 @@ class Recurrence(Struct, frozen=True, eq=False):
             return None
         if e.directions == 1:
             return self.build.view(given, "initial", (1, e.batch, e.hidden))
-        part = self.build.array("initial", (1, e.batch, e.hidden))
         read = ("i1", str(direction), "i2") if self.is_batch_first else (str(direction), "i1", "i2")
-        self.build.add(Copy(read=read), [given], part, step=f"initial{position}_{direction}")
-        return part
+        return self.build.copied("initial", given, read, (1, e.batch, e.hidden), step=f"initial{position}_{direction}")
 
-    def run(self, cells: Sequence[Cell], states: int) -> None:
+    def run(self, cell: Cell, states: int) -> None:
         """Build the steps of every direction, then the results: Y and the last states.
 
         Args:
-            cells: per direction what makes the states after a step of those before; Y has the first of them.
+            cell: makes the states after a step of those before; Y has the first of them.
             states: how many there are.
         """
         e = self.extents
         shown: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
         is_shown = self.op.optional_output(0) is not None
-        for direction, (cell, is_reversed) in enumerate(zip(cells, reversals(self.op), strict=True)):
+        for direction, is_reversed in enumerate(reversals(self.op)):
             current: States = tuple(self._initial(5 + number, direction) for number in range(states))
             for step in reversed(range(e.steps)) if is_reversed else range(e.steps):
                 at = At(step, direction)
@@ -276,7 +277,7 @@ class Recurrence(Struct, frozen=True, eq=False):
 
     def _shown(self, at: At, state: Tensor) -> Tensor:
         """Return what Y has of a step: zero where a sequence has ended."""
-        return state if self.lengths is None else self.state(at, "output", Term("a", {"a": Part(state)}), None)
+        return state if self.lengths is None else self.state(at, "output", Term.read("a", state), None)
 
     def _join(self, position: int, parts: Sequence[Tensor]) -> None:
         """Write arrays ``[1, batch, hidden]`` side by side into a result, if it is used."""
@@ -287,14 +288,11 @@ class Recurrence(Struct, frozen=True, eq=False):
             self.build.view_as(parts[0], y)
             return
         batch, hidden, name = self.extents.batch, self.extents.hidden, f"result{position}"
-        axis = int(self.is_batch_first)
+        axis, shape = 0, (len(parts), batch, hidden)
         if self.is_batch_first:
             parts = [self.build.view(part, f"{name}_part", (batch, 1, hidden)) for part in parts]
-        shape = (batch, len(parts), hidden) if self.is_batch_first else (len(parts), batch, hidden)
-        joined = y if y.shape == shape else self.build.array(name, shape)
-        self.build.add(Concat(axis), parts, joined, step=name)
-        if joined is not y:
-            self.build.view_as(joined, y)
+            axis, shape = 1, (batch, len(parts), hidden)
+        self.build.add_reshaped(Concat(axis), parts, y, name, shape, step=name)
 
 
 def recurrence_of(

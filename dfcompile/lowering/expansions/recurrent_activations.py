@@ -13,14 +13,7 @@ _FORMULAS: Mapping[str, Formula] = {
     "affine": Formula("alpha * a + beta"),
     "scaledtanh": Formula("alpha * tanh(beta * a)"),
 }
-_PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "affine": ("alpha", "beta"),
-    "elu": ("alpha",),
-    "hardsigmoid": ("alpha", "beta"),
-    "leakyrelu": ("alpha",),
-    "scaledtanh": ("alpha", "beta"),
-    "thresholdedrelu": ("alpha",),
-}
+_PARAMETERS = ("alpha", "beta")
 
 
 def activations_of(op: Operator, defaults: Sequence[str], directions: int) -> tuple[tuple[str, ...], ...]:
@@ -37,7 +30,7 @@ def activations_of(op: Operator, defaults: Sequence[str], directions: int) -> tu
         UnsupportedOpError: a function is not known, or has not the numbers that it needs, or some are left over.
     """
     names = _names(op, defaults, directions)
-    numbers = {name: iter(_numbers(op, f"activation_{name}")) for name in ("alpha", "beta")}
+    numbers = {name: iter(_numbers(op, f"activation_{name}")) for name in _PARAMETERS}
     found = tuple(_activation(op, name, numbers) for name in names)
     for name, left in numbers.items():
         if next(left, None) is not None:
@@ -64,7 +57,7 @@ def _activation(op: Operator, name: str, numbers: Mapping[str, Iterator[float]])
         known = ", ".join([*_ALONE, "Affine", "ScaledTanh"])
         raise op.unsupported(f"activation {name!r} against one of {known}")
     values = {}
-    for parameter in _PARAMETERS.get(name.lower(), ()):
+    for parameter in (one for one in _PARAMETERS if one in formula.expression):
         value = next(numbers[parameter], formula.defaults.get(parameter))
         if value is None:
             raise op.unsupported(f"no number in 'activation_{parameter}' for {name}, which has no default")

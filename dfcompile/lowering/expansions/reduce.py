@@ -5,14 +5,9 @@ from math import prod
 
 import numpy as np
 
-from dfcompile.lowering import (
-    CanonicalFragment,
-    Operator,
-    Reduction,
-    onnx_expansion,
-)
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expansion
 from dfcompile.lowering.expressions import substitute, sum_dtype
-from dfcompile.lowering.operators.reduce import kept_shape
+from dfcompile.lowering.operators import Elementwise
 
 
 def reduced_axes(op: Operator) -> tuple[int, ...]:
@@ -98,16 +93,11 @@ def reduce_log_sum_exp(op: Operator, build: CanonicalFragment) -> None:
     if not axes:
         build.view_as(x, y)
         return
-    kept = kept_shape(x.shape, axes)
-    largest, top = build.array("largest", kept), build.array("top", kept)
+    largest = build.reduced("largest", Reduction.MAX, [x], axes, step="max")
+    # An infinite maximum would make its own difference undefined.
+    top = build.computed("top", "0 if isinf(a) else a", [largest], largest.shape)
     # As onnxruntime, which cuts off what it adds where integers have a sign.
     dtype = sum_dtype(x.dtype) if np.dtype(x.dtype).kind == "i" else _real_sum(x.dtype)
-    total = build.array("total", kept, dtype)
-    build.reduce(Reduction.MAX, [x], largest, axes, step="max")
-    # An infinite maximum would make its own difference undefined.
-    build.elementwise("0 if isinf(a) else a", [largest], top, step="top")
-    build.reduce(Reduction.SUM, [x, top], total, axes, _of_real("exp(a - b)", x.dtype), step="sum")
-    logarithm = y if y.shape == kept else build.array("logarithm", kept)
-    build.elementwise("b + log(a)", [total, top], logarithm, step="log")
-    if logarithm is not y:
-        build.view_as(logarithm, y)
+    exponential = _of_real("exp(a - b)", x.dtype)
+    total = build.reduced("total", Reduction.SUM, [x, top], axes, exponential, dtype=dtype, step="sum")
+    build.add_reshaped(Elementwise("b + log(a)"), [total, top], y, "logarithm", top.shape, step="log")

@@ -8,17 +8,9 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.gather import progressions
-from dfcompile.lowering.expressions import is_real, literal, sum_dtype
+from dfcompile.lowering.expressions import is_real, literal, operand_names, sum_dtype
 from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample
-from dfcompile.lowering.resampling import (
-    COORDINATES,
-    ROUNDINGS,
-    SIMPLE,
-    ResizedAxis,
-    ResizeMode,
-    Taps,
-    taps_of,
-)
+from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, SIMPLE, ResizedAxis, ResizeMode, Taps, taps_of
 
 # Adds the operators that interpolate X[images, rows, extent, inner] along its third axis, in a data type and with a
 # begin of their names. Returns the array that holds the result in row order.
@@ -29,17 +21,8 @@ _KEEPS_RATIO = {"not_larger": min, "not_smaller": max}
 
 def _repeats(op: Operator) -> bool:
     """Whether every axis repeats its elements."""
-    taps = _taps(op)
-    return all(
-        each.is_gather and not each.is_outside.any() and _is_repeated(each, extent)
-        for each, extent in zip(taps, op.input(0).shape, strict=True)
-    )
-
-
-def _is_repeated(taps: Taps, extent: int) -> bool:
-    """Whether the elements of an axis come one after another, each as often as the others."""
-    size = len(taps.places)
-    return size % extent == 0 and bool((taps.places[:, 0] == np.arange(size) // (size // extent)).all())
+    every = zip(_taps(op), op.input(0).shape, strict=True)
+    return all(not taps.is_outside.any() and taps.repeats(extent) for taps, extent in every)
 
 
 @onnx_expansion("Resize", "repeat", default=_repeats)
@@ -74,11 +57,8 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
 def _add_axes(op: Operator, build: CanonicalFragment, interpolate: _Interpolation) -> None:
     x, y = op.input(0), op.output()
     every = _taps(op)
-    is_kept = [
-        each.is_gather and size == extent and _is_repeated(each, extent)
-        for each, extent, size in zip(every, x.shape, y.shape, strict=True)
-    ]
-    changing = [axis for axis, kept in enumerate(is_kept) if not kept]
+    columns = enumerate(zip(every, x.shape, y.shape, strict=True))
+    changing = [axis for axis, (each, extent, size) in columns if size != extent or not each.repeats(extent)]
     changing.sort(key=lambda axis: y.shape[axis] / x.shape[axis])  # few elements first
     is_exact = all(each.is_gather for each in every)
     is_finished = not any(each.is_outside.any() for each in every) and (is_exact or is_real(x.dtype))
@@ -114,21 +94,19 @@ def _finish(op: Operator, build: CanonicalFragment, data: Tensor, every: list[Ta
     if data.dtype != y.dtype and not is_real(y.dtype):
         limits = np.iinfo(y.dtype)
         source = f"max({float(limits.min)!r}, min({float(limits.max)!r}, a))"  # what is behind the point is cut
-    masks = [(axis, each.is_outside) for axis, each in enumerate(every) if each.is_outside.any()]
-    operands, axes = [data], [tuple(range(y.rank))]
-    for axis, mask in masks:
-        operands.append(build.parameter(f"outside{axis}", mask))
-        axes.append((axis,))
-    if masks:
-        outside = literal(op.real("extrapolation_value", 0.0), y.dtype)
-        source = f"{outside} if {' or '.join('bcdefgh'[at] for at in range(len(masks)))} else {source}"
+    outside = [axis for axis, each in enumerate(every) if each.is_outside.any()]
+    operands = [data, *(build.parameter(f"outside{axis}", every[axis].is_outside) for axis in outside)]
+    axes = [tuple(range(y.rank)), *((axis,) for axis in outside)]
+    if outside:
+        value = literal(op.real("extrapolation_value", 0.0), y.dtype)
+        source = f"{value} if {' or '.join(operand_names(len(operands))[1:])} else {source}"
     build.elementwise(source, operands, y, axes=axes, step="finish")
 
 
 def _add_gather(build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, taps: Taps, step: str) -> None:
     extent, places = x.shape[axis], taps.places[:, 0]
     runs = progressions([int(place) for place in places])
-    if _is_repeated(taps, extent):
+    if taps.repeats(extent):
         factor = len(places) // extent
         loops = (*x.shape[: axis + 1], factor, *x.shape[axis + 1 :])
         names = [f"i{at}" for at in range(len(loops)) if at != axis + 1]
@@ -145,9 +123,8 @@ def _add_sample(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, ste
     # What counts nothing is outside: an infinity there, which 0 times is no number, is not read.
     places = build.parameter(f"{step}places", np.where(taps.weights == 0, -1, taps.places)[None])
     weights = build.parameter(f"{step}weights", taps.weights[None].astype(_weight_dtype(x)))
-    result = build.array(f"{step}sampled", (images, rows, len(taps.places), inner), dtype)
-    build.add(Sample(), [x, places, weights], result, step=step)
-    return result
+    shape = (images, rows, len(taps.places), inner)
+    return build.made(f"{step}sampled", Sample(), [x, places, weights], shape, dtype, step=step)
 
 
 def _add_product(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, step: str) -> Tensor:
@@ -155,15 +132,12 @@ def _add_product(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, st
     outer, size = images * rows, len(taps.places)
     build.check_parameter((size, extent))
     weights = build.parameter(f"{step}matrix", taps.matrix(extent).astype(_weight_dtype(x)))
+    name = f"{step}product"
     if inner == 1:
-        product = build.array(f"{step}product", (outer, size), dtype)
         flat = build.view(x, f"{step}rows", (outer, extent))
-        build.add(MatMul(transpose_b=True), [flat, weights], product, step=step)
-    else:
-        product = build.array(f"{step}product", (outer, size, inner), dtype)
-        matrices = build.view(x, f"{step}matrices", (outer, extent, inner))
-        build.add(MatMul(), [weights, matrices], product, step=step)
-    return product
+        return build.made(name, MatMul(transpose_b=True), [flat, weights], (outer, size), dtype, step=step)
+    matrices = build.view(x, f"{step}matrices", (outer, extent, inner))
+    return build.made(name, MatMul(), [weights, matrices], (outer, size, inner), dtype, step=step)
 
 
 def _weight_dtype(x: Tensor) -> str:
@@ -181,17 +155,9 @@ def _taps(op: Operator) -> list[Taps]:
 
 
 def _mode(op: Operator) -> ResizeMode:
-    mode = op.text("mode", "nearest")
-    coordinates = op.text("coordinate_transformation_mode", "half_pixel")
-    rounding = op.text("nearest_mode", "round_prefer_floor")
-    given = (
-        ("mode", mode, ("nearest", "linear", "cubic")),
-        ("coordinate_transformation_mode", coordinates, tuple(COORDINATES)),
-        ("nearest_mode", rounding, (*ROUNDINGS, SIMPLE)),
-    )
-    for name, found, known in given:
-        if found not in known:
-            raise op.unsupported(f"attribute {name!r} is {found!r} against {', '.join(known)}")
+    mode = op.choice("mode", "nearest", ("nearest", "linear", "cubic"))
+    coordinates = op.choice("coordinate_transformation_mode", "half_pixel", COORDINATES)
+    rounding = op.choice("nearest_mode", "round_prefer_floor", (*ROUNDINGS, SIMPLE))
     antialias = op.integer("antialias", 0) != 0
     if antialias and mode == "nearest":
         raise op.unsupported("attribute 'antialias' is 1 against 0 in mode 'nearest'")
@@ -229,11 +195,9 @@ def _disagreement(axis: ResizedAxis, how: ResizeMode) -> str:
 def _scales(op: Operator, chosen: list[int]) -> dict[int, float]:
     """Return the scale of each axis that is resized."""
     x, y = op.input(0), op.output()
-    scales, sizes = op.optional_input(2), op.static_integers(3, "sizes")
-    if scales is not None:
-        if scales.value is None:
-            raise op.unsupported("operand 'scales' is computed by the model against a constant")
-        found = [float(scale) for scale in scales.value.ravel()]
+    sizes = op.static_integers(3, "sizes")
+    if op.optional_input(2) is not None:
+        found = [float(scale) for scale in op.constant(2, "scales").ravel()]
     elif sizes is None:
         raise op.unsupported("neither scales nor sizes are given")
     else:

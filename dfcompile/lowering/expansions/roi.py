@@ -7,7 +7,7 @@ import numpy as np
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real, literal, sum_dtype
 from dfcompile.lowering.operators import Copy, Lookup, Sample
-from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_beside
 
 
 @onnx_expansion("RoiAlign", "taps", default=True)
@@ -30,9 +30,11 @@ def roi_align(op: Operator, build: CanonicalFragment) -> None:
     image = (batch, (0,)) if x.shape[0] > 1 else None
     places = build.view(add_flat_places(build, taps, shape, image), "place_rows", (1, points, count))
     weights = build.view(add_weights(build, taps, shape), "weight_rows", (1, points, count))
-    sampled = build.array("sampled", (1, x.shape[1], points, 1))
-    reduction = Reduction.SUM if mode == "avg" else Reduction.MAX
-    build.add(Sample(reduction), [_channels_first(build, x), places, weights], sampled, step="sample")
+    sample, operands = (
+        Sample(Reduction.SUM if mode == "avg" else Reduction.MAX),
+        [_channels_first(build, x), places, weights],
+    )
+    sampled = build.made("sampled", sample, operands, (1, x.shape[1], points, 1), step="sample")
     by_channel = build.view(sampled, "channels", (x.shape[1], regions, *bins))
     build.add(Copy(read=("i1", "i0", "i2", "i3")), [by_channel], y, step="output")
 
@@ -46,34 +48,22 @@ def _axis_taps(op: Operator, build: CanonicalFragment, axis: int, ratio: int, *,
     size = f"(b - a) * {scale}" if is_half else f"max(1.0, (b - a) * {scale})"
     fractions = (np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio) / bins
     part = build.parameter(f"part{axis}", fractions.astype(dtype))
-    at = build.array(f"at{axis}", (rois.shape[0], bins, ratio), dtype)
-    build.elementwise(
-        f"a * {scale} - {0.5 if is_half else 0.0} + c * {size}",
-        [begin, end, part],
-        at,
-        axes=[(0,), (0,), (1, 2)],
-        step=f"at{axis}",
-    )
-    beside = build.parameter(f"beside{axis}", np.asarray([0, 1], dtype))
-    operands, axes, shape = [at, beside], [(0, 1, 2), (3,)], (*at.shape, 2)
-    places, weights = build.array(f"place{axis}", shape, "int64"), build.array(f"weight{axis}", shape, dtype)
+    source = f"a * {scale} - {0.5 if is_half else 0.0} + c * {size}"
+    axes, shape = [(0,), (0,), (1, 2)], (rois.shape[0], bins, ratio)
+    at = build.computed(f"at{axis}", source, [begin, end, part], shape, dtype, axes=axes)
     # Up to an element beside the data the edge counts; what is farther away does not.
     inside, inner = f"a >= -1 and a <= {extent}", f"max(0.0, min({extent - 1.0}, a))"
-    place = f"min({extent - 1.0}, floor({inner}) + b)"
-    build.elementwise(f"dace.int64({place} if {inside} else -1)", operands, places, axes=axes, step=f"place{axis}")
+    place = f"min({extent - 1.0}, floor({inner}) + b) if {inside} else -1"
     share = f"1 - abs({inner} - floor({inner}) - b)"
     if op.text("mode", "avg") == "avg":
         share = f"({share}) / {ratio}"
-    build.elementwise(share, operands, weights, axes=axes, step=f"weight{axis}")
     # Dimensions: region, bins down, bins across, points down, points across, elements down, elements across.
-    return AxisTaps(extent, places, weights, (0, 1 + axis, 3 + axis, 5 + axis))
+    return taps_beside(build, at, (axis, extent), (place, share), (0, 1 + axis, 3 + axis, 5 + axis))
 
 
 def _column(build: CanonicalFragment, rois: Tensor, column: int) -> Tensor:
     """Return one number of every region."""
-    found = build.array(f"column{column}", rois.shape[:1], rois.dtype)
-    build.add(Copy(read=("i0", str(column))), [rois], found, step=f"column{column}")
-    return found
+    return build.copied(f"column{column}", rois, ("i0", str(column)), rois.shape[:1])
 
 
 def _channels_first(build: CanonicalFragment, x: Tensor) -> Tensor:
@@ -81,8 +71,8 @@ def _channels_first(build: CanonicalFragment, x: Tensor) -> Tensor:
     pixels = prod(x.shape[2:])
     if x.shape[0] == 1:
         return build.view(x, "table", (1, x.shape[1], pixels, 1))
-    arranged = build.array("arranged", (x.shape[1], x.shape[0], pixels))
-    build.add(Copy(read=("i1", "i0", "i2")), [build.view(x, "images", (*x.shape[:2], pixels))], arranged, step="table")
+    images = build.view(x, "images", (*x.shape[:2], pixels))
+    arranged = build.copied("arranged", images, ("i1", "i0", "i2"), (x.shape[1], x.shape[0], pixels), step="table")
     return build.view(arranged, "table", (1, x.shape[1], x.shape[0] * pixels, 1))
 
 
@@ -104,22 +94,17 @@ def max_roi_pool(op: Operator, build: CanonicalFragment) -> None:
     bounds = [_bounds(op, build, axis) for axis in (0, 1)]
     data = x
     if x.shape[0] > 1:
-        image = build.array("image", (regions,), "int64")
-        build.elementwise("dace.int64(a)", [_column(build, rois, 0)], image, step="image")
-        data = build.array("regions", (regions, *x.shape[1:]))
-        build.add(Lookup(0), [x, image], data, step="regions")
+        image = build.computed("image", "dace.int64(a)", [_column(build, rois, 0)], (regions,), "int64")
+        data = build.made("regions", Lookup(0), [x, image], (regions, *x.shape[1:]))
     for axis in (0, 1):
         begin, end = (
             build.view(bound, f"{bound.name}_rows", (regions, 1, y.shape[2 + axis], 1, 1)) for bound in bounds[axis]
         )
         extent = x.shape[2 + axis]
         positions = build.parameter(f"position{axis}", np.arange(extent, dtype=begin.dtype)[:, None])
-        rows = (
-            (data.shape[0], channels, 1, extent, x.shape[3])
-            if axis == 0
-            else (regions, channels * y.shape[2], 1, extent, 1)
-        )
-        largest = build.array(f"largest{axis}", (regions, rows[1], y.shape[2 + axis], rows[4]))
+        lines, inner = (channels, x.shape[3]) if axis == 0 else (channels * y.shape[2], 1)
+        rows = (data.shape[0], lines, 1, extent, inner)
+        largest = build.array(f"largest{axis}", (regions, lines, y.shape[2 + axis], inner))
         source = "a if d >= b and d < c else -inf"
         operands = [build.view(data, f"rows{axis}", rows), begin, end, positions]
         build.reduce(Reduction.MAX, operands, largest, [3], source, step=f"max{axis}")
@@ -135,26 +120,18 @@ def _bounds(op: Operator, build: CanonicalFragment, axis: int) -> tuple[Tensor, 
     x, rois, y = op.input(0), op.input(1), op.output()
     extent, bins, dtype = x.shape[2 + axis], y.shape[2 + axis], sum_dtype(rois.dtype)
     scale = literal(op.real("spatial_scale", 1.0), dtype)
-    corners = []
-    for column in (2 - axis, 4 - axis):
-        corner = build.array(f"corner{column}", rois.shape[:1], dtype)
-        rounded = f"floor(abs(a * {scale}) + 0.5)"  # halves away from zero
-        build.elementwise(
-            f"{rounded} if a >= 0 else -{rounded}", [_column(build, rois, column)], corner, step=f"corner{column}"
-        )
-        corners.append(corner)
+    rounded = f"floor(abs(a * {scale}) + 0.5)"  # halves away from zero
+    source = f"{rounded} if a >= 0 else -{rounded}"
+    corners = [
+        build.computed(f"corner{column}", source, [_column(build, rois, column)], rois.shape[:1], dtype)
+        for column in (2 - axis, 4 - axis)
+    ]
     bin_size = f"max(1.0, b - a + 1) / {bins}"
     found = []
     for name, number, function in (("begin", "c", "floor"), ("end", "(c + 1)", "ceil")):
         bound = build.array(f"{name}{axis}", (rois.shape[0], bins), dtype)
-        at = f"{function}({number} * ({bin_size})) + a"
+        source = f"max(0.0, min({float(extent)}, {function}({number} * ({bin_size})) + a))"
         numbers = build.parameter(f"{name}_bins{axis}", np.arange(bins, dtype=dtype))
-        build.elementwise(
-            f"max(0.0, min({float(extent)}, {at}))",
-            [*corners, numbers],
-            bound,
-            axes=[(0,), (0,), (1,)],
-            step=bound.name,
-        )
+        build.elementwise(source, [*corners, numbers], bound, axes=[(0,), (0,), (1,)], step=bound.name)
         found.append(bound)
     return found[0], found[1]

@@ -1,11 +1,8 @@
 """Normalisations of onnxruntime: of a sum with what skips a layer, and of embeddings."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.normalization import add_inverse_root, statistics
-from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Copy, Lookup
-from dfcompile.lowering.operators.reduce import kept_shape
-from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.expansions.normalization import add_scaled, inverse_root_mean_square, statistics
+from dfcompile.lowering.operators import Lookup
 
 _EPSILON = 1e-12  # where a node gives none
 
@@ -21,10 +18,7 @@ def skip_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
 def skip_simplified_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = S / sqrt(mean(S * S) + epsilon) * gamma`` over the last axis, with ``S = X + skip + bias``."""
     total = _sum(op, build, op.optional_input(3))
-    axis, dtype = total.rank - 1, sum_dtype(total.dtype)
-    squares, inverse = (build.array(name, kept_shape(total.shape, [axis]), dtype) for name in ("squares", "inverse"))
-    build.reduce(Reduction.SUM, [total], squares, [axis], "a * a", step="squares")
-    add_inverse_root(build, squares, inverse, total.shape[axis], op.real("epsilon", _EPSILON))
+    inverse = inverse_root_mean_square(build, total, [total.rank - 1], op.real("epsilon", _EPSILON))
     build.elementwise("a * b * c", [total, inverse, op.input(2)], op.output(), step="scale")
 
 
@@ -36,30 +30,22 @@ def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported("the result 'mask_index' has no expansion")
     y, places = op.output(), op.optional_input(8)
     looked_up = [_rows(build, words, tokens, "words")]
-    if places is None:
-        first = y.shape[1]
-        looked_up.append(positions if positions.shape[0] == first else _first_rows(build, positions, first))
-    else:
+    if places is not None:
         looked_up.append(_rows(build, positions, places, "positions"))
+    elif positions.shape[0] == y.shape[1]:
+        looked_up.append(positions)
+    else:
+        looked_up.append(build.copied("positions", positions, ("i0", "i1"), (y.shape[1], positions.shape[1])))
     segments, table = op.optional_input(1), op.optional_input(4)
     if segments is not None and table is not None:
         looked_up.append(_rows(build, table, segments, "segments"))
-    used = op.optional_output(2)
-    total = used or build.array("sum", y.shape, y.dtype)
+    total = op.optional_output(2) or build.array("sum", y.shape, y.dtype)
     build.elementwise(" + ".join("abc"[: len(looked_up)]), looked_up, total, step="add")
     _normalise(op, build, total, op.input(5), op.input(6))
 
 
 def _rows(build: CanonicalFragment, table: Tensor, indices: Tensor, name: str) -> Tensor:
-    found = build.array(name, (*indices.shape, table.shape[1]), table.dtype)
-    build.add(Lookup(0), [table, indices], found, step=name)
-    return found
-
-
-def _first_rows(build: CanonicalFragment, table: Tensor, count: int) -> Tensor:
-    found = build.array("positions", (count, table.shape[1]), table.dtype)
-    build.add(Copy(read=("i0", "i1")), [table], found, step="positions")
-    return found
+    return build.made(name, Lookup(0), [table, indices], (*indices.shape, table.shape[1]), table.dtype)
 
 
 def _sum(op: Operator, build: CanonicalFragment, bias: Tensor | None) -> Tensor:
@@ -68,18 +54,12 @@ def _sum(op: Operator, build: CanonicalFragment, bias: Tensor | None) -> Tensor:
         if op.optional_output(position) is not None:
             raise op.unsupported(f"the result {name!r} has no expansion (it is of training)")
     x, skip = op.input(0), op.input(1)
-    used = op.optional_output(3)
-    total = used or build.array("sum", x.shape, x.dtype)
-    if bias is None:
-        build.elementwise("a + b", [x, skip], total, step="add")
-    else:
-        build.elementwise("a + b + c", [x, skip, bias], total, step="add")
+    total = op.optional_output(3) or build.array("sum", x.shape, x.dtype)
+    operands = [x, skip] if bias is None else [x, skip, bias]
+    build.elementwise(" + ".join("abc"[: len(operands)]), operands, total, step="add")
     return total
 
 
 def _normalise(op: Operator, build: CanonicalFragment, x: Tensor, gamma: Tensor, beta: Tensor | None) -> None:
-    mean, inverse = statistics(build, x, [x.rank - 1], op.real("epsilon", _EPSILON))
-    if beta is None:
-        build.elementwise("(a - b) * c * d", [x, mean, inverse, gamma], op.output(), step="scale")
-    else:
-        build.elementwise("(a - b) * c * d + e", [x, mean, inverse, gamma, beta], op.output(), step="scale")
+    of_x = statistics(build, x, [x.rank - 1], op.real("epsilon", _EPSILON))
+    add_scaled(build, x, of_x, gamma, beta, op.output())

@@ -60,10 +60,6 @@ def _structure(op: Operator, position: int, name: str) -> tuple[int, ...] | None
 def _copy_part(
     build: CanonicalFragment, operator_step: str, x: Tensor, y: Tensor, first: list[int], step: list[int]
 ) -> None:
-    read = tuple(_position(axis, start, stride) for axis, (start, stride) in enumerate(zip(first, step, strict=True)))
-    build.add(Copy(read=read), [x], y, step=operator_step)
-
-
-def _position(axis: int, start: int, stride: int) -> str:
-    scaled = f"i{axis}" if stride == 1 else f"{stride}*i{axis}"
-    return f"{start} + {scaled}" if start else scaled
+    read = [f"i{axis}" if stride == 1 else f"{stride}*i{axis}" for axis, stride in enumerate(step)]
+    read = [f"{start} + {scaled}" if start else scaled for start, scaled in zip(first, read, strict=True)]
+    build.add(Copy(read=tuple(read)), [x], y, step=operator_step)

@@ -3,7 +3,6 @@
 from math import prod
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real
@@ -13,25 +12,14 @@ _FEW_STEPS = 32  # one after another; beyond, elements are ranked, which takes t
 _MOST_STEPS = 256  # several tasks each
 
 
-class _Wanted(Struct, frozen=True):
-    """The elements along the axis and which of them are wanted."""
-
-    x: Tensor  # [outer, n, inner]
-    k: int
-    is_largest: bool
-
-    @property
-    def n(self) -> int:
-        return self.x.shape[1]
-
-
-def _wanted(op: Operator, build: CanonicalFragment) -> _Wanted:
+def _wanted(op: Operator, build: CanonicalFragment) -> tuple[Tensor, int, bool]:
+    """Return the elements as ``[outer, n, inner]``, K, and whether the largest are wanted."""
     x, axis = op.input(0), op.axis(default=-1)
     (k,) = op.static_integers(1, "K") or (0,)
     if not 1 <= k <= x.shape[axis]:
         raise op.unsupported(f"K is {k} against 1 to {x.shape[axis]} of axis {axis}")
     shape = (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :]))
-    return _Wanted(build.view(x, "data", shape), k, is_largest=op.integer("largest", 1) != 0)
+    return build.view(x, "data", shape), k, op.integer("largest", 1) != 0
 
 
 def _is_short(op: Operator) -> bool:
@@ -45,24 +33,22 @@ def selection(op: Operator, build: CanonicalFragment) -> None:
 
     Each step is two downsamplers: the extremum of what comes after the element before, and the first position of it.
     """
-    wanted = _wanted(op, build)
-    x, n = wanted.x, wanted.n
-    if wanted.k > _MOST_STEPS:
-        raise op.unsupported(f"K is {wanted.k} against at most {_MOST_STEPS} steps (--expand TopK=rank)")
-    kind, sign = (Reduction.MAX, "<") if wanted.is_largest else (Reduction.MIN, ">")
+    x, k, is_largest = _wanted(op, build)
+    n = x.shape[1]
+    if k > _MOST_STEPS:
+        raise op.unsupported(f"K is {k} against at most {_MOST_STEPS} steps (--expand TopK=rank)")
+    kind, sign = (Reduction.MAX, "<") if is_largest else (Reduction.MIN, ">")
     none, finds_nan = kind.initial(x.dtype), is_real(x.dtype)
     positions = build.parameter("positions", np.arange(n, dtype=np.int64).reshape(n, 1))
     values, places = list[Tensor](), list[Tensor]()
-    for step in range(wanted.k):
+    for step in range(k):
         value = build.array("value", (x.shape[0], 1, x.shape[2]))
         place = build.array("place", value.shape, "int64")
         # A NaN at c is found as the place n + c: behind all numbers, each of which is at less than n.
         if step == 0:
-            first = f"c if a == b else n + c if a != a else {2 * n}" if finds_nan else f"c if a == b else {n}"
+            first = f"c if a == b else {n} + c if a != a else {2 * n}" if finds_nan else f"c if a == b else {n}"
             build.reduce(kind, [x], value, [1], f"a if a == a else {none}" if finds_nan else "a", step="value")
-            build.reduce(
-                Reduction.MIN, [x, value, positions], place, [1], first.replace("n + c", f"{n} + c"), step="place"
-            )
+            build.reduce(Reduction.MIN, [x, value, positions], place, [1], first, step="place")
         else:
             last, at = values[-1], places[-1]
             left = f"a if a {sign} b or (a == b and c > d) else {none}"
@@ -92,36 +78,32 @@ def _joined(build: CanonicalFragment, parts: list[Tensor], name: str) -> Tensor:
     if len(parts) == 1:
         return parts[0]
     outer, _, inner = parts[0].shape
-    joined = build.array(name, (outer, len(parts), inner), parts[0].dtype)
-    build.add(Concat(1), parts, joined, step=name)
-    return joined
+    return build.made(name, Concat(1), parts, (outer, len(parts), inner), parts[0].dtype)
 
 
 def _told(build: CanonicalFragment, source: str, operands: list[Tensor], name: str) -> Tensor:
     """Return results in which what was found behind all numbers is a NaN at its own place."""
-    told = build.array(name, operands[0].shape, operands[0].dtype)
-    build.elementwise(source, operands, told, step=name)
-    return told
+    return build.computed(name, source, operands, operands[0].shape, operands[0].dtype)
 
 
 @onnx_expansion("TopK", "rank", default=True)
 def rank(op: Operator, build: CanonicalFragment) -> None:
     """Each of n elements is compared with all others, then result t is the one of rank t: ``n (n + K)`` reads."""
-    wanted = _wanted(op, build)
-    x, n = wanted.x, wanted.n
+    x, k, is_largest = _wanted(op, build)
+    n = x.shape[1]
     along = build.view(x, "along", (x.shape[0], n, 1, x.shape[2]))
     against = build.view(x, "against", (x.shape[0], 1, n, x.shape[2]))
     own = build.parameter("own", np.arange(n, dtype=np.int64).reshape(n, 1, 1))
     other = build.parameter("other", np.arange(n, dtype=np.int64).reshape(n, 1))
     ranks = build.array("rank", x.shape, "int64")
-    comes_before = f"b {'>' if wanted.is_largest else '<'} a or (b == a and d < c)"
+    comes_before = f"b {'>' if is_largest else '<'} a or (b == a and d < c)"
     if is_real(x.dtype):
         comes_before += " or (a != a and (b == b or d < c))"
     build.reduce(Reduction.SUM, [along, against, own, other], ranks, [2], f"1 if {comes_before} else 0", step="rank")
     ranked = build.view(ranks, "ranked", against.shape)
-    results = build.parameter("results", np.arange(wanted.k, dtype=np.int64).reshape(wanted.k, 1, 1))
+    results = build.parameter("results", np.arange(k, dtype=np.int64).reshape(k, 1, 1))
     for operand, result, name in zip((against, other), op.outputs, ("values", "places"), strict=False):
         if result is not None:
-            found = build.array(name, (x.shape[0], wanted.k, x.shape[2]), result.dtype)
+            found = build.array(name, (x.shape[0], k, x.shape[2]), result.dtype)
             build.reduce(Reduction.SUM, [operand, ranked, results], found, [2], "a if b == c else 0", step=name)
             build.view_as(found, result)

@@ -33,9 +33,8 @@ def scatter_nd(op: Operator, build: CanonicalFragment) -> None:
     inner = prod(x.shape[within:])
     rows = flat_rows(op, build, indices, x.shape[:within], 0)
     table = build.view(x, "table", (prod(x.shape[:within]), inner))
-    written = build.array("written", table.shape)
-    _write(op, build, table, rows, build.view(updates, "updates", (rows.elements, inner)), written, 0, (0,))
-    build.view_as(written, y)
+    operands = [table, rows, build.view(updates, "updates", (rows.elements, inner))]
+    _write_rows(op, build, operands, y, 0, (0,))
 
 
 def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
@@ -80,30 +79,24 @@ def tensor_scatter(op: Operator, build: CanonicalFragment) -> None:
             raise op.unsupported(f"places {places.min()} to {places.max()} of axis {axis} of extent {extent}")
         rows = build.parameter("rows", places % extent)
     else:
-        rows = build.array("rows", (batch, steps), "int64")
-        place = "a + b" if mode == "linear" else f"(a + b) % {extent}"
-        axes = [[0], [1]]
-        build.elementwise(place, [starts, build.parameter("positions", positions)], rows, axes=axes, step="rows")
+        place, axes = "a + b" if mode == "linear" else f"(a + b) % {extent}", [[0], [1]]
+        operands = [starts, build.parameter("positions", positions)]
+        rows = build.computed("rows", place, operands, (batch, steps), "int64", axes=axes)
     cache = build.view(x, "cache", (batch, outer, extent, inner))
-    written = build.array("written", cache.shape)
-    _write(op, build, cache, rows, build.view(updates, "updates", (batch, outer, steps, inner)), written, 2, (0, 2))
-    build.view_as(written, y)
+    operands = [cache, rows, build.view(updates, "updates", (batch, outer, steps, inner))]
+    _write_rows(op, build, operands, y, 2, (0, 2))
 
 
-def _write(
-    op: Operator,
-    build: CanonicalFragment,
-    x: Tensor,
-    indices: Tensor,
-    updates: Tensor,
-    y: Tensor,
-    axis: int,
-    index_axes: Sequence[int],
+def _write_rows(
+    op: Operator, build: CanonicalFragment, operands: Sequence[Tensor], y: Tensor, axis: int, index_axes: Sequence[int]
 ) -> None:
     """Write whole rows along an axis: run by run if all indices are constant, different and the same for every row."""
+    x, indices, updates = operands
+    written = build.array("written", x.shape)
     lines = None if indices.value is None else indices.value.reshape(-1, indices.shape[-1])
-    if lines is None or not _add_runs(op, build, lines, [x, updates], y, axis):
-        _combine(op, build, [x, indices, updates], y, axis, index_axes)
+    if lines is None or not _add_runs(op, build, lines, [x, updates], written, axis):
+        _combine(op, build, operands, written, axis, index_axes)
+    build.view_as(written, y)
 
 
 def _add_runs(
@@ -137,9 +130,7 @@ def _combine(
 ) -> None:
     """Write at indices, and combine as the attribute says; what is narrower is combined in single precision."""
     x, indices, updates = operands
-    name = op.text("reduction", "none")
-    if name not in _REDUCTIONS:
-        raise op.unsupported(f"attribute 'reduction' is {name!r} against {', '.join(_REDUCTIONS)}")
+    name = op.choice("reduction", "none", _REDUCTIONS)
     reduction = _REDUCTIONS[name]
     if reduction is not None and x.dtype == "bool":
         raise op.unsupported(f"attribute 'reduction' is {name!r} of truth values against numbers")
@@ -147,8 +138,9 @@ def _combine(
     if reduction is None or x.dtype not in NARROW_REALS:
         build.add(update, [x, indices, updates], y, step="update")
         return
-    wide = [build.array(f"wide_{what}", each.shape, "float32") for what, each in (("x", x), ("u", updates), ("y", y))]
-    for what, source, target in (("data", x, wide[0]), ("updates", updates, wide[1])):
-        build.elementwise("dace.float32(a)", [source], target, step=f"wide_{what}")
-    build.add(update, [wide[0], indices, wide[1]], wide[2], step="update")
-    build.elementwise("dace.float32(a)", [wide[2]], y, step="narrow")
+    wide = [
+        build.computed(f"wide_{name}", "dace.float32(a)", [each], each.shape, "float32", step=f"wide_{step}")
+        for name, step, each in (("x", "data", x), ("u", "updates", updates))
+    ]
+    found = build.made("wide_y", update, [wide[0], indices, wide[1]], y.shape, "float32", step="update")
+    build.elementwise("dace.float32(a)", [found], y, step="narrow")

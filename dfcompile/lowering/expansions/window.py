@@ -1,8 +1,8 @@
 """The canonical Window: a reduction over windows of the spatial dimensions of ``X[b, c, …]``."""
 
 from dfcompile.lowering import CanonicalNode, MapFragment, expansion
+from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.operators import Window
-from dfcompile.lowering.windows import Windows
 
 
 @expansion(Window, "rows", source="dematteis23", default=True)
@@ -13,31 +13,17 @@ def window_rows(op: CanonicalNode[Window], build: MapFragment) -> None:
     overlap or leave something out, the data is in memory anyway, and the loops over a window are the innermost ones:
     every result is complete at once and can stream.
     """
-    x, y, given = op.input(0), op.output(), op.operator
-    windows = Windows(given.kernel, given.strides, given.dilations, (), (), y.shape[2:])
-    positions = dict(zip(windows.window_names, windows.counts, strict=True))
-    elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
-    loops = {"b": y.shape[0], "c": y.shape[1]}
-    if tiles(windows, x.shape[2:]):
-        for window, element in zip(positions, elements, strict=True):
-            loops |= {window: positions[window], element: elements[element]}
-    else:
-        loops |= positions | elements
-    build.map(
-        "",
-        loops=loops,
-        reads={"a": (x, ["b", "c", *windows.positions()])},
-        write=(y, ["b", "c", *windows.window_names]),
-        code=given.expression,
-        accumulate=given.reduction,
-    )
+    given, data, counts = op.operator, op.input(0).shape[2:], op.output().shape[2:]
+    pairs = [(f"y{axis}", f"k{axis}") for axis in range(len(counts))]
+    ordered = pairs if tiles(given, data, counts) else zip(*pairs, strict=True)
+    order = ["b", "c", *(name for names in ordered for name in names)]
+    add_scope(op, build, given.expression, given.reduction, order)
 
 
-def tiles(windows: Windows, shape: tuple[int, ...]) -> bool:
+def tiles(window: Window, data: tuple[int, ...], counts: tuple[int, ...]) -> bool:
     """Whether every element of the spatial dimensions is in exactly one window, elements of a window side by side."""
+    axes = zip(data, window.kernel, window.strides, window.dilations, counts, strict=True)
     return all(
         extent == kernel * count and (kernel == 1 or dilation == 1) and (count == 1 or kernel == stride)
-        for extent, kernel, stride, dilation, count in zip(
-            shape, windows.kernel, windows.strides, windows.dilations, windows.counts, strict=True
-        )
+        for extent, kernel, stride, dilation, count in axes
     )

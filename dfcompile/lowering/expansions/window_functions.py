@@ -36,7 +36,7 @@ def mel_weights(op: Operator, build: CanonicalFragment) -> None:
     (bins,), (length,), (rate,) = (
         op.static_integers(at, name) or (0,) for at, name in enumerate(("num_mel_bins", "dft_length", "sample_rate"))
     )
-    edges = [_number(op, 3, "lower_edge_hertz"), _number(op, 4, "upper_edge_hertz")]
+    edges = [float(op.constant(at, name).item()) for at, name in ((3, "lower_edge_hertz"), (4, "upper_edge_hertz"))]
     if min(bins, length, rate) < 1 or not 0 <= edges[0] < edges[1] or op.output().shape != (length // 2 + 1, bins):
         raise op.unsupported(f"{bins} bins, {length} numbers, rate {rate}, from {edges[0]:g} to {edges[1]:g}")
     build.check_parameter(op.output().shape)
@@ -56,13 +56,6 @@ def _triangles(corners: npt.NDArray[np.int64], extent: int) -> npt.NDArray[np.fl
     falling = (last - at) / np.maximum(last - top, 1)
     found = np.where((at >= first) & (at <= top), rising, 0.0)
     return np.where((at >= top) & (at < last), falling, found)
-
-
-def _number(op: Operator, position: int, name: str) -> float:
-    value = op.input(position).value
-    if value is None:
-        raise op.unsupported(f"operand {name!r} is computed by the model against a constant")
-    return float(value.item())
 
 
 def _add_table(op: Operator, build: CanonicalFragment, values: npt.NDArray[np.float64]) -> None:

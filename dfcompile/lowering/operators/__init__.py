@@ -4,20 +4,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
-from dfcompile.lowering.operators.concat import Concat
-from dfcompile.lowering.operators.convolution import Convolution, Im2col, TransposedConvolution
-from dfcompile.lowering.operators.copy import Copy
+from dfcompile.lowering.operators.convolution import Convolution, Im2col, TransposedConvolution, Window
 from dfcompile.lowering.operators.elementwise import Elementwise
 from dfcompile.lowering.operators.field_kinds import AtLeast, Axes, Axis, Count, Extents
-from dfcompile.lowering.operators.gather import Gather, Lookup, LookupElements
+from dfcompile.lowering.operators.indexed import Col2im, Gather, Lookup, LookupElements, Sample, Scatter, Update
 from dfcompile.lowering.operators.linear_algebra import Eliminate, Factor, Lapack, TriangularSolve
 from dfcompile.lowering.operators.matmul import MatMul
+from dfcompile.lowering.operators.movement import Concat, Copy, Pad, PadMode
 from dfcompile.lowering.operators.nest import Nest
-from dfcompile.lowering.operators.pad import Pad, PadMode
 from dfcompile.lowering.operators.reduce import Reduce
-from dfcompile.lowering.operators.sample import Sample
-from dfcompile.lowering.operators.scatter import Col2im, Scatter, Update
-from dfcompile.lowering.operators.window import Window
 from dfcompile.lowering.reduction import Reduction
 
 __all__ = [

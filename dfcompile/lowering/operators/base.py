@@ -1,13 +1,17 @@
 """The base of canonical operators: frozen dataclasses whose fields are checked when one is made."""
 
+import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from functools import cache
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Self, TypeVar, get_type_hints
 
+from dfcompile.canonical_dag import LoopPart
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
 from dfcompile.frontend import AttributeValue
+from dfcompile.lowering.expression_tree import expression_tree
+from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
 from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor
@@ -28,6 +32,14 @@ class Contraction:
     m: int
     k: int
     n: int
+
+    @staticmethod
+    def of(nest: LoopNest) -> "Contraction":
+        """Return the contraction whose dimensions the loops of a nest are parts of."""
+        extents = dict.fromkeys(LoopPart, 1)
+        for loop in nest.loops.values():
+            extents[loop.part] *= loop.extent
+        return Contraction(extents[LoopPart.OUTER], extents[LoopPart.M], extents[LoopPart.K], extents[LoopPart.N])
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +171,29 @@ class CanonicalOperator:
         if len(value) != length:
             raise self.fault(f"field {name!r} is {value!r} against {length} items")
 
+    def check_expression(self, expression: str, operands_count: int) -> None:
+        """Check that a field, Python source of what one iteration computes, names no operand that is not there.
+
+        Raises:
+            OperatorFieldError: it does, or cannot be parsed.
+        """
+        names = _one_letter_names(expression)
+        if names is None:
+            raise self.fault(f"field 'expression' is {expression!r} against an expression of Python")
+        known = operand_names(operands_count)
+        if not names <= set(known):
+            found = min(names - set(known))
+            raise self.fault(f"field 'expression' is {expression!r} with {found!r} against operands {', '.join(known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class AnyExtents(CanonicalOperator):
+    """An operator whose fields do not depend on extents: a share of it is itself, on parts of its arrays."""
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator."""
+        return self
+
 
 Canonical = TypeVar("Canonical", bound=CanonicalOperator)
 Canonical_co = TypeVar("Canonical_co", bound=CanonicalOperator, covariant=True)
@@ -223,14 +258,20 @@ def _schema_of(operator: type[CanonicalOperator]) -> Schema:
             kinds[field.name] = kind_of(hints[field.name])
         except RegistrationError as error:
             raise RegistrationError(f"{where}: field {field.name!r}: {error}") from error
-    defaults = {field.name: _default(field) for field in fields(operator) if _has_default(field)}
+    defaults = {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(operator)
+        if field.default is not MISSING or field.default_factory is not MISSING
+    }
     required = tuple((position, name) for position, name in enumerate(kinds) if name not in defaults)
     return Schema(MappingProxyType(kinds), required, MappingProxyType(defaults))
 
 
-def _has_default(field: "Field[object]") -> bool:
-    return field.default is not MISSING or field.default_factory is not MISSING
-
-
-def _default(field: "Field[object]") -> object:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
+@lru_cache(maxsize=4096)
+def _one_letter_names(expression: str) -> frozenset[str] | None:
+    """Return the names that stand for operands; names of functions and constants are longer."""
+    try:
+        tree = expression_tree(expression)
+    except UserError:
+        return None
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and len(node.id) == 1)

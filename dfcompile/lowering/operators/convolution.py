@@ -1,4 +1,4 @@
-"""The canonical convolutions, and the matrix of windows that makes a convolution a matrix product."""
+"""The canonical operators over windows: convolutions, the matrix of windows that makes one a product, reductions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from typing import Self
 from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
-from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, moved_windows
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, moved_windows
+from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -37,9 +38,7 @@ class Im2col(CanonicalOperator):
         """Check that the windows lie within the data and fill the result."""
         self.check_operands(operands, 1)
         x, cols = operands[0], results[0]
-        for name in ("kernel", "strides", "dilations", "counts"):
-            self.check_length(name, x.rank - 2)
-        check_groups(self, x, self.group)
+        _check_fields(self, x, "kernel", "strides", "dilations", "counts")
         check_spans(self, x, self.kernel, self.counts)
         wanted = x.elements // prod(x.shape[2:]) * prod(self.kernel) * prod(self.counts)
         if cols.elements != wanted:
@@ -54,19 +53,15 @@ class Im2col(CanonicalOperator):
         rows = linear(["c", *elements], extents)
         columns = linear(["b", *places], extents)
         write = ("g", rows, columns) if result.rank == 3 else (rows, columns)
-        nest = LoopNest(
-            {name: Loop(extent) for name, extent in extents.items()},
-            (("b", linear(["g", "c"], extents), *_windows(self.strides, self.dilations)),),
-            write,
-        )
-        fits = result.rank in (2, 3) and (result.rank == 3 or self.group == 1)
-        return nest if fits else LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
+        if result.rank != 3 and (result.rank, self.group) != (2, 1):
+            return LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
+        read = ("b", linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
+        return LoopNest({name: Loop(extent) for name, extent in extents.items()}, (read,), write)
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of windows, of the first windows, of the first groups."""
         nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        shapes = [tensor.shape for tensor in operands]
-        strides, dilations = moved_windows(nest, shapes, result.shape, extents, windows)
+        strides, dilations = moved_windows(nest, operands, result, extents, windows)
         return replace(
             self,
             strides=strides,
@@ -95,9 +90,7 @@ class Convolution(CanonicalOperator):
         """Check that filters and channels are those of the groups and that the windows lie within the data."""
         self.check_operands(operands, 2)
         x, w, y = *operands, results[0]
-        for name in ("strides", "dilations"):
-            self.check_length(name, x.rank - 2)
-        check_groups(self, x, self.group)
+        _check_fields(self, x, "strides", "dilations")
         if w.rank != x.rank or w.shape[1] * self.group != x.shape[1] or w.shape[0] % self.group:
             raise self.fault(f"filters {w} against filters of {self.group} groups for {x}")
         if y.shape[:2] != (x.shape[0], w.shape[0]) or y.rank != x.rank:
@@ -106,9 +99,7 @@ class Convolution(CanonicalOperator):
 
     def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
         """Return groups, filters of a group, elements of a filter, and windows."""
-        _, w = operands
-        windows = result.shape[0] * prod(result.shape[2:])
-        return Contraction(self.group, w.shape[0] // self.group, prod(w.shape[1:]), windows)
+        return Contraction.of(self.loop_nest(operands, result))
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch, groups, filters, channels, elements of a filter and windows; the latter two need all of X."""
@@ -124,20 +115,14 @@ class Convolution(CanonicalOperator):
         }
         extents = {name: loop.extent for name, loop in loops.items()}
         filters = linear(["g", "o"], extents)
-        read = ("b", linear(["g", "c"], extents), *_windows(self.strides, self.dilations))
+        read = ("b", linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
         return LoopNest(loops, (read, (filters, "c", *elements)), ("b", filters, *places))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first groups, and the first elements of filters."""
         nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        shapes = [tensor.shape for tensor in operands]
-        strides, dilations = moved_windows(nest, shapes, result.shape, extents, windows)
-        return replace(
-            self,
-            strides=strides,
-            dilations=dilations,
-            group=extents["g"],
-        )
+        strides, dilations = moved_windows(nest, operands, result, extents, windows)
+        return replace(self, strides=strides, dilations=dilations, group=extents["g"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +143,7 @@ class TransposedConvolution(CanonicalOperator):
         """Check that filters and channels are those of the groups and that the windows lie within the result."""
         self.check_operands(operands, 2)
         x, w, y = *operands, results[0]
-        for name in ("strides", "dilations"):
-            self.check_length(name, x.rank - 2)
-        check_groups(self, x, self.group)
+        _check_fields(self, x, "strides", "dilations")
         if w.rank != x.rank or w.shape[0] != x.shape[1]:
             raise self.fault(f"filters {w} against one per channel of {x}")
         if y.shape[:2] != (x.shape[0], w.shape[1] * self.group) or y.rank != x.rank:
@@ -176,13 +159,13 @@ class TransposedConvolution(CanonicalOperator):
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
         """Return batch, groups, filters of a group, and channels, over which is summed."""
         x, w = operands
-        extents = {"b": x.shape[0], "g": self.group, "o": w.shape[1], "c": w.shape[0] // self.group}
         loops = {
-            "b": Loop(extents["b"], LoopPart.N),
-            "g": Loop(extents["g"], LoopPart.OUTER),
-            "o": Loop(extents["o"]),
-            "c": Loop(extents["c"], LoopPart.K, LoopKind.SUM),
+            "b": Loop(x.shape[0], LoopPart.N),
+            "g": Loop(self.group, LoopPart.OUTER),
+            "o": Loop(w.shape[1]),
+            "c": Loop(w.shape[0] // self.group, LoopPart.K, LoopKind.SUM),
         }
+        extents = {name: loop.extent for name, loop in loops.items()}
         anywhere = (None,) * (x.rank - 2)
         channels, filters = linear(["g", "c"], extents), linear(["g", "o"], extents)
         return LoopNest(loops, (("b", channels, *anywhere), (channels, "o", *anywhere)), ("b", filters, *anywhere))
@@ -190,6 +173,54 @@ class TransposedConvolution(CanonicalOperator):
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
         """Return the convolution of the groups that are left."""
         return replace(self, group=extents["g"])
+
+
+@dataclass(frozen=True, slots=True)
+class Window(CanonicalOperator):
+    """``Y[b, c, y…] = reduce_k expression(X[b, c, stride*y + dilation*k …])``, X being padded before.
+
+    Attributes:
+        reduction: how the elements of a window become one.
+        kernel: extent of a window, per spatial dimension.
+        strides: distance between windows, per spatial dimension.
+        dilations: distance between the elements of a window, per spatial dimension.
+        expression: Python source of the element ``a``, computed before the reduction.
+    """
+
+    reduction: Reduction
+    kernel: Extents
+    strides: Extents
+    dilations: Extents
+    expression: str = "a"
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the windows lie within the data."""
+        self.check_operands(operands, 1)
+        self.check_expression(self.expression, 1)
+        x, y = operands[0], results[0]
+        if y.rank != x.rank or y.shape[:2] != x.shape[:2]:
+            raise self.fault(f"result {y} against the batch and the channels of {x}")
+        for name in ("kernel", "strides", "dilations"):
+            self.check_length(name, x.rank - 2)
+        spatial = zip(x.shape[2:], y.shape[2:], self.kernel, self.strides, self.dilations, strict=True)
+        for axis, (extent, count, kernel, stride, dilation) in enumerate(spatial, 2):
+            span = stride * (count - 1) + dilation * (kernel - 1) + 1
+            if span > extent:
+                raise self.fault(f"{count} windows span {span} elements against {extent} of axis {axis} of {x}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
+        """Return batch, channels, windows and the elements of a window; windows that overlap need all of X."""
+        write = ("b", "c", *(f"y{axis}" for axis in range(len(self.kernel))))
+        loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}
+        loops |= {f"k{axis}": Loop(extent, kind=KINDS[self.reduction]) for axis, extent in enumerate(self.kernel)}
+        return LoopNest(loops, (("b", "c", *window_places(self.strides, self.dilations)),), write)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
+        """Return the first elements of each window."""
+        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
+        strides, dilations = moved_windows(nest, operands, result, extents, windows)
+        kernel = tuple(extents[f"k{axis}"] for axis in range(len(self.kernel)))
+        return replace(self, strides=strides, dilations=dilations, kernel=kernel)
 
 
 def linear(names: Sequence[str], extents: Mapping[str, int]) -> str:
@@ -205,18 +236,22 @@ def _names(letter: str, extents: Sequence[int]) -> tuple[str, ...]:
     return tuple(f"{letter}{axis}" for axis in range(len(extents)))
 
 
-def _windows(strides: Sequence[int], dilations: Sequence[int]) -> tuple[str, ...]:
-    return tuple(f"{strides[axis]}*y{axis} + {dilations[axis]}*k{axis}" for axis in range(len(strides)))
+def window_places(strides: Sequence[int], dilations: Sequence[int]) -> tuple[str, ...]:
+    """Return per spatial dimension where the element ``k0`` … of the window ``y0`` … is.
 
-
-def check_groups(operator: CanonicalOperator, x: Tensor, group: int) -> None:
-    """Check that channels can be shared by groups.
-
-    Raises:
-        OperatorFieldError: they cannot.
+    >>> window_places((2, 1), (1, 3))
+    ('2*y0 + 1*k0', '1*y1 + 3*k1')
     """
-    if x.rank < 3 or x.shape[1] % group:  # X[batch, channel, …]
-        raise operator.fault(f"field 'group' is {group} against a divisor of the channels of {x}")
+    steps = zip(strides, dilations, strict=True)
+    return tuple(f"{stride}*y{axis} + {dilation}*k{axis}" for axis, (stride, dilation) in enumerate(steps))
+
+
+def _check_fields(operator: Im2col | Convolution | TransposedConvolution, x: Tensor, *names: str) -> None:
+    """Check that fields have an item per spatial dimension, and that groups can share channels."""
+    for name in names:
+        operator.check_length(name, x.rank - 2)
+    if x.rank < 3 or x.shape[1] % operator.group:  # X[batch, channel, …]
+        raise operator.fault(f"field 'group' is {operator.group} against a divisor of the channels of {x}")
 
 
 def check_spans(

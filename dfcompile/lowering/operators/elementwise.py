@@ -6,7 +6,6 @@ from typing import Self
 
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
-from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import Axes
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
@@ -31,7 +30,7 @@ class Elementwise(CanonicalOperator):
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the expression is one of the operands, and that these can be broadcast to the result."""
         self.check_operands(operands, 1, MOST_OPERANDS)
-        check_expression(self, self.expression, len(operands))
+        self.check_expression(self.expression, len(operands))
         result = results[0]
         if self.axes is not None:
             self.check_length("axes", len(operands))

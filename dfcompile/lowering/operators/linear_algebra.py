@@ -3,17 +3,17 @@
 Each is a recurrence over the rows of a matrix: a chain of map scopes, of which every one needs the one before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
-from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Factor(CanonicalOperator):
+class Factor(AnyExtents):
     """``A[…, n, n] = L @ U`` without exchange of rows, or ``A = L @ conj(L')``; L and U are packed in one matrix.
 
     Attributes:
@@ -31,10 +31,7 @@ class Factor(CanonicalOperator):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the matrices are square."""
-        self.check_operands(operands, 1)
-        check_square(self, operands[0])
-        if results[0].shape != operands[0].shape:
-            raise self.fault(f"{operands[0]} -> {results[0]} against one shape")
+        _check_one_shape(self, operands, results[0])
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
         """Return the dimensions of the batch: a matrix is factored as a whole."""
@@ -42,19 +39,14 @@ class Factor(CanonicalOperator):
         matrix = (*loops, None, None)
         return LoopNest(loops, (matrix,), matrix)
 
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
-
 
 @dataclass(frozen=True, slots=True)
-class _System(CanonicalOperator):
+class _System(AnyExtents):
     """``A @ X = B`` for the matrices of a batch and any number of right-hand sides."""
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that matrices are square and right-hand sides as many rows."""
-        self.check_operands(operands, 2)
-        check_system(self, operands[0], operands[1], results[0])
+        _check_system(self, operands, results[0])
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the batch and the right-hand sides, which need nothing of each other."""
@@ -62,10 +54,6 @@ class _System(CanonicalOperator):
         of_sides = tuple(batch) if sides.rank == result.rank else ()
         reads = ((*batch, None, None), (*of_sides, None, "column"))
         return LoopNest({**batch, "column": Loop(result.shape[-1])}, reads, (*batch, None, "column"))
-
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,36 +90,33 @@ class Lapack(CanonicalOperator):
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that matrices are square and right-hand sides as many rows."""
         if self.routine == "solution":
-            self.check_operands(operands, 2)
-            check_system(self, operands[0], operands[1], results[0])
-            return
-        self.check_operands(operands, 1)
-        check_square(self, operands[0])
-        if results[0].shape != operands[0].shape:
-            raise self.fault(f"{operands[0]} -> {results[0]} against one shape")
+            _check_system(self, operands, results[0])
+        else:
+            _check_one_shape(self, operands, results[0])
 
 
 def _batch_loops(result: Tensor) -> dict[str, Loop]:
     return {f"b{axis}": Loop(extent) for axis, extent in enumerate(result.shape[:-2])}
 
 
-def check_square(operator: CanonicalOperator, matrix: Tensor) -> None:
-    """Check that an operand is square matrices.
-
-    Raises:
-        OperatorFieldError: it is not.
-    """
+def _check_square(operator: CanonicalOperator, matrix: Tensor) -> None:
     if matrix.rank < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise operator.fault(f"{matrix} against square matrices")
 
 
-def check_system(operator: CanonicalOperator, matrix: Tensor, sides: Tensor, result: Tensor) -> None:
-    """Check that operands and result are a system of equations; right-hand sides may be the same for all matrices.
+def _check_one_shape(operator: CanonicalOperator, operands: Sequence[Tensor], result: Tensor) -> None:
+    """Check that the operand is square matrices, and the result as large."""
+    operator.check_operands(operands, 1)
+    _check_square(operator, operands[0])
+    if result.shape != operands[0].shape:
+        raise operator.fault(f"{operands[0]} -> {result} against one shape")
 
-    Raises:
-        OperatorFieldError: they are not.
-    """
-    check_square(operator, matrix)
+
+def _check_system(operator: CanonicalOperator, operands: Sequence[Tensor], result: Tensor) -> None:
+    """Check that operands and result are a system of equations; right-hand sides may be the same for all matrices."""
+    operator.check_operands(operands, 2)
+    matrix, sides = operands
+    _check_square(operator, matrix)
     batch = matrix.shape[:-2]
     is_system = sides.rank >= 2 and sides.shape[-2] == matrix.shape[-1] and sides.shape[:-2] in ((), batch)
     if not is_system or result.shape != (*batch, *sides.shape[-2:]):

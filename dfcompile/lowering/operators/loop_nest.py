@@ -11,6 +11,7 @@ from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
 from dfcompile.errors import UserError
 from dfcompile.lowering.nests import affine as affine_index
 from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
 
@@ -52,6 +53,13 @@ class LoopNest:
     loops: Mapping[str, Loop]
     reads: tuple[tuple[Index, ...], ...]
     write: tuple[Index, ...]
+
+
+def axes_but(axis: int, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+    """Return the loops over all axes but one, along which a share reads and writes at any place."""
+    index = tuple(None if other == axis else f"i{other}" for other in range(result.rank))
+    loops = {name: Loop(extent) for name, extent in zip(index, result.shape, strict=True) if name is not None}
+    return LoopNest(loops, (index,) * len(operands), index)
 
 
 def kernel_loops(nest: LoopNest, operands: Sequence[Sequence[int]], result: Sequence[int]) -> tuple[KernelLoop, ...]:
@@ -151,10 +159,24 @@ def moved_up(
     return moved
 
 
+def moved_indices(
+    indices: Sequence[Index], digits: Sequence[tuple[KernelLoop, Digit | None]], extents: Mapping[str, int]
+) -> tuple[str, ...] | None:
+    """Return the indices in what is left of an array, as `moved_up` does each; None if one of them is not affine."""
+    found = []
+    for axis, index in enumerate(indices):
+        terms = None if index is None else affine(index)
+        if index is None or terms is None:
+            return None
+        moved = moved_up(terms, axis, digits, extents)
+        found.append(index if moved == terms else affine_index.affine_text(moved))
+    return tuple(found)
+
+
 def moved_windows(
     nest: LoopNest,
-    operands: Sequence[Sequence[int]],
-    result: Sequence[int],
+    operands: Sequence[Tensor],
+    result: Tensor,
     extents: Mapping[str, int],
     windows: tuple[Sequence[int], Sequence[int]],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -162,18 +184,19 @@ def moved_windows(
 
     Args:
         nest: whose loops over windows are ``y0`` …, over elements of a window ``k0`` ….
-        operands: shape of each.
-        result: its shape.
+        operands: of the nest.
+        result: of the nest.
         extents: of the loops, as many iterations as are left.
         windows: strides and dilations.
     """
-    digits = [(loop, loop.inputs[0]) for loop in kernel_loops(nest, operands, result)]
+    found = kernel_loops(nest, [tensor.shape for tensor in operands], result.shape)
+    digits = [(loop, loop.inputs[0]) for loop in found]
     moved = [
         moved_up({f"y{axis}": stride, f"k{axis}": dilation}, 2 + axis, digits, extents)
         for axis, (stride, dilation) in enumerate(zip(*windows, strict=True))
     ]
-    strides = tuple(found[f"y{axis}"] for axis, found in enumerate(moved))
-    return strides, tuple(found[f"k{axis}"] for axis, found in enumerate(moved))
+    strides = tuple(each[f"y{axis}"] for axis, each in enumerate(moved))
+    return strides, tuple(each[f"k{axis}"] for axis, each in enumerate(moved))
 
 
 @lru_cache(maxsize=4096)

@@ -1,19 +1,16 @@
 """The canonical matrix product."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from math import prod
-from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
+from dfcompile.lowering.operators.base import AnyExtents, Contraction
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class MatMul(CanonicalOperator):
+class MatMul(AnyExtents):
     """``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``.
 
     Dimensions before the last two are broadcast as in numpy: one that both operands have is batch, one that only A has
@@ -41,15 +38,9 @@ class MatMul(CanonicalOperator):
                 f"[{n},{k}] @ [{inner},{m}] -> [{c.shape[-2]},{c.shape[-1]}] against [n,k] @ [k,m] -> [n,m]"
             )
 
-    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:  # noqa: ARG002
+    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
         """Return batch, rows, the dimension that is summed over, and columns."""
-        a, b = operands
-        n, k, m = self._extents(a, b)
-        pairs = list(zip_longest(reversed(a.shape[:-2]), reversed(b.shape[:-2]), fillvalue=1))
-        more_rows = prod(left for left, right in pairs if right == 1)
-        more_columns = prod(right for left, right in pairs if left == 1)
-        outer = prod(left for left, right in pairs if left != 1 and right != 1)
-        return Contraction(outer, more_rows * n, k, more_columns * m)
+        return Contraction.of(self.loop_nest(operands, result))
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch dimensions, rows, columns and the dimension that is summed over."""
@@ -63,18 +54,10 @@ class MatMul(CanonicalOperator):
             part = LoopPart.M if right == 1 else LoopPart.N if left == 1 else LoopPart.OUTER
             loops[f"b{axis}"] = Loop(result.shape[axis], part)
         loops |= {"row": Loop(n), "column": Loop(m, LoopPart.N), "k": Loop(k, LoopPart.K, LoopKind.SUM)}
-        rows, columns = ("k", "row") if self.transpose_a else ("row", "k"), ("k", "column")
-        if self.transpose_b:
-            columns = ("column", "k")
-        reads = (
-            (*_batch(of_a, a.rank - 2), *rows),
-            (*_batch(of_b, b.rank - 2), *columns),
-        )
+        rows = ("k", "row") if self.transpose_a else ("row", "k")
+        columns = ("column", "k") if self.transpose_b else ("k", "column")
+        reads = (*_batch(of_a, a.rank - 2), *rows), (*_batch(of_b, b.rank - 2), *columns)
         return LoopNest(loops, reads, (*_batch(result.shape[:-2], lead), "row", "column"))
-
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
 
     def _extents(self, a: Tensor, b: Tensor) -> tuple[int, int, int]:
         n, k = reversed(a.shape[-2:]) if self.transpose_a else a.shape[-2:]

@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind
+from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
-from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
-from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_up
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_indices
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
@@ -43,7 +42,7 @@ class Nest(CanonicalOperator):
         """Check that each index stays within its array, and that the base has the result's shape."""
         read = operands[:-1] if self.has_base else operands
         self.check_operands(read, 1, MOST_OPERANDS)
-        check_expression(self, self.expression, len(read))
+        self.check_expression(self.expression, len(read))
         self.check_length("reads", len(read))
         if self.spatial > len(self.extents):
             raise self.fault(f"field 'spatial' is {self.spatial} against {len(self.extents)} loops")
@@ -74,15 +73,16 @@ class Nest(CanonicalOperator):
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first iterations: steps over a loop that is split are over what is left of it."""
         found = kernel_loops(self.loop_nest(operands, result), [one.shape for one in operands], result.shape)
-        reads = (
-            _moved(indices, [(loop, loop.inputs[place]) for loop in found], extents)
+        reads = [
+            moved_indices(indices, [(loop, loop.inputs[place]) for loop in found], extents)
             for place, indices in enumerate(self.reads)
-        )
+        ]
+        write = moved_indices(self.write, [(loop, loop.outputs[0]) for loop in found], extents)
         return replace(
             self,
             extents=tuple(extents.get(name, extent) for name, extent in self.loops().items()),
-            reads=tuple(reads),
-            write=_moved(self.write, [(loop, loop.outputs[0]) for loop in found], extents),
+            reads=tuple(indices or () for indices in reads),
+            write=write or (),
         )
 
     def _check_indices(self, indices: Sequence[str], tensor: Tensor) -> None:
@@ -98,16 +98,3 @@ class Nest(CanonicalOperator):
             most = terms.get("", 0) + sum(end for end in ends if end > 0)
             if least < 0 or most >= extent:
                 raise self.fault(f"index {index!r} from {least} to {most} against 0 to {extent - 1} of {tensor}")
-
-
-def _moved(
-    indices: Sequence[str], digits: Sequence[tuple[KernelLoop, Digit | None]], extents: Mapping[str, int]
-) -> tuple[str, ...]:
-    """Return the indices in what is left of an array."""
-    return tuple(_text(moved_up(affine(index) or {}, axis, digits, extents)) for axis, index in enumerate(indices))
-
-
-def _text(terms: Mapping[str, int]) -> str:
-    steps = [name if step == 1 else f"{step}*{name}" for name, step in terms.items() if name and step]
-    offset = terms.get("", 0)
-    return " + ".join([*steps, *([str(offset)] if offset or not steps else [])])

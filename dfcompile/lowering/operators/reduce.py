@@ -1,15 +1,13 @@
 """The canonical reduction over axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
-from typing import Self
 
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering.expressions import MOST_OPERANDS
-from dfcompile.lowering.operators.base import CanonicalOperator
-from dfcompile.lowering.operators.expression_field import check_expression
+from dfcompile.lowering.operators.base import AnyExtents
 from dfcompile.lowering.operators.field_kinds import Axes
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest
 from dfcompile.lowering.reduction import Reduction
@@ -17,7 +15,7 @@ from dfcompile.lowering.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce(CanonicalOperator):
+class Reduce(AnyExtents):
     """``Y[kept] = reduce over the others of expression(a[i, …], b[i, …], …)``; operands are broadcast as in numpy.
 
     Attributes:
@@ -35,7 +33,7 @@ class Reduce(CanonicalOperator):
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the axes are those of the operands and that the result has the other ones."""
         self.check_operands(operands, 1, MOST_OPERANDS)
-        check_expression(self, self.expression, len(operands))
+        self.check_expression(self.expression, len(operands))
         shape, result = self.full_shape(operands), results[0]
         if len(set(self.axes)) != len(self.axes) or any(axis >= len(shape) for axis in self.axes):
             raise self.fault(f"field 'axes' is {self.axes} against different axes of rank {len(shape)}")
@@ -53,21 +51,16 @@ class Reduce(CanonicalOperator):
         loops = {f"i{axis}": Loop(extent, kind=kinds[axis]) for axis, extent in enumerate(shape)}
         reads = tuple(
             tuple(
-                f"i{axis}" if extent > 1 else "0"
-                for axis, extent in enumerate(operand.shape, len(shape) - operand.rank)
+                f"i{axis}" if extent > 1 else "0" for axis, extent in enumerate(tensor.shape, len(shape) - tensor.rank)
             )
-            for operand in operands
+            for tensor in operands
         )
-        kept = [axis for axis in range(len(shape)) if axis not in self.axes]
         if result.rank == len(shape):
-            return LoopNest(loops, reads, tuple(f"i{axis}" if axis in kept else "0" for axis in range(len(shape))))
-        return LoopNest(
-            loops, reads, tuple(f"i{axis}" for axis in kept) if result.rank == len(kept) else ("0",) * result.rank
-        )
-
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
+            return LoopNest(
+                loops, reads, tuple("0" if axis in self.axes else f"i{axis}" for axis in range(result.rank))
+            )
+        kept = tuple(f"i{axis}" for axis in range(len(shape)) if axis not in self.axes)
+        return LoopNest(loops, reads, kept if result.rank == len(kept) else ("0",) * result.rank)
 
     def full_shape(self, operands: Sequence[Tensor]) -> tuple[int, ...]:
         """Return the shape that the operands are broadcast to.

@@ -24,7 +24,8 @@ def common_subexpressions(program: Program) -> Program:
     known: dict[Hashable, Operator] = {}
     same: dict[str, str] = {}  # tensors that vanished or are parameters -> what stands for them
     for op in graph.operators():
-        key = (op.op_type, json.dumps(dict(op.attributes), sort_keys=True, default=str), _operands(graph, op, same))
+        operands = tuple(None if tensor is None else _identity(graph, tensor, same) for tensor in op.inputs)
+        key = (op.op_type, json.dumps(dict(op.attributes), sort_keys=True, default=str), operands)
         first = known.setdefault(key, op)
         if first is op or not all(graph.is_internal(tensor) for tensor in op.results()):
             continue
@@ -37,11 +38,6 @@ def common_subexpressions(program: Program) -> Program:
                 same[old.name] = new.name
         graph.remove(op)
     return graph.finish()
-
-
-def _operands(graph: ProgramRewriter, op: Operator, same: dict[str, str]) -> tuple[Hashable, ...]:
-    """Return what stands for each operand."""
-    return tuple(None if tensor is None else _identity(graph, tensor, same) for tensor in op.inputs)
 
 
 def _identity(graph: ProgramRewriter, tensor: Tensor, same: dict[str, str]) -> str:

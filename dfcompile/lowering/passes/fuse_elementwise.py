@@ -1,6 +1,7 @@
 """The pass fuse-elementwise: chains of element-wise operators become one."""
 
-from msgspec import Struct
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
@@ -12,28 +13,7 @@ from dfcompile.lowering.operators import Elementwise
 from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
 
-
-class _Operand(Struct, frozen=True):
-    """An array and the result dimensions that its dimensions stand for."""
-
-    array: str
-    axes: tuple[int, ...]
-
-
-class _Elementwise(Struct, frozen=True, eq=False):
-    """An element-wise operator of the program."""
-
-    expression: str
-    operands: tuple[_Operand, ...]
-    tensors: tuple[Tensor, ...]  # the same operands
-    result: Tensor
-
-
-class _Joined(Struct, frozen=True, eq=False):
-    """What two operators become: each array is read once for each way in which it lies in the result."""
-
-    operands: tuple[_Operand, ...]
-    expression: str
+_Operand: TypeAlias = tuple[str, tuple[int, ...]]  # an array, and the result dimensions that its own stand for
 
 
 @lowering_pass("fuse-elementwise", level=Level.CANONICAL, source="own")
@@ -48,65 +28,53 @@ def fuse_elementwise(program: Program, *, max: int = MOST_OPERANDS) -> Program: 
     graph = ProgramRewriter(program)
     for op in graph.operators():
         consumer = op
-        while (found := _producer(graph, consumer, max)) is not None:
-            producer, joined = found
-            consumer = graph.replace(
-                producer,
-                consumer,
-                inputs=[graph.tensor(operand.array) for operand in joined.operands],
-                operator=Elementwise(joined.expression, tuple(operand.axes for operand in joined.operands)),
-            )
+        while (found := _joined(graph, consumer, max)) is not None:
+            producer, inputs, operator = found
+            consumer = graph.replace(producer, consumer, inputs=inputs, operator=operator)
     return graph.finish()
 
 
-def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Operator, _Joined] | None:
-    """Return an element-wise operator whose result only the consumer uses, and what the two become."""
-    outer = _elementwise(consumer)
-    if outer is None:
-        return None
-    for tensor in consumer.operands():
+def sole_producers(graph: ProgramRewriter, op: Operator) -> Iterator[tuple[Tensor, Operator, Elementwise]]:
+    """Yield the operands of an operator that element-wise operators write and nobody else sees, with these."""
+    for tensor in op.operands():
         producer = graph.producer(tensor)
-        inner = None if producer is None else _elementwise(producer)
-        if producer is None or inner is None or not graph.is_internal(tensor):
+        found = None if producer is None else producer.canonical(Elementwise)
+        if producer is None or found is None or found.starts is not None or not graph.is_internal(tensor):
             continue
-        if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, outer):
-            joined = _joined(inner, tensor, outer)
-            if len(joined.operands) <= most and is_readable(joined.expression):
-                return producer, joined
+        if [reader.name for reader in graph.readers(tensor)] == [op.name]:
+            yield tensor, producer, found
+
+
+def _joined(
+    graph: ProgramRewriter, consumer: Operator, most: int
+) -> tuple[Operator, list[Tensor | None], Elementwise] | None:
+    """Return an element-wise operator whose result only the consumer uses, and what the two become."""
+    outer = consumer.canonical(Elementwise)
+    if outer is None or outer.starts is not None:
+        return None
+    second, result = _operands(consumer, outer), consumer.output()
+    for tensor, producer, inner in sole_producers(graph, consumer):
+        # The consumer reads it element by element, nowhere broadcast or transposed.
+        axes = {its for name, its in second if name == tensor.name}
+        if tensor.shape != result.shape or axes != {tuple(range(result.rank))}:
+            continue
+        first = _operands(producer, inner)
+        # Each array is read once for each way in which it lies in the result.
+        joined = list(dict.fromkeys([*first, *(operand for operand in second if operand[0] != tensor.name)]))
+        names = {operand: f"operand{position}" for position, operand in enumerate(joined)}
+        of_first = dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True))
+        inside = stored(substitute(inner.expression, of_first), tensor, producer.operands())
+        of_second = (inside if operand[0] == tensor.name else names[operand] for operand in second)
+        whole = substitute(outer.expression, dict(zip(operand_names(len(second)), of_second, strict=True)))
+        short = operand_names(min(len(joined), MOST_OPERANDS))
+        expression = substitute(whole, dict(zip(names.values(), short, strict=False)))
+        if len(joined) <= most and is_readable(expression):
+            operator = Elementwise(expression, tuple(its for _, its in joined))
+            return producer, [graph.tensor(name) for name, _ in joined], operator
     return None
 
 
-def _elementwise(op: Operator) -> _Elementwise | None:
-    found = op.canonical(Elementwise)
-    if found is None or found.starts is not None:
-        return None
+def _operands(op: Operator, elementwise: Elementwise) -> list[_Operand]:
     tensors = op.operands()
-    axes = found.operand_axes(tensors, op.output())
-    operands = tuple(_Operand(tensor.name, its) for tensor, its in zip(tensors, axes, strict=True))
-    return _Elementwise(found.expression, operands, tensors, op.output())
-
-
-def _is_whole(between: Tensor, consumer: _Elementwise) -> bool:
-    """Return whether the consumer reads a tensor element by element, nowhere broadcast or transposed."""
-    axes = {operand.axes for operand in consumer.operands if operand.array == between.name}
-    return between.shape == consumer.result.shape and axes == {tuple(range(consumer.result.rank))}
-
-
-def _joined(producer: _Elementwise, between: Tensor, consumer: _Elementwise) -> _Joined:
-    first, second = producer.operands, consumer.operands
-    joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array != between.name)]))
-    names = dict(zip(joined, (f"operand{position}" for position in range(len(joined))), strict=True))
-    inner = substitute(
-        producer.expression,
-        dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True)),
-    )
-    inner = stored(inner, between, producer.tensors)
-    outer = substitute(
-        consumer.expression,
-        {
-            name: inner if operand.array == between.name else names[operand]
-            for name, operand in zip(operand_names(len(second)), second, strict=True)
-        },
-    )
-    short = operand_names(min(len(joined), MOST_OPERANDS))
-    return _Joined(tuple(joined), substitute(outer, dict(zip(names.values(), short, strict=False))))
+    axes = elementwise.operand_axes(tensors, op.output())
+    return [(tensor.name, its) for tensor, its in zip(tensors, axes, strict=True)]

@@ -7,8 +7,10 @@ from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored,
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Elementwise, Reduce
+from dfcompile.lowering.passes.fuse_elementwise import sole_producers
 from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 
 @lowering_pass("fuse-reductions", level=Level.CANONICAL, source="own")
@@ -35,32 +37,21 @@ def _joined(graph: ProgramRewriter, op: Operator, most: int) -> tuple[Operator, 
     reduce = op.canonical(Reduce)
     assert reduce is not None
     operands = op.operands()
-    for at, tensor in enumerate(operands):
-        producer = graph.producer(tensor)
-        inner = None if producer is None else producer.canonical(Elementwise)
-        if producer is None or inner is None or not graph.is_internal(tensor):
-            continue
-        alone = [reader.name for reader in graph.readers(tensor)] == [op.name] and sum(
-            other.name == tensor.name for other in operands
-        ) == 1
-        if not alone or tensor.shape != reduce.full_shape(operands) or not _lies_as_numpy(inner, producer):
-            continue
-        first = producer.operands()
-        kept = [*operands[:at], *operands[at + 1 :]]
-        if len(first) + len(kept) > most:
+    for tensor, producer, inner in sole_producers(graph, op):
+        (at, *others_at) = (place for place, operand in enumerate(operands) if operand.name == tensor.name)
+        is_whole = not others_at and tensor.shape == reduce.full_shape(operands)
+        first, kept = producer.operands(), [*operands[:at], *operands[at + 1 :]]
+        if not is_whole or not _lies_as_numpy(inner, producer) or len(first) + len(kept) > most:
             continue
         names = operand_names(len(first) + len(kept))
         of_first = dict(zip(operand_names(len(first)), names, strict=False))
         inside = stored(substitute(inner.expression, of_first), tensor, first)
         others = iter(names[len(first) :])
-        outer = {
-            name: inside if position == at else next(others)
-            for position, name in enumerate(operand_names(len(operands)))
-        }
+        numbered = enumerate(operand_names(len(operands)))
+        outer = {name: inside if position == at else next(others) for position, name in numbered}
         expression = substitute(reduce.expression, outer)
         if is_readable(expression):
-            joined = Reduce(reduce.reduction, reduce.axes, reduce.keepdims, expression)
-            return producer, [*first, *kept], joined
+            return producer, [*first, *kept], replace(reduce, expression=expression)
     return None
 
 

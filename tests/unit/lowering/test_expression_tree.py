@@ -13,7 +13,7 @@ from dfcompile.lowering import apply_passes, lower_to_canonical
 from dfcompile.lowering.expression_tree import MOST_LEVELS, depth, expression_tree
 from dfcompile.lowering.expressions import substitute
 from dfcompile.lowering.nests.affine import affine
-from dfcompile.lowering.operators.expression_field import _one_letter_names
+from dfcompile.lowering.operators.base import _one_letter_names
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from tests.onnx_nodes import TABLE
 from tests.onnx_text import program_from_text

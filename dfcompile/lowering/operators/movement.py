@@ -1,17 +1,41 @@
-"""The canonical copy."""
+"""The canonical operators that move elements and compute nothing: concatenation, copy, padding."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
-from dfcompile.canonical_dag import Digit, KernelLoop
-from dfcompile.lowering.operators.base import CanonicalOperator
-from dfcompile.lowering.operators.field_kinds import Extents
-from dfcompile.lowering.operators.loop_nest import Index, Loop, LoopNest, affine, kernel_loops, moved_up
+from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
+from dfcompile.lowering.operators.field_kinds import Axis, Extents
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, axes_but, kernel_loops, moved_indices
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
+
+PadMode: TypeAlias = Literal["constant", "edge", "reflect", "wrap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Concat(AnyExtents):
+    """``Y[…, offset_n + i, …] = X_n[…, i, …]``: the operands one behind the other along an axis.
+
+    Attributes:
+        axis: counted from the front.
+    """
+
+    axis: Axis
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the operands fill the result and differ along the axis alone."""
+        y = results[0]
+        self.check_axis("axis", self.axis, y)
+        others = {(*tensor.shape[: self.axis], *tensor.shape[self.axis + 1 :]) for tensor in (*operands, y)}
+        if len(others) > 1 or sum(tensor.shape[self.axis] for tensor in operands) != y.shape[self.axis]:
+            raise self.fault(f"operands {', '.join(map(str, operands))} along axis {self.axis} against {y}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the axes but the one along which the operands lie one behind the other."""
+        return axes_but(self.axis, operands, result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +79,8 @@ class Copy(CanonicalOperator):
         """Return the copy of the first iterations; places behind what is left out move up."""
         nest = self.loop_nest(operands, result)
         known = kernel_loops(nest, [operands[0].shape], result.shape)
-        read = _moved_up(nest.reads[0], [(loop, loop.inputs[0]) for loop in known], extents)
-        write = _moved_up(nest.write, [(loop, loop.outputs[0]) for loop in known], extents)
+        read = moved_indices(nest.reads[0], [(loop, loop.inputs[0]) for loop in known], extents)
+        write = moved_indices(nest.write, [(loop, loop.outputs[0]) for loop in known], extents)
         if read is None or write is None:
             return None
         return replace(
@@ -76,19 +100,33 @@ def _names(index: str) -> frozenset[str]:
     return frozenset(re.findall(r"[A-Za-z_]\w*", index))
 
 
-def _moved_up(
-    indices: Sequence[Index], digits: Sequence[tuple[KernelLoop, Digit | None]], extents: Mapping[str, int]
-) -> tuple[str, ...] | None:
-    """Return indices in what is left of an array; None if one of them is not affine."""
-    found = []
-    for axis, index in enumerate(indices):
-        terms = None if index is None else affine(index)
-        if index is None or terms is None:
-            return None
-        moved = moved_up(terms, axis, digits, extents)
-        found.append(index if moved == terms else _text(moved))
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class Pad(AnyExtents):
+    """``Y[begin + i, …] = X[i, …]``, and around it a constant, the edge, a reflection or the other side; or cropped.
 
+    Attributes:
+        pads: elements to put before the data in every dimension, then behind it in every dimension; negative ones crop.
+        mode: what is put there.
+        value: the constant.
+    """
 
-def _text(terms: Mapping[str, int]) -> str:
-    return " + ".join(f"{value}*{name}" if name else f"{value}" for name, value in terms.items())
+    pads: tuple[int, ...]
+    mode: PadMode = "constant"
+    value: float = 0
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the pads make the result's shape."""
+        self.check_operands(operands, 1)
+        x, y = operands[0], results[0]
+        self.check_length("pads", 2 * x.rank)
+        pads = zip(self.pads[: x.rank], self.pads[x.rank :], strict=True)
+        shape = tuple(extent + begin + end for extent, (begin, end) in zip(x.shape, pads, strict=True))
+        if y.shape != shape:
+            raise self.fault(f"field 'pads' is {self.pads} for {x} against the result {y}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the axes that are not padded."""
+        rank = operands[0].rank
+        kept = [axis for axis in range(rank) if not self.pads[axis] and not self.pads[rank + axis]]
+        index = tuple(f"i{axis}" if axis in kept else None for axis in range(rank))
+        return LoopNest({f"i{axis}": Loop(result.shape[axis]) for axis in kept}, (index,), index)
