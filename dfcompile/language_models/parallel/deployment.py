@@ -195,7 +195,7 @@ class Deployments:
         experts = WHOLE
         if isinstance(layer.mlp, Experts):
             experts = expert_share(layer.mlp, batch, degrees, case.choices)
-        made = layer_kernels(share, case.model.hidden, "layer", 1, batch, case.precision, case.choices, experts)
+        made = layer_kernels(share, case.model.hidden, batch, case.precision, case.choices, experts)
         made = offloaded_kernels(made, offload)
         taken = timed_step(made, case.device, case.timer, case.transfers).exec_s
         exchange_s, link_bytes = self._exchanges(layer, share, degrees, batch)

@@ -1,23 +1,17 @@
-"""Mappings of a configuration, read by the keys that a format has: none is passed over, at any depth.
-
-The fields of a record are the keys of a mapping. A field of type ``object`` is a key that changes no figure here: how a
-checkpoint was made, or is loaded.
-"""
+"""Mappings of a configuration, read by the keys that a format has: none is passed over, at any depth."""
 
 from collections.abc import Mapping
 from types import NoneType, UnionType
-from typing import TypeVar, get_args, get_origin
+from typing import ClassVar, TypeVar, get_args, get_origin
 
 from msgspec import Struct, structs
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.quantisation.place import Place
 
-Keys = TypeVar("Keys", bound=Struct)
 _WORDS: Mapping[object, str] = {
     bool: "true or false",
     int: "a whole number",
-    float: "a number",
     str: "a text",
     NoneType: "null",
     tuple: "a list",
@@ -25,7 +19,42 @@ _WORDS: Mapping[object, str] = {
 }
 
 
-def read(kind: type[Keys], found: object, place: Place) -> Keys:
+class Keys(Struct, frozen=True, kw_only=True):
+    """A mapping, which knows where it stands: the other fields of a record are its keys.
+
+    Attributes:
+        harmless: further keys, with blanks between them, that change no figure here: how a checkpoint was made, or is
+            loaded. Their values may be anything.
+        place: of the mapping.
+    """
+
+    harmless: ClassVar[str] = ""
+    place: Place
+
+    def inside(self, key: object) -> Place:
+        """Return the place of a key."""
+        return self.place.inside(key)
+
+    def wrong(self, key: str, expected: str) -> UserError:
+        """Return the error that another value of a key is expected."""
+        return self.inside(key).wrong(getattr(self, key), expected)
+
+    def refuse(self, *keys: str, what: str) -> None:
+        """Check that keys have their defaults.
+
+        Raises:
+            UserError: one has another value, of which ``what`` comes that has no figures here.
+        """
+        defaults = {field.name: field.default for field in structs.fields(type(self))}
+        for key in keys:
+            if getattr(self, key) != defaults[key]:
+                raise self.inside(key).unmodelled(what)
+
+
+Kind = TypeVar("Kind", bound=Keys)
+
+
+def read(kind: type[Kind], found: object, place: Place) -> Kind:
     """Return a mapping as a record.
 
     Raises:
@@ -34,17 +63,26 @@ def read(kind: type[Keys], found: object, place: Place) -> Keys:
     """
     if not isinstance(found, Mapping):
         raise place.wrong(found, "a mapping")
-    fields = {field.encode_name: field for field in structs.fields(kind)}
+    fields = fields_of(kind)
+    harmless = {word for base in kind.__mro__ if issubclass(base, Keys) for word in base.harmless.split()}
     for key in found:
-        if key not in fields:
-            hint = place.nearest(str(key), fields)
+        if key not in fields and key not in harmless:
+            hint = place.nearest(str(key), (*fields, *harmless))
             raise UserError(f"{place.where}: unknown key '{place.inside(key).path}'{hint}")
     for name, field in fields.items():
         if field.required and name not in found:
             raise UserError(f"{place.where}: key '{place.inside(name).path}' is missing")
-    return kind(
-        **{fields[key].name: _value(fields[key].type, value, place.inside(key)) for key, value in found.items()}
-    )
+    values = {
+        fields[key].name: _value(fields[key].type, value, place.inside(key))
+        for key, value in found.items()
+        if key in fields
+    }
+    return kind(place=place, **values)
+
+
+def fields_of(kind: type[Keys]) -> Mapping[str, structs.FieldInfo]:
+    """Return the fields that are keys, by the names of the keys."""
+    return {field.encode_name: field for field in structs.fields(kind) if field.name != "place"}
 
 
 def _value(hint: object, value: object, place: Place) -> object:
@@ -53,9 +91,7 @@ def _value(hint: object, value: object, place: Place) -> object:
         origin = get_origin(option)
         if option is object or (isinstance(option, type) and origin is None and type(value) is option):
             return value
-        if option is float and type(value) is int:
-            return float(value)
-        if isinstance(value, Mapping) and isinstance(option, type) and issubclass(option, Struct):
+        if isinstance(value, Mapping) and isinstance(option, type) and issubclass(option, Keys):
             return read(option, value, place)
         if isinstance(value, Mapping) and origin is Mapping:
             return {key: _value(get_args(option)[1], one, place.inside(key)) for key, one in value.items()}

@@ -12,26 +12,22 @@ FP8, INT8 = FORMATS["fp8"], FORMATS["int8"]
 _NARROW = {16: "nvfp4", 32: "mxfp4"}  # FP4, by the elements that share a scale of 8 bits
 
 
-def integers(bits: int, group: int, scale_bits: int, zero_bits: int = 0) -> NumberFormat:
-    """Return a format of integers.
+def scaled(kind: str, bits: int, group: int, scale_bits: int, zero_bits: int = 0) -> NumberFormat:
+    """Return a format of integers or floating-point numbers.
 
     Args:
+        kind: ``int`` or ``fp``.
         bits: of an element.
         group: elements that share a scale; 0: a row, a column or the whole tensor, whose scales are not counted.
         scale_bits: of a scale.
-        zero_bits: of the zero point that stands beside a scale.
+        zero_bits: of the zero point that stands beside a scale of integers.
     """
-    return _scaled(f"int{bits}", bits, group, scale_bits + zero_bits)
-
-
-def floats(bits: int, group: int, scale_bits: int) -> NumberFormat:
-    """Return a format of floating-point numbers; arguments as of `integers`."""
-    name = _NARROW.get(group, "fp4") if bits == 4 and scale_bits == 8 else f"fp{bits}"
-    return _scaled(name, bits, group, scale_bits)
-
-
-def _scaled(name: str, bits: int, group: int, scale_bits: int) -> NumberFormat:
-    return NumberFormat(name, bits, group, scale_bits) if group else NumberFormat(name, bits)
+    name = f"{kind}{bits}"
+    if name == "fp4" and scale_bits == 8:
+        name = _NARROW.get(group, name)
+    if not group:
+        return NumberFormat(name, bits)
+    return NumberFormat(name, bits, group, scale_bits + (zero_bits if kind == "int" else 0))
 
 
 def width_of(bits: int, place: Place, among: Sequence[int] = range(1, MOST_BITS + 1)) -> int:

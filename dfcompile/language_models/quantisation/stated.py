@@ -1,10 +1,11 @@
 """What a configuration says of the modules of a model, whatever its method."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat
+from dfcompile.language_models.quantisation.keys import Keys
 from dfcompile.language_models.quantisation.modules import LINEAR, Module
 from dfcompile.language_models.quantisation.names import Names, names_of
 from dfcompile.language_models.quantisation.place import Place
@@ -16,17 +17,17 @@ class Rule(Struct, frozen=True):
     """What some modules are stored in, and what they are multiplied with.
 
     Attributes:
-        names: of the modules; none: all that are linear.
+        place: of the rule.
         weights: format of the matrices; none: the configuration's dtype.
         activations: format of what is multiplied with them; none: the configuration's dtype.
-        place: of the rule.
+        names: of the modules; none: all that are linear.
         classes: to which it is limited; empty: none.
     """
 
-    names: Names | None
-    weights: NumberFormat | None
-    activations: NumberFormat | None
     place: Place
+    weights: NumberFormat | None
+    activations: NumberFormat | None = None
+    names: Names | None = None
     classes: tuple[str, ...] = ()
 
     def holds_for(self, module: Module) -> bool:
@@ -79,23 +80,16 @@ class Method(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
 
-def uniform_rules(
-    weights: NumberFormat, activations: NumberFormat | None, place: Place, classes: tuple[str, ...] = ()
-) -> tuple[Rule, ...]:
-    """Return rules by which all linear modules are the same."""
-    return (Rule(None, weights, activations, place, classes),)
-
-
-def kept_names(lists: Sequence[tuple[str, Sequence[str] | None]], place: Place, *, head: bool = False) -> Names:
+def kept_names(keys: Keys, *lists: str, head: bool = False) -> Names:
     """Return the modules that stay as they are.
 
     Args:
-        lists: key and value of each list of them.
-        place: of the mapping with the lists.
+        keys: with the lists.
+        lists: keys of each list of them, which may be null.
         head: whether the head stays if there is no list.
     """
-    there = [(key, entries) for key, entries in lists if entries is not None]
-    entries = [entry for _, listed in there for entry in listed]
-    if head and not there:
+    listed = {key: entries for key in lists if (entries := getattr(keys, key)) is not None}
+    entries = [entry for entries in listed.values() for entry in entries]
+    if head and not listed:
         entries = [HEAD]
-    return names_of(entries, place.inside(there[0][0]) if there else place)
+    return names_of(entries, keys.inside(next(iter(listed))) if listed else keys.place)

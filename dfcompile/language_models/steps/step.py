@@ -11,7 +11,7 @@ from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.choices import Fusion, StepChoices
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
 from dfcompile.language_models.steps.latent_kernels import latent_kernels
-from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels, is_shown
+from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels
 from dfcompile.language_models.steps.share import WHOLE, ExpertShare
 from dfcompile.records import replace
 
@@ -44,21 +44,13 @@ class Step(Struct, frozen=True):
 
 
 def layer_kernels(
-    layer: Layer,
-    hidden: int,
-    part: str,
-    count: int,
-    batch: Batch,
-    precision: Precision,
-    choices: StepChoices,
-    share: ExpertShare = WHOLE,
+    layer: Layer, hidden: int, batch: Batch, precision: Precision, choices: StepChoices, share: ExpertShare = WHOLE
 ) -> tuple[Kernel, ...]:
-    """Return the kernels of one layer, in order."""
+    """Return the kernels of one layer, in order; they belong to no part yet."""
     precision = precision.within(layer.formats)
-    made = list(_layer(layer, hidden, part, count, batch, precision, choices, share))
     shown: list[Kernel] = []
-    for kernel in made:
-        if is_shown(kernel, choices.fusion):
+    for kernel in _layer(layer, hidden, batch, precision, choices, share):
+        if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:
             shown.append(kernel)
         else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of
             passed = shown[-1].vector_elements + kernel.vector_elements
@@ -67,25 +59,18 @@ def layer_kernels(
 
 
 def _layer(
-    layer: Layer,
-    hidden: int,
-    part: str,
-    count: int,
-    batch: Batch,
-    precision: Precision,
-    choices: StepChoices,
-    share: ExpertShare,
+    layer: Layer, hidden: int, batch: Batch, precision: Precision, choices: StepChoices, share: ExpertShare
 ) -> Iterator[Kernel]:
     attention, mlp = layer.attention, layer.mlp
     if isinstance(attention, LatentAttention):
-        yield from latent_kernels(attention, hidden, part, count, batch, precision, choices)
+        yield from latent_kernels(attention, hidden, batch, precision, choices)
     else:
-        yield from attention_kernels(attention, hidden, part, count, batch, precision, choices)
+        yield from attention_kernels(attention, hidden, batch, precision, choices)
     if isinstance(mlp, Experts):
-        yield from expert_kernels(mlp, hidden, part, count, batch.tokens, precision, choices, share)
+        yield from expert_kernels(mlp, hidden, batch.tokens, precision, choices, share)
     else:
-        yield from dense_kernels(mlp, hidden, part, count, batch.tokens, precision)
-    yield between_products(layer, hidden, part, count, batch.tokens, precision)
+        yield from dense_kernels(mlp, hidden, batch.tokens, precision)
+    yield between_products(layer, hidden, batch.tokens, precision)
 
 
 def _within(kernels: list[Kernel], fusion: Fusion, border_bytes: int) -> Iterator[Kernel]:
@@ -107,19 +92,21 @@ def ends_kernels(model: Model, batch: Batch, precision: Precision, vocabulary: i
     hidden, tokens = model.hidden, batch.tokens
     tables = 2 if model.positions else 1
     yield Kernel(
-        KernelKind.GATHER, Work.VECTOR, "embedding", "embedding", 1, tokens, 1, hidden,
+        KernelKind.GATHER, Work.VECTOR, "embedding", tokens, 1, hidden,
+        part="embedding",
         weight_bytes=precision.embedding.bytes_of(tokens * hidden * tables),
         act_out_bytes=precision.activations.bytes_of(tokens * hidden),
         rate=precision.activations.name,
     )  # fmt: skip
     if batch.head_rows:
-        yield projection("head", 1, "lm_head", batch.head_rows, hidden, vocabulary, precision, "head")
+        yield replace(projection("lm_head", batch.head_rows, hidden, vocabulary, precision, "head"), part="head")
 
 
 def step_of(model: Model, batch: Batch, precision: Precision, choices: StepChoices) -> Step:
     """Return all kernels of a step on one chip."""
     kernels: list[Kernel] = []
     for kind in model.kinds:
-        kernels += layer_kernels(kind.layer, model.hidden, kind.name, kind.count, batch, precision, choices)
+        made = layer_kernels(kind.layer, model.hidden, batch, precision, choices)
+        kernels += [replace(kernel, part=kind.name, count=kind.count) for kernel in made]
     kernels += ends_kernels(model, batch, precision, model.vocabulary)
     return Step(batch, tuple(kernels))

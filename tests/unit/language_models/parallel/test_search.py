@@ -125,7 +125,7 @@ def test_shares_of_a_tensor_group_add_up(name: str) -> None:
         whole, part = (
             sum(
                 kernel.macs
-                for kernel in layer_kernels(one, model.hidden, "", 1, batch, BF16, StepChoices())
+                for kernel in layer_kernels(one, model.hidden, batch, BF16, StepChoices())
                 if not kernel.name.startswith(("q_a", "kv_a", "router", "expert"))
             )
             for one in (layer, share)
