@@ -7,28 +7,29 @@ from typing import Final
 
 from dfcompile.language_models.machines.units import Quantity
 
-PLAIN: Final[Mapping[str, Quantity]] = MappingProxyType(
+# What a column measures, and the field of a device that its value is as it stands; empty: none.
+PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = MappingProxyType(
     {
-        "name": Quantity.TEXT,
-        "source": Quantity.TEXT,
-        "compat": Quantity.TEXT,
-        "cores": Quantity.COUNT,
-        "frequency": Quantity.FREQUENCY,
-        "memory.capacity": Quantity.BYTES,
-        "memory.bandwidth": Quantity.BANDWIDTH,
-        "memory.energy": Quantity.ENERGY_PER_BYTE,
-        "offload.capacity": Quantity.BYTES,
-        "offload.bandwidth": Quantity.BANDWIDTH,
-        "offload.energy": Quantity.ENERGY_PER_BYTE,
-        "vector": Quantity.ELEMENT_RATE,
-        "energy.vector": Quantity.ENERGY,
-        "array": Quantity.EXTENTS,
-        "eff.compute": Quantity.SHARE,
-        "eff.memory": Quantity.SHARE,
-        "launch": Quantity.TIME,
-        "tdp": Quantity.POWER,
-        "idle": Quantity.POWER,
-        "price": Quantity.MONEY,
+        "name": (Quantity.TEXT, "name"),
+        "source": (Quantity.TEXT, ""),
+        "compat": (Quantity.TEXT, ""),
+        "cores": (Quantity.COUNT, ""),
+        "frequency": (Quantity.FREQUENCY, "frequency_hz"),
+        "memory.capacity": (Quantity.BYTES, "capacity_bytes"),
+        "memory.bandwidth": (Quantity.BANDWIDTH, "bytes_per_s"),
+        "memory.energy": (Quantity.ENERGY_PER_BYTE, "pj_per_byte"),
+        "offload.capacity": (Quantity.BYTES, ""),
+        "offload.bandwidth": (Quantity.BANDWIDTH, ""),
+        "offload.energy": (Quantity.ENERGY_PER_BYTE, ""),
+        "vector": (Quantity.ELEMENT_RATE, "vector_per_s"),
+        "energy.vector": (Quantity.ENERGY, "vector_pj"),
+        "array": (Quantity.EXTENTS, ""),
+        "eff.compute": (Quantity.SHARE, "compute_efficiency"),
+        "eff.memory": (Quantity.SHARE, "memory_efficiency"),
+        "launch": (Quantity.TIME, "launch_s"),
+        "tdp": (Quantity.POWER, "tdp_w"),
+        "idle": (Quantity.POWER, "idle_w"),
+        "price": (Quantity.MONEY, "usd"),
     }
 )
 NAMED: Final = (
@@ -52,7 +53,7 @@ KNOWN: Final = (*PLAIN, "macs_per_cycle_per_core.bf16", "peak.bf16", "memory.L2.
 def quantity_of(key: str) -> Quantity | None:
     """Return what a key measures, or none if it is not known."""
     if key in PLAIN:
-        return PLAIN[key]
+        return PLAIN[key][0]
     return next((quantity for pattern, quantity in NAMED if pattern.fullmatch(key)), None)
 
 
