@@ -1,6 +1,8 @@
 """Reads a configuration: a file, a folder, a name that is shipped, or what the hub's cache on this machine holds."""
 
+import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,7 +12,6 @@ from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.json_text import parsed_json
 from dfcompile.host.reasons import reason_of
-from dfcompile.language_models.configuration.defaults import DEFAULTS
 from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.hub import (
@@ -33,7 +34,8 @@ _SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are n
 _DTYPES = ("dtype", "torch_dtype")
 NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
-_SHIPPED = "dfcompile.language_models.configuration.shipped"
+_PACKAGE = "dfcompile.language_models.configuration"
+_SHIPPED = f"{_PACKAGE}.shipped"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
@@ -124,7 +126,18 @@ def model_of(configuration: Configuration) -> Model:
     family = OUTER_TYPES.get(family, family)
     if family not in FAMILIES:
         raise UserError(f"{where}: unknown architecture {family!r}{nearest(family, FAMILIES)}")
-    return FAMILIES[family](configuration.name, family, Fields(values, DEFAULTS[family], where))
+    return FAMILIES[family](Fields(values, class_defaults()[family], configuration.name, family, where))
+
+
+@cache
+def class_defaults() -> Mapping[str, Mapping[str, object]]:
+    """Return what configuration classes take for fields that a file leaves out, by `model_type` [hf].
+
+    Of transformers 5.23.0; only fields that parameters, caches or kernels depend on.
+    """
+    text = files(_PACKAGE).joinpath("class_defaults.json").read_text(encoding="utf-8")
+    defaults: Mapping[str, Mapping[str, object]] = json.loads(text)
+    return defaults
 
 
 def _with_beside(configuration: Configuration, path: Path) -> Configuration:
