@@ -193,5 +193,5 @@ def _experts(graph: GraphBuilder, mlp: Experts, group: Sequences, choices: StepC
     closed = graph.array("expert_downed", "urh")
     graph.product("expert_down", (weights, active), closed, outer="u", m="h", k="y", n="r")
     combined = graph.array("combined", "bqh")
-    beside = (_dense(graph, mlp.shared, x, "shared_"),) if mlp.shared is not None else ()
+    beside = (_dense(graph, mlp.shared, x, "shared_"),) if mlp.shared_width else ()
     return graph.elementwise("combine", (closed, chosen, *beside), combined, "bqh", whole="bq")

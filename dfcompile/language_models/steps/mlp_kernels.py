@@ -43,7 +43,7 @@ def expert_kernels(
             vector_elements=round(touched * k * n) * precision.widens(precision.experts),
             distinct=max(1.0, touched),
         )
-    if experts.shared is not None:
+    if experts.shared_width:
         yield from dense_kernels(experts.shared, hidden, tokens, precision, "shared_")
     yield _moved("combine", rows * hidden, tokens * hidden, precision)
 

@@ -10,6 +10,7 @@ from dfcompile.language_models.machines.device import Device, MemoryLevel
 from dfcompile.language_models.steps.kernel import Kernel, Work
 from dfcompile.language_models.times.kernel_time import KernelTime, roofline, slower_of
 from dfcompile.language_models.times.tiling import Memory, Product, Tile, best_tile
+from dfcompile.records import replace
 
 ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
 
@@ -97,10 +98,7 @@ def level_traffic(kernel: Kernel, device: Device) -> Iterator[Level]:
         yield Level(level.name, traffic, source[1], tile.name)
         counts = (-(-product.m // tile.m), -(-product.k // tile.k), -(-product.n // tile.n))
         times, source = times * split * math.prod(counts), (level.name, level.bytes_per_s)
-        product = Product(
-            min(tile.m, product.m), min(tile.k, product.k), min(tile.n, product.n),
-            product.a_bytes, product.b_bytes, product.c_bytes,
-        )  # fmt: skip
+        product = replace(product, m=min(tile.m, product.m), k=min(tile.k, product.k), n=min(tile.n, product.n))
 
 
 def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple[Product, int, float]:
@@ -109,20 +107,10 @@ def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple
     if instances <= 1:
         return product, 1, 0.0
     if product.m >= product.n:
-        split = min(instances, product.m)
-        rows = -(-product.m // split)
-        return (
-            Product(rows, product.k, product.n, product.a_bytes, product.b_bytes, product.c_bytes),
-            -(-product.m // rows),
-            product.k * product.n * product.b_bytes,
-        )
-    split = min(instances, product.n)
-    columns = -(-product.n // split)
-    return (
-        Product(product.m, product.k, columns, product.a_bytes, product.b_bytes, product.c_bytes),
-        -(-product.n // columns),
-        product.m * product.k * product.a_bytes,
-    )
+        rows = -(-product.m // min(instances, product.m))
+        return replace(product, m=rows), -(-product.m // rows), product.k * product.n * product.b_bytes
+    columns = -(-product.n // min(instances, product.n))
+    return replace(product, n=columns), -(-product.n // columns), product.m * product.k * product.a_bytes
 
 
 def _tile(product: Product, level: MemoryLevel, device: Device) -> Tile:

@@ -1,6 +1,5 @@
 """Tiles of a matrix product in a memory on the chip: whole granules, double buffers, accumulators."""
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -50,24 +49,11 @@ class Tile(Struct, frozen=True):
         return f"{self.m}x{self.k}x{self.n}/{self.order}"
 
 
-def lower_bound_bytes(product: Product, capacity_bytes: float) -> float:
-    """Return bytes that no tiling is below: every operand once, and ``2 M N K / sqrt(S) - 2 S`` elements.
-
-    The second term alone, with ``+ M N`` instead of ``- 2 S``, is no bound: with A resident it is too large
-    [smith19]. Elements are counted by the smallest, so that mixed formats stay a bound.
-    """
-    element = min(product.a_bytes, product.b_bytes, product.c_bytes)
-    held = capacity_bytes / element
-    words = 2 * product.m * product.n * product.k / math.sqrt(held) - 2 * held if held > 0 else 0.0
-    return max(product.compulsory_bytes, words * element)
-
-
 @lru_cache(maxsize=4096)
 def best_tile(product: Product, memory: Memory) -> Tile | None:
     """Return the tile of the least traffic, of those the one that holds least; none if not even a granule fits."""
-    return min(
-        _tiles(product, memory), key=lambda tile: (tile.traffic_bytes, tile.held_bytes, tile.order), default=None
-    )
+    fitting = (tile for tile in _tiles(product, memory) if tile.held_bytes <= memory.capacity_bytes)
+    return min(fitting, key=lambda tile: (tile.traffic_bytes, tile.held_bytes, tile.order), default=None)
 
 
 def extents_of(extent: int, granule: int) -> tuple[int, ...]:
@@ -85,64 +71,31 @@ def _tiles(product: Product, memory: Memory) -> Iterator[Tile]:
         extents_of(extent, granule)
         for extent, granule in zip((product.m, product.k, product.n), memory.granule, strict=True)
     )
+    gm, gk, gn = memory.granule
     for tm in rows:
         for tn in columns:
-            yield from _fitting(_resident_c(product, memory, tm, tn), memory)
+            yield _tile(product, memory, (tm, gk if gk > 1 else gm, tn), "C")
     for tm in rows:
-        yield from _fitting(_resident_a(product, memory, tm, product.k), memory)
-        for tk in depths:
-            yield from _fitting(_resident_a(product, memory, tm, tk), memory)
+        for tk in (product.k, *depths):
+            yield _tile(product, memory, (tm, tk, gn), "A")
     for tn in columns:
-        yield from _fitting(_resident_b(product, memory, tn), memory)
+        yield _tile(product, memory, (gm, product.k, tn), "B")
 
 
-def _fitting(tile: Tile, memory: Memory) -> Iterator[Tile]:
-    if tile.held_bytes <= memory.capacity_bytes:
-        yield tile
+def _tile(product: Product, memory: Memory, extents: tuple[int, int, int], stays: str) -> Tile:
+    """Return the tile of which sums stay while a thin slice of both operands streams by, or a panel of A or of B.
 
-
-def _passes(extent: int, tile: int) -> int:
-    return -(-extent // tile)
-
-
-def _held(product: Product, tile: tuple[int, int, int], copies: tuple[int, int, int]) -> float:
-    m, k, n = tile
-    a, b, c = copies
-    return m * k * product.a_bytes * a + k * n * product.b_bytes * b + m * n * product.sum_bytes * c
-
-
-def _resident_c(product: Product, memory: Memory, tm: int, tn: int) -> Tile:
-    """Sums stay; a thin slice of both operands streams by."""
-    tk = memory.granule[1] if memory.granule[1] > 1 else memory.granule[0]
+    Of a part of a panel of A, sums are read and written again.
+    """
+    m, k, n = extents
+    a_passes, a_copies = (1, 1) if stays == "A" else (-(-product.n // n), memory.buffers)
+    b_passes, b_copies = (1, 1) if stays == "B" else (-(-product.m // m), memory.buffers)
+    parts = -(-product.k // k) if stays == "A" else 1
     traffic = (
-        product.m * product.k * product.a_bytes * _passes(product.n, tn)
-        + product.k * product.n * product.b_bytes * _passes(product.m, tm)
+        product.m * product.k * product.a_bytes * a_passes
+        + product.k * product.n * product.b_bytes * b_passes
         + product.m * product.n * product.c_bytes
+        + 2 * product.m * product.n * product.sum_bytes * (parts - 1)
     )
-    return Tile(tm, tk, tn, "C", traffic, _held(product, (tm, tk, tn), (memory.buffers, memory.buffers, 1)))
-
-
-def _resident_a(product: Product, memory: Memory, tm: int, tk: int) -> Tile:
-    """A panel of A stays; with ``tk < k`` it is a part of one, and sums are read and written again."""
-    tn, passes = memory.granule[2], _passes(product.k, tk)
-    spilled = 2 * product.m * product.n * product.sum_bytes * (passes - 1)
-    traffic = (
-        product.m * product.k * product.a_bytes
-        + product.k * product.n * product.b_bytes * _passes(product.m, tm)
-        + product.m * product.n * product.c_bytes
-        + spilled
-    )
-    order = "A" if passes == 1 else "K"
-    return Tile(tm, tk, tn, order, traffic, _held(product, (tm, tk, tn), (1, memory.buffers, 1)))
-
-
-def _resident_b(product: Product, memory: Memory, tn: int) -> Tile:
-    """A panel of B stays."""
-    tm = memory.granule[0]
-    traffic = (
-        product.m * product.k * product.a_bytes * _passes(product.n, tn)
-        + product.k * product.n * product.b_bytes
-        + product.m * product.n * product.c_bytes
-    )
-    tile = (tm, product.k, tn)
-    return Tile(*tile, "B", traffic, _held(product, tile, (memory.buffers, 1, 1)))
+    held = m * k * product.a_bytes * a_copies + k * n * product.b_bytes * b_copies + m * n * product.sum_bytes
+    return Tile(m, k, n, "K" if parts > 1 else stays, traffic, held)
