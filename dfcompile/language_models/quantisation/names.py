@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from dfcompile.errors import UserError
+from dfcompile.language_models.quantisation.keys import Place
 from dfcompile.language_models.quantisation.modules import Module
-from dfcompile.language_models.quantisation.place import Place
 
 _REGULAR = "re:"
 _OF_REGULAR = re.compile(r"[\\^$|()\[\]{}+]")  # what is in no name and no glob

@@ -10,9 +10,9 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QUANTISED_BY
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
+from dfcompile.language_models.quantisation.keys import Place
 from dfcompile.language_models.quantisation.modules import Module, modules_of, most_experts
 from dfcompile.language_models.quantisation.names import representative_experts
-from dfcompile.language_models.quantisation.place import Place
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated
 from dfcompile.plugins.modules import own_modules, values_in
 from dfcompile.records import replace

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat
-from dfcompile.language_models.quantisation.place import Place
+from dfcompile.language_models.quantisation.keys import Place
 
 MOST_BITS = 16
 LARGEST_GROUP = 2**20

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys
+from dfcompile.language_models.quantisation.keys import Keys, Place
 from dfcompile.language_models.quantisation.modules import LINEAR, Module
 from dfcompile.language_models.quantisation.names import Names, names_of
-from dfcompile.language_models.quantisation.place import Place
 
 HEAD = "lm_head"
 

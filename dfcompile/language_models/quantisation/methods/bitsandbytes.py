@@ -1,8 +1,7 @@
 """``bitsandbytes``: 8 bits with a scale per row, or 4 bits with one per 64 elements [hf]."""
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys, read
-from dfcompile.language_models.quantisation.place import Place
+from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.scaled import FP32_BITS, INT8
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 

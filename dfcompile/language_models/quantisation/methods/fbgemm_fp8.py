@@ -1,8 +1,7 @@
 """``fbgemm_fp8``: weights in 8 bits with a scale per row, activations with one per token [hf]."""
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys, read
-from dfcompile.language_models.quantisation.place import Place
+from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.scaled import FP8
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 

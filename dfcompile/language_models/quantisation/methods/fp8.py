@@ -1,8 +1,7 @@
 """``fp8``: weights in 8 bits with a scale per tensor or block, activations in 8 bits as well [hf]."""
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys, read
-from dfcompile.language_models.quantisation.place import Place
+from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, block_of, scaled
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 from dfcompile.language_models.quantisation.tensor_scheme import TensorScheme, format_of

@@ -1,8 +1,7 @@
 """``mxfp4``: experts in 4 bits, 32 of which share a scale of 8 bits [hf]."""
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys, read
-from dfcompile.language_models.quantisation.place import Place
+from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 
 

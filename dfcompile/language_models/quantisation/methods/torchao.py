@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys, read
+from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.names import Names, names_of
-from dfcompile.language_models.quantisation.place import Place
 from dfcompile.language_models.quantisation.scaled import FP8, INT8, block_of, group_of, scaled, width_of
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 
