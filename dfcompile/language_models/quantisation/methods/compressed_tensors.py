@@ -40,7 +40,8 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
         raise place.inside("sparsity_config").unmodelled("sparse weights")
     if keys.transform_config is not None and keys.transform_config.config_groups:
         raise place.inside("transform_config").unmodelled("products that transform activations")
-    for packed in (keys, *(keys.config_groups or {}).values()):
+    stated: tuple[_Keys | Group, ...] = (keys, *(keys.config_groups or {}).values())
+    for packed in stated:
         if packed.format is not None and packed.format not in _PACKED:
             raise packed.inside("format").unknown(packed.format, _PACKED)
     if keys.config_groups is None and keys.kv_cache_scheme is None:
