@@ -5,10 +5,9 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.mapping.graph_builder import Array, GraphBuilder
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Model
-from dfcompile.language_models.steps.attention_kernels import kv_elements_read
+from dfcompile.language_models.steps.attention_kernels import is_absorbed, kv_elements_read
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.latent_kernels import is_absorbed
 from dfcompile.language_models.steps.mlp_kernels import distinct_experts
 
 _HERE = "dfcompile llm --map"

@@ -19,8 +19,8 @@ from dfcompile.language_models.parallel.shares import expert_share, share_of_bat
 from dfcompile.language_models.parallel.stages import balanced
 from dfcompile.language_models.steps.batch import Batch, live
 from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.experts import WHOLE
 from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.steps.share import WHOLE
 from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
 from dfcompile.language_models.times.calibrated import AllReduce
 from dfcompile.language_models.times.kernel_time import Timer

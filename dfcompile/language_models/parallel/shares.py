@@ -7,8 +7,7 @@ from dfcompile.language_models.model import Attention, DenseMlp, Experts, Latent
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.experts import chosen_shares, rank_imbalance, rank_imbalance_of
-from dfcompile.language_models.steps.share import ExpertShare
+from dfcompile.language_models.steps.experts import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
 from dfcompile.records import replace
 
 

@@ -1,16 +1,16 @@
-"""Kernels of attention with heads of keys and values of their own: MHA, GQA, MQA."""
+"""Kernels of attention: with heads of keys and values of their own (MHA, GQA, MQA), or latent [deepseek24]."""
 
 from collections.abc import Iterator
 
 from dfcompile.language_models.formats import NumberFormat, Precision
-from dfcompile.language_models.model import Attention
+from dfcompile.language_models.model import Attention, LatentAttention
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
 from dfcompile.records import replace
 
 
-def attended(group: Sequences) -> tuple[KernelKind, Work, str]:
+def _attended(group: Sequences) -> tuple[KernelKind, Work, str]:
     """Return kind, efficiency and name of a product with the cache, by what one sequence brings."""
     if group.new == 1:
         return KernelKind.VECTOR_GROUPED, Work.DECODE_ATTENTION, "attention_decode"
@@ -59,7 +59,7 @@ def vector_kernel(
     )  # fmt: skip
 
 
-def kv_store(heads: int, width: int, tokens: int, precision: Precision) -> Kernel:
+def _kv_store(heads: int, width: int, tokens: int, precision: Precision) -> Kernel:
     """Return the transfer of new keys and values to the cache."""
     return Kernel(
         KernelKind.KV_STORE, Work.TRANSFER, "kv_store", tokens, heads, width,
@@ -69,18 +69,32 @@ def kv_store(heads: int, width: int, tokens: int, precision: Precision) -> Kerne
 
 
 def attention_kernels(
-    attention: Attention, hidden: int, batch: Batch, precision: Precision, choices: StepChoices
+    attention: Attention | LatentAttention, hidden: int, batch: Batch, precision: Precision, choices: StepChoices
 ) -> Iterator[Kernel]:
     """Yield projections, the cache's growth and the attention of each group of sequences."""
-    tokens = batch.tokens
-    yield projection("qkv_proj", tokens, hidden, attention.projected, precision)
-    yield kv_store(attention.kv_heads, attention.qk_dim + attention.v_dim, tokens, precision)
+    tokens, queries = batch.tokens, attention.heads * attention.qk_dim
+    if isinstance(attention, Attention):
+        yield projection("qkv_proj", tokens, hidden, attention.projected, precision)
+        yield _kv_store(attention.kv_heads, attention.qk_dim + attention.v_dim, tokens, precision)
+    else:
+        if attention.q_rank:
+            yield projection("q_a_proj", tokens, hidden, attention.q_rank, precision)
+            yield projection("q_b_proj", tokens, attention.q_rank, queries, precision)
+        else:
+            yield projection("q_proj", tokens, hidden, queries, precision)
+        yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision)
+        yield _kv_store(1, attention.kv_elements, tokens, precision)
     for group in batch.groups:
-        yield from _attention(attention, group, precision, choices)
+        if isinstance(attention, Attention):
+            yield from _grouped(attention, group, precision, choices)
+        elif is_absorbed(group, choices):
+            yield from _absorbed(attention, group, precision, choices)
+        else:
+            yield from _naive(attention, group, precision, choices)
     yield projection("o_proj", tokens, attention.heads * attention.v_dim, hidden, precision)
 
 
-def _attention(attention: Attention, group: Sequences, precision: Precision, choices: StepChoices) -> Iterator[Kernel]:
+def _grouped(attention: Attention, group: Sequences, precision: Precision, choices: StepChoices) -> Iterator[Kernel]:
     """Yield one kernel whose scores stay on the chip: only queries, keys, values and results move; or several."""
     reach, activations, cached = attention.reach, precision.activations, precision.kv
     tokens, queries = live(reach, group.past, group.new), group.new * group.count * attention.heads
@@ -90,7 +104,7 @@ def _attention(attention: Attention, group: Sequences, precision: Precision, cho
         for width in (attention.qk_dim, attention.v_dim)
     )
     fused = Kernel(
-        *attended(group),
+        *_attended(group),
         group.new * attention.grouped, attention.qk_dim, tokens, group.count * attention.kv_heads,
         macs=(attention.qk_dim + attention.v_dim) * seen,
         act_in_bytes=activations.bytes_of(queries * attention.qk_dim),
@@ -106,10 +120,10 @@ def _attention(attention: Attention, group: Sequences, precision: Precision, cho
     last = replace(
         fused, act_in_bytes=0, kv_read_bytes=cached.bytes_of(values), vector_elements=values * precision.widens(cached)
     )
-    yield from unfused(first, last, attention.v_dim, seen, activations)
+    yield from _unfused(first, last, attention.v_dim, seen, activations)
 
 
-def unfused(first: Kernel, last: Kernel, width: int, seen: int, activations: NumberFormat) -> Iterator[Kernel]:
+def _unfused(first: Kernel, last: Kernel, width: int, seen: int, activations: NumberFormat) -> Iterator[Kernel]:
     """Yield the product of scores, their softmax, and that of values, where scores are written and read twice.
 
     Args:
@@ -130,3 +144,72 @@ def unfused(first: Kernel, last: Kernel, width: int, seen: int, activations: Num
     yield replace(
         last, name=f"{name}_values", k=first.n, n=width, macs=width * seen, act_in_bytes=scores + last.act_in_bytes
     )
+
+
+def is_absorbed(group: Sequences, choices: StepChoices) -> bool:
+    """Whether queries are brought to the latents, rather than latents to keys and values."""
+    return group.decodes if choices.latent is Latent.AUTO else choices.latent is Latent.ABSORBED
+
+
+def _naive(
+    attention: LatentAttention, group: Sequences, precision: Precision, choices: StepChoices
+) -> Iterator[Kernel]:
+    """Keys and values of the whole context are made again of their latents."""
+    tokens, heads, activations = live(attention.reach, group.past, group.new), attention.heads, precision.activations
+    rows, queries = tokens * group.count, group.new * group.count * heads
+    made = activations.bytes_of(rows * (attention.expanded + attention.rope))
+    read = kv_elements_read(attention.kv_elements, tokens, group, choices)
+    expanded = projection("kv_b_proj", rows, attention.kv_rank, attention.expanded, precision)
+    yield replace(
+        expanded,
+        kind=KernelKind.MATRIX_WEIGHTS,
+        act_in_bytes=0,
+        act_out_bytes=made,
+        kv_read_bytes=precision.kv.bytes_of(read),
+        vector_elements=expanded.vector_elements + read * precision.widens(precision.kv),
+    )
+    seen = heads * pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
+    asked = activations.bytes_of(queries * attention.qk_dim)
+    whole = Kernel(
+        *_attended(group),
+        group.new, attention.qk_dim, tokens, group.count * heads,
+        macs=(attention.qk_dim + attention.v_dim) * seen,
+        act_in_bytes=asked + made,
+        act_out_bytes=activations.bytes_of(queries * attention.v_dim),
+        vector_elements=seen,
+        rate=precision.product(precision.kv),  # keys and values of latents, which are as wide as the cache
+    )  # fmt: skip
+    if choices.flash:
+        yield whole
+        return
+    keys = activations.bytes_of(rows * (heads * attention.nope + attention.rope))
+    first, last = replace(whole, act_in_bytes=asked + keys), replace(whole, act_in_bytes=made - keys, vector_elements=0)
+    yield from _unfused(first, last, attention.v_dim, seen, activations)
+
+
+def _absorbed(
+    attention: LatentAttention, group: Sequences, precision: Precision, choices: StepChoices
+) -> Iterator[Kernel]:
+    """All heads share one key and value per token: its latent."""
+    tokens, heads, rank = live(attention.reach, group.past, group.new), attention.heads, attention.kv_rank
+    rows, activations, cached = group.new * group.count, precision.activations, precision.kv
+    yield projection("q_absorb", rows, attention.nope, rank, precision, batch=heads)
+    seen = heads * pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
+    read = kv_elements_read(attention.kv_elements, tokens, group, choices)
+    whole = Kernel(
+        *_attended(group),
+        group.new * heads, attention.kv_elements, tokens, group.count,
+        macs=(attention.kv_elements + rank) * seen,
+        act_in_bytes=activations.bytes_of(rows * heads * attention.kv_elements),
+        act_out_bytes=activations.bytes_of(rows * heads * rank),
+        kv_read_bytes=cached.bytes_of(read),
+        vector_elements=seen + read * precision.widens(cached),
+        rate=precision.product(cached),
+    )  # fmt: skip
+    if choices.flash:
+        yield whole
+    else:
+        values = cached.bytes_of(kv_elements_read(rank, tokens, group, choices))
+        last = replace(whole, act_in_bytes=0, kv_read_bytes=values, vector_elements=0)
+        yield from _unfused(whole, last, rank, seen, activations)
+    yield projection("v_up", rows, rank, attention.v_dim, precision, batch=heads)

@@ -7,9 +7,13 @@ from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import DenseMlp, Experts, Layer
 from dfcompile.language_models.steps.attention_kernels import projection, vector_kernel
 from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.experts import chosen_shares, expected_distinct, expected_distinct_uniform
+from dfcompile.language_models.steps.experts import (
+    ExpertShare,
+    chosen_shares,
+    expected_distinct,
+    expected_distinct_uniform,
+)
 from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.steps.share import ExpertShare
 from dfcompile.records import replace
 
 

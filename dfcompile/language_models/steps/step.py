@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import Experts, LatentAttention, Layer, Model
+from dfcompile.language_models.model import Experts, Layer, Model
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.experts import WHOLE, ExpertShare
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
-from dfcompile.language_models.steps.latent_kernels import latent_kernels
 from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels
-from dfcompile.language_models.steps.share import WHOLE, ExpertShare
 from dfcompile.records import replace
 
 
@@ -61,15 +60,11 @@ def layer_kernels(
 def _layer(
     layer: Layer, hidden: int, batch: Batch, precision: Precision, choices: StepChoices, share: ExpertShare
 ) -> Iterator[Kernel]:
-    attention, mlp = layer.attention, layer.mlp
-    if isinstance(attention, LatentAttention):
-        yield from latent_kernels(attention, hidden, batch, precision, choices)
+    yield from attention_kernels(layer.attention, hidden, batch, precision, choices)
+    if isinstance(layer.mlp, Experts):
+        yield from expert_kernels(layer.mlp, hidden, batch.tokens, precision, choices, share)
     else:
-        yield from attention_kernels(attention, hidden, batch, precision, choices)
-    if isinstance(mlp, Experts):
-        yield from expert_kernels(mlp, hidden, batch.tokens, precision, choices, share)
-    else:
-        yield from dense_kernels(mlp, hidden, batch.tokens, precision)
+        yield from dense_kernels(layer.mlp, hidden, batch.tokens, precision)
     yield between_products(layer, hidden, batch.tokens, precision)
 
 
