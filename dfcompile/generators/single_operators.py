@@ -1,6 +1,7 @@
 """Canonical DAGs of single operators, made in the way that models take: lowering, then extraction."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import dace
@@ -84,11 +85,10 @@ def convolution(
 def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
     """Check that an edge can carry each array: its elements cost nothing, only tasks do, which extraction counts."""
     for name, shape in shapes.items():
-        elements = 1
         for size in shape:
             if size < 1:
                 raise UserError(f"{generator}: a size of {size} in {name}{list(shape)} against 1 or more")
-            elements *= size
+        elements = math.prod(shape)
         if elements > LARGEST_VOLUME:
             raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_VOLUME}")
 
@@ -122,36 +122,26 @@ def _program(
     """Return a program of one ONNX operator, as the frontend gives it; the parameters are zeros."""
     sdfg = dace.SDFG(name)
     state = sdfg.add_state("main", is_start_block=True)
-    operands = {**inputs, **parameters}
-    connectors = [input_connector(place) for place in range(len(operands))]
+    arrays = {**inputs, **parameters, "result": output}
+    for array, shape in arrays.items():
+        sdfg.add_array(array, list(shape), dace.float32)
+    connectors = {array: input_connector(place) for place, array in enumerate((*inputs, *parameters))}
     operator = OperatorNode(
         op_type.lower(), op_type=op_type, origin=op_type.lower(), attributes=attributes,
-        inputs=connectors, outputs=[output_connector(0)],
+        inputs=list(connectors.values()), outputs=[output_connector(0)],
     )  # fmt: skip
     state.add_node(operator)
-    for (array, shape), connector in zip(operands.items(), connectors, strict=True):
-        state.add_edge(_array(sdfg, state, array, shape), None, operator, connector, _whole(sdfg, array))
-    state.add_edge(operator, output_connector(0), _array(sdfg, state, "result", output), None, _whole(sdfg, "result"))
+    whole = {array: dace.Memlet.from_array(array, sdfg.arrays[array]) for array in arrays}
+    for array, connector in connectors.items():
+        state.add_edge(state.add_access(array), None, operator, connector, whole[array])
+    state.add_edge(operator, output_connector(0), state.add_access("result"), None, whole["result"])
     zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in parameters.items()}
     return Program(
         name=name,
         level=Level.ONNX,
         sdfg=sdfg,
-        inputs=tuple(_port(array, shape) for array, shape in inputs.items()),
-        outputs=(_port("result", output),),
+        inputs=tuple(Port(array, array, shape, "float32") for array, shape in inputs.items()),
+        outputs=(Port("result", "result", output, "float32"),),
         parameters=MappingProxyType(zeros),
         nodes=(),
     )
-
-
-def _array(sdfg: dace.SDFG, state: dace.SDFGState, name: str, shape: Sequence[int]) -> dace.nodes.AccessNode:
-    sdfg.add_array(name, list(shape), dace.float32)
-    return state.add_access(name)
-
-
-def _whole(sdfg: dace.SDFG, name: str) -> dace.Memlet:
-    return dace.Memlet.from_array(name, sdfg.arrays[name])
-
-
-def _port(array: str, shape: Shape) -> Port:
-    return Port(array, array, shape, "float32")

@@ -58,12 +58,8 @@ class Configuration(Struct, frozen=True):
 
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the configurations that come with dfcompile."""
-    written = (file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if _is_json(file.name))
-    return tuple(sorted([*written, *_SAME]))
-
-
-def _is_json(name: str) -> bool:
-    return name.endswith(".json")
+    names = [file.name for file in files(_SHIPPED).iterdir()]
+    return tuple(sorted([*(name.removesuffix(".json") for name in names if name.endswith(".json")), *_SAME]))
 
 
 def read_configuration(asked: str, *, may_download: bool = False) -> Configuration:
@@ -78,14 +74,11 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
     """
     path = Path(asked)
     if asked == STANDARD_INPUT or path.is_file():
-        found = _parsed(_text_of(path), path.parent.name if path.name == FILE_NAME else path.stem, asked)
-        return _with_beside(found, path)
+        return _of_file(path, path.parent.name if path.name == FILE_NAME else path.stem, asked)
     if path.is_dir():
         snapshot = cached_in(path) if not (path / FILE_NAME).is_file() else None
         file = snapshot or path / FILE_NAME
-        return _with_beside(
-            _parsed(_text_of(file), path.name if snapshot is None else model_name(path), str(file)), file
-        )
+        return _of_file(file, path.name if snapshot is None else model_name(path), str(file))
     name = asked.lower()
     if name in shipped_names():
         shipped = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
@@ -93,7 +86,7 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
     if is_on_hub(asked):
         cached = cached_in(cache_folder(asked)) or (downloaded(asked) if may_download else None)
         if cached is not None:
-            return _with_beside(_parsed(_text_of(cached), asked, str(cached)), cached)
+            return _of_file(cached, asked, str(cached))
         raise UserError(
             f"configuration {asked!r}: no such file or folder, and none in the hub's cache {str(cache_home())!r} "
             "(--allow-download fetches its config.json; else put it anywhere and give its path)"
@@ -140,16 +133,16 @@ def class_defaults() -> Mapping[str, Mapping[str, object]]:
     return defaults
 
 
-def _with_beside(configuration: Configuration, path: Path) -> Configuration:
+def _of_file(path: Path, name: str, where: str) -> Configuration:
     """Return a configuration with what the file beside a config.json says of its quantisation, if it says nothing."""
-    if path.name != FILE_NAME or any(configuration.values.get(key) is not None for key in QUANTISED_BY):
-        return configuration
-    for name in QUANTISED_BESIDE:
-        file = path.with_name(name)
-        if file.is_file():
-            document = _document(_text_of(file), str(file))
-            return replace(configuration, values={**configuration.values, name: document})
-    return configuration
+    found = _parsed(_text_of(path), name, where)
+    if path.name == FILE_NAME and all(found.values.get(key) is None for key in QUANTISED_BY):
+        for beside in QUANTISED_BESIDE:
+            file = path.with_name(beside)
+            if file.is_file():
+                document = _document(_text_of(file), str(file))
+                return replace(found, values={**found.values, beside: document})
+    return found
 
 
 def _parsed(text: str, name: str, where: str) -> Configuration:
