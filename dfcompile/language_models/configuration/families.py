@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.records import replace
@@ -17,7 +16,7 @@ _FULL = Reach()
 def _layer_count(fields: Fields, *names: str) -> int:
     layers = fields.count(*names)
     if layers > MOST_LAYERS:
-        raise UserError(f"{fields.where}: key {names[0]!r}: found {layers} against at most {MOST_LAYERS}")
+        raise fields.wrong(names[0], f"{layers} against at most {MOST_LAYERS}")
     return layers
 
 
@@ -28,10 +27,8 @@ def _sizes(fields: Fields, *, derived: bool = False) -> tuple[int, int, int, int
     if fields.has("head_dim") or not derived:
         return hidden, layers, heads, fields.count("head_dim")
     if hidden % heads:
-        raise UserError(
-            f"{fields.where}: key 'num_attention_heads': found {heads} heads that do not divide hidden_size {hidden} "
-            "(give head_dim)"
-        )
+        found = f"{heads} heads that do not divide hidden_size {hidden} (give head_dim)"
+        raise fields.wrong("num_attention_heads", found)
     return hidden, layers, heads, fields.count("head_dim", derived=hidden // heads)
 
 
@@ -39,10 +36,8 @@ def _grouped_heads(fields: Fields, heads: int, *, as_many: bool = False) -> int:
     """Return the heads of keys and values, which must divide the query heads."""
     kv_heads = fields.count("num_key_value_heads", derived=heads if as_many else None)
     if heads % kv_heads:
-        raise UserError(
-            f"{fields.where}: key 'num_key_value_heads': found {kv_heads} heads that do not divide the "
-            f"{heads} of num_attention_heads"
-        )
+        found = f"{kv_heads} heads that do not divide the {heads} of num_attention_heads"
+        raise fields.wrong("num_key_value_heads", found)
     return kv_heads
 
 
@@ -54,9 +49,9 @@ def _reaches(fields: Fields, layers: int, reach: Reach, pattern: Callable[[int],
     words = {"full_attention": _FULL, "sliding_attention": reach, "chunked_attention": reach}
     for word in named:
         if word not in words:
-            raise UserError(f"{fields.where}: key 'layer_types': found {word!r} against {', '.join(words)}")
+            raise fields.wrong("layer_types", f"{word!r} against {', '.join(words)}")
         if words[word] is not _FULL and not reach.extent:
-            raise UserError(f"{fields.where}: key 'layer_types': found {word!r} without an extent for it")
+            raise fields.wrong("layer_types", f"{word!r} without an extent for it")
     return tuple(words[word] for word in named)
 
 
@@ -71,7 +66,7 @@ def _layers(
     return tuple(Layer(replace(attention, reach=reach), mlp, norms) for reach, mlp in zip(reaches, mlps, strict=True))
 
 
-def _model(fields: Fields, hidden: int, layers: tuple[Layer, ...]) -> Model:
+def _model(fields: Fields, hidden: int, layers: tuple[Layer, ...], positions: int = 0) -> Model:
     return Model(
         name=fields.name,
         model_type=fields.family,
@@ -79,7 +74,9 @@ def _model(fields: Fields, hidden: int, layers: tuple[Layer, ...]) -> Model:
         vocabulary=fields.count("vocab_size"),
         layers=layers,
         tied=fields.flag("tie_word_embeddings"),
-        most_context=fields.optional("max_position_embeddings"),
+        positions=positions,
+        norm_biases=layers[0].norm_biases,
+        most_context=positions or fields.optional("max_position_embeddings"),
         notes=fields.notes,
     )
 
@@ -106,7 +103,7 @@ def _experts(fields: Fields, width: int, *, bias: bool = False, shared_width: in
     count = fields.count("num_local_experts", "num_experts", "n_routed_experts")
     chosen = fields.count("num_experts_per_tok", "experts_per_token")
     if chosen > count:
-        raise UserError(f"{fields.where}: key 'num_experts_per_tok': found {chosen} of {count} experts")
+        raise fields.wrong("num_experts_per_tok", f"{chosen} of {count} experts")
     return Experts(count, chosen, width, shared_width, router_bias=bias, bias=bias)
 
 
@@ -198,23 +195,12 @@ def _gpt2(fields: Fields) -> Model:
     hidden, layers = fields.count("n_embd", "hidden_size"), _layer_count(fields, "n_layer", "num_hidden_layers")
     heads = fields.count("n_head", "num_attention_heads")
     if hidden % heads:
-        raise UserError(f"{fields.where}: key 'n_head': found {heads} heads that do not divide n_embd {hidden}")
+        raise fields.wrong("n_head", f"{heads} heads that do not divide n_embd {hidden}")
     dim = hidden // heads
     attention = Attention(heads, heads, dim, dim, qkv_bias=True, output_bias=True)
     mlp = DenseMlp(fields.count("n_inner", derived=4 * hidden), gated=False, bias=True)
     positions = fields.count("n_positions", "max_position_embeddings")
-    return Model(
-        name=fields.name,
-        model_type=fields.family,
-        hidden=hidden,
-        vocabulary=fields.count("vocab_size"),
-        layers=(Layer(attention, mlp, norm_biases=True),) * layers,
-        tied=fields.flag("tie_word_embeddings"),
-        positions=positions,
-        norm_biases=True,
-        most_context=positions,
-        notes=fields.notes,
-    )
+    return _model(fields, hidden, (Layer(attention, mlp, norm_biases=True),) * layers, positions)
 
 
 FAMILIES: Final[Mapping[str, Reader]] = MappingProxyType(

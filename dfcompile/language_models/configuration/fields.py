@@ -57,11 +57,9 @@ class Fields:
         Raises:
             UserError: it is no whole number, or too small or large.
         """
-        if any(name in self._values for name in names):
-            found = self._found(names)
-            return 0 if found is None else self._whole(names[0], found, least)
-        default = self._filled(names, None)
-        return 0 if default is None else self._whole(names[0], default, least)
+        is_stated = any(name in self._values for name in names)
+        found = self._found(names) if is_stated else self._filled(names, None)
+        return 0 if found is None else self._whole(names[0], found, least)
 
     def flag(self, name: str) -> bool:
         """Return a truth value.
@@ -73,7 +71,7 @@ class Fields:
         if found is None:
             found = self._filled((name,), None)
         if not isinstance(found, bool):
-            raise UserError(f"{self.where}: key {name!r}: found {_shown(found)} against true or false")
+            raise self.wrong(name, f"{_shown(found)} against true or false")
         return found
 
     def listed(self, name: str) -> Sequence[object] | None:
@@ -86,7 +84,7 @@ class Fields:
         if found is None:
             return None
         if not isinstance(found, list):
-            raise UserError(f"{self.where}: key {name!r}: found {_shown(found)} against a list")
+            raise self.wrong(name, f"{_shown(found)} against a list")
         return found
 
     def layers_in(self, name: str) -> frozenset[int] | None:
@@ -100,7 +98,7 @@ class Fields:
             return None
         wrong = next((one for one in found if not isinstance(one, int) or isinstance(one, bool)), None)
         if wrong is not None:
-            raise UserError(f"{self.where}: key {name!r}: found {_shown(wrong)} in it against numbers of layers")
+            raise self.wrong(name, f"{_shown(wrong)} in it against numbers of layers")
         return frozenset(one for one in found if isinstance(one, int))
 
     def per_layer(self, name: str, layers: int) -> tuple[str, ...] | None:
@@ -113,12 +111,16 @@ class Fields:
         if found is None:
             return None
         if len(found) != layers:
-            raise UserError(f"{self.where}: key {name!r}: found {len(found)} entries against {layers} layers")
+            raise self.wrong(name, f"{len(found)} entries against {layers} layers")
         return tuple(str(entry) for entry in found)
 
     def has(self, name: str) -> bool:
         """Return whether the file has the field, and not as null."""
         return self._values.get(name) is not None
+
+    def wrong(self, name: str, found: str) -> UserError:
+        """Return the error that a field is wrong, with what was found against what."""
+        return UserError(f"{self.where}: key {name!r}: found {found}")
 
     def note(self, text: str) -> None:
         """Note something that was assumed."""
@@ -140,9 +142,9 @@ class Fields:
 
     def _whole(self, name: str, found: object, least: int) -> int:
         if isinstance(found, bool) or not isinstance(found, int):
-            raise UserError(f"{self.where}: key {name!r}: found {_shown(found)} against a whole number")
+            raise self.wrong(name, f"{_shown(found)} against a whole number")
         if not least <= found <= LARGEST:
-            raise UserError(f"{self.where}: key {name!r}: found {found} against {least} to 2^62")
+            raise self.wrong(name, f"{found} against {least} to 2^62")
         return found
 
 

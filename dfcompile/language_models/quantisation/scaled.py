@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from dfcompile.language_models.formats import FORMATS, NumberFormat
 from dfcompile.language_models.quantisation.keys import Place
 
@@ -10,6 +12,26 @@ LARGEST_GROUP = 2**20
 FP32_BITS, FP16_BITS = 32, 16
 FP8, INT8 = FORMATS["fp8"], FORMATS["int8"]
 _NARROW = {16: "nvfp4", 32: "mxfp4"}  # FP4, by the elements that share a scale of 8 bits
+
+
+class Recipe(Struct, frozen=True):
+    """What a named algorithm makes of a matrix and of what is multiplied with it.
+
+    Attributes:
+        kind: of a weight, ``int`` or ``fp``.
+        bits: of a weight; 0: as the file says.
+        group: elements that share a scale, unless the file says it; 0: a row or the tensor.
+        scale_bits: of a scale; 0: of the configuration's dtype.
+        zero_bits: of a zero point beside a scale.
+        activations: none where they stay as they are.
+    """
+
+    kind: str
+    bits: int
+    group: int = 0
+    scale_bits: int = 0
+    zero_bits: int = 0
+    activations: NumberFormat | None = None
 
 
 def scaled(kind: str, bits: int, group: int, scale_bits: int, zero_bits: int = 0) -> NumberFormat:

@@ -3,58 +3,37 @@
 import math
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from dfcompile.language_models.formats import FORMATS, NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.names import Names, names_of
-from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, group_of, scaled
+from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, Recipe, group_of, scaled
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 from dfcompile.language_models.quantisation.tensor_scheme import Group, TensorScheme, format_of, rules_of
 
 _MIXED = "MIXED_PRECISION"
-
-
-class _Algorithm(Struct, frozen=True):
-    """What an algorithm makes of a matrix and of what is multiplied with it.
-
-    Attributes:
-        kind: of an element of a matrix, ``int`` or ``fp``.
-        bits: of an element.
-        group: elements that share a scale, unless the file says it; 0: a row or the tensor.
-        scale_bits: of a scale; 0: of the configuration's dtype.
-        activations: none where they stay as they are.
-        is_block: whether the group is a block of two extents, which no key changes.
-    """
-
-    kind: str
-    bits: int
-    group: int = 0
-    scale_bits: int = 0
-    activations: NumberFormat | None = None
-    is_block: bool = False
+_BLOCK = 128 * 128  # of two extents, which no key changes
 
 
 _MXFP8 = scaled("fp", 8, 32, 8)
-_ALGORITHMS: Mapping[str, _Algorithm] = {
-    "FP8": _Algorithm("fp", 8, activations=FP8),
-    "FP8_PER_CHANNEL_PER_TOKEN": _Algorithm("fp", 8, activations=FP8),
-    "FP8_PB_WO": _Algorithm("fp", 8, 128 * 128, FP32_BITS, is_block=True),
-    "FP8_BLOCK_SCALES": _Algorithm("fp", 8, 128 * 128, FP32_BITS, FP8, is_block=True),
-    "MXFP8": _Algorithm("fp", 8, 32, 8, _MXFP8),
-    "NVFP4": _Algorithm("fp", 4, 16, 8, FORMATS["nvfp4"]),
-    "NVFP4_AWQ": _Algorithm("fp", 4, 16, 8, FORMATS["nvfp4"]),
-    "W4A16_NVFP4": _Algorithm("fp", 4, 16, 8),
-    "W4A8_NVFP4_FP8": _Algorithm("fp", 4, 32, 8, FP8),
-    "W4A8_MXFP4_FP8": _Algorithm("fp", 4, 32, 8, FP8),
-    "W4A16_AWQ": _Algorithm("int", 4, 128),
-    "INT4_AWQ": _Algorithm("int", 4, 128),
-    "W4A8_AWQ": _Algorithm("int", 4, 128, activations=FP8),
-    "W4A16": _Algorithm("int", 4),
-    "W8A16": _Algorithm("int", 8),
-    "W8A8_SQ_PER_CHANNEL": _Algorithm("int", 8, activations=INT8),
-    "INT8": _Algorithm("int", 8, activations=INT8),
-    "INT8_SQ": _Algorithm("int", 8, activations=INT8),
+_ALGORITHMS: Mapping[str, Recipe] = {
+    "FP8": Recipe("fp", 8, activations=FP8),
+    "FP8_PER_CHANNEL_PER_TOKEN": Recipe("fp", 8, activations=FP8),
+    "FP8_PB_WO": Recipe("fp", 8, _BLOCK, FP32_BITS),
+    "FP8_BLOCK_SCALES": Recipe("fp", 8, _BLOCK, FP32_BITS, activations=FP8),
+    "MXFP8": Recipe("fp", 8, 32, 8, activations=_MXFP8),
+    "NVFP4": Recipe("fp", 4, 16, 8, activations=FORMATS["nvfp4"]),
+    "NVFP4_AWQ": Recipe("fp", 4, 16, 8, activations=FORMATS["nvfp4"]),
+    "W4A16_NVFP4": Recipe("fp", 4, 16, 8),
+    "W4A8_NVFP4_FP8": Recipe("fp", 4, 32, 8, activations=FP8),
+    "W4A8_MXFP4_FP8": Recipe("fp", 4, 32, 8, activations=FP8),
+    "W4A16_AWQ": Recipe("int", 4, 128),
+    "INT4_AWQ": Recipe("int", 4, 128),
+    "W4A8_AWQ": Recipe("int", 4, 128, activations=FP8),
+    "W4A16": Recipe("int", 4),
+    "W8A16": Recipe("int", 8),
+    "W8A8_SQ_PER_CHANNEL": Recipe("int", 8, activations=INT8),
+    "INT8": Recipe("int", 8, activations=INT8),
+    "INT8_SQ": Recipe("int", 8, activations=INT8),
 }
 _CACHES: Mapping[str, NumberFormat] = {"FP8": FP8, "INT8": INT8, "NVFP4": FORMATS["nvfp4"]}
 
@@ -142,7 +121,7 @@ def _of_algorithm(
     group = algorithm.group
     if size:
         inside = place.inside("group_size")
-        if algorithm.is_block or not group:
+        if group in (0, _BLOCK):
             if size != (math.isqrt(group) or -1):
                 raise inside.wrong(size, f"{math.isqrt(group) or 'none'}, as quant_algo is {name}")
         else:

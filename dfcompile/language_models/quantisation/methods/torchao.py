@@ -2,46 +2,26 @@
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
 from dfcompile.language_models.quantisation.names import Names, names_of
-from dfcompile.language_models.quantisation.scaled import FP8, INT8, block_of, group_of, scaled, width_of
+from dfcompile.language_models.quantisation.scaled import FP8, INT8, Recipe, block_of, group_of, scaled, width_of
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
 
 _ZERO_BITS = 16  # real zero points, of the dtype of scales
 
 
-class _Config(Struct, frozen=True):
-    """What a configuration makes of a matrix and of what is multiplied with it.
-
-    Attributes:
-        kind: of a weight, ``int`` or ``fp``.
-        bits: of a weight; 0: as `weight_dtype` says.
-        group: elements that share a scale, unless the file says it; 0: a row or the tensor.
-        zero_bits: of a zero point beside a scale.
-        activations: none where they stay as they are.
-    """
-
-    kind: str
-    bits: int
-    group: int = 0
-    zero_bits: int = 0
-    activations: NumberFormat | None = None
-
-
-_CONFIGS: Mapping[str, _Config] = {
-    "int4weightonly": _Config("int", 4, 128, _ZERO_BITS),
-    "int8weightonly": _Config("int", 8),
-    "int8dynamicactivationint8weight": _Config("int", 8, activations=INT8),
-    "int8dynamicactivationint4weight": _Config("int", 4, 32, activations=INT8),
-    "intxweightonly": _Config("int", 0),
-    "int8dynamicactivationintxweight": _Config("int", 0, 32, activations=INT8),
-    "float8weightonly": _Config("fp", 8),
-    "float8dynamicactivationfloat8weight": _Config("fp", 8, activations=FP8),
-    "float8staticactivationfloat8weight": _Config("fp", 8, activations=FP8),
-    "float8dynamicactivationint4weight": _Config("int", 4, 128, activations=FP8),
+_CONFIGS: Mapping[str, Recipe] = {
+    "int4weightonly": Recipe("int", 4, 128, zero_bits=_ZERO_BITS),
+    "int8weightonly": Recipe("int", 8),
+    "int8dynamicactivationint8weight": Recipe("int", 8, activations=INT8),
+    "int8dynamicactivationint4weight": Recipe("int", 4, 32, activations=INT8),
+    "intxweightonly": Recipe("int", 0),
+    "int8dynamicactivationintxweight": Recipe("int", 0, 32, activations=INT8),
+    "float8weightonly": Recipe("fp", 8),
+    "float8dynamicactivationfloat8weight": Recipe("fp", 8, activations=FP8),
+    "float8staticactivationfloat8weight": Recipe("fp", 8, activations=FP8),
+    "float8dynamicactivationint4weight": Recipe("int", 4, 128, activations=FP8),
 }
 _BY_NAME = ("modulefqnto", "fqnto")
 _FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
@@ -183,7 +163,7 @@ def _rule(
     return Rule(place, scaled(config.kind, bits, group, base.bits, config.zero_bits), config.activations, names)
 
 
-def _check(settings: _Settings, config: _Config) -> None:
+def _check(settings: _Settings, config: Recipe) -> None:
     at = settings.inside("layout")
     match settings.layout:
         case _Tagged() as tagged:
