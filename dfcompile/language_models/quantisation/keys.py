@@ -1,6 +1,6 @@
 """Mappings of a configuration, read by the keys that a format has: none is passed over, at any depth."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import NoneType, UnionType
 from typing import ClassVar, TypeVar, get_args, get_origin
 
@@ -44,6 +44,15 @@ class Place(Struct, frozen=True):
         words = tuple(known)
         shown = ", ".join(words if len(words) <= _MOST_WORDS else (*words[:_MOST_WORDS], "…"))
         return self.wrong(found, f"{shown}{self.nearest(found, words)}")
+
+    def check(self, word: str | None, known: Collection[str]) -> None:
+        """Check that a word, if there is one, is known.
+
+        Raises:
+            UserError: it is not.
+        """
+        if word is not None and word not in known:
+            raise self.unknown(word, known)
 
     @staticmethod
     def nearest(word: str, known: Iterable[str]) -> str:

@@ -87,8 +87,7 @@ def _method(found: object, place: Place) -> Method:
         raise UserError(f"{place.where}: key '{place.inside('quant_method').path}' is missing")
     if not isinstance(name, str):
         raise place.inside("quant_method").wrong(name, "a text")
-    if name not in methods():
-        raise place.inside("quant_method").unknown(name, sorted(methods()))
+    place.inside("quant_method").check(name, sorted(methods()))
     return methods()[name]
 
 

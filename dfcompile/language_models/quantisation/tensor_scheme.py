@@ -60,8 +60,7 @@ def format_of(scheme: TensorScheme | None, base: NumberFormat) -> NumberFormat |
 
 def _group(scheme: TensorScheme) -> int:
     strategy = scheme.strategy and scheme.strategy.lower()
-    if strategy is not None and strategy not in _STRATEGIES:
-        raise scheme.inside("strategy").unknown(strategy, _STRATEGIES)
+    scheme.inside("strategy").check(strategy, _STRATEGIES)
     size = group_of(scheme.group_size, scheme.inside("group_size"))
     if strategy in ("group", "tensor_group") and not size:
         raise scheme.wrong("group_size", f"the elements of a group, as strategy is {strategy}")

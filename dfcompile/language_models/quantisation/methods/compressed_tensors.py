@@ -42,8 +42,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
         raise place.inside("transform_config").unmodelled("products that transform activations")
     stated: tuple[_Keys | Group, ...] = (keys, *(keys.config_groups or {}).values())
     for packed in stated:
-        if packed.format is not None and packed.format not in _PACKED:
-            raise packed.inside("format").unknown(packed.format, _PACKED)
+        packed.inside("format").check(packed.format, _PACKED)
     if keys.config_groups is None and keys.kv_cache_scheme is None:
         raise keys.wrong("config_groups", "groups of modules")
     rules = rules_of(keys.config_groups, base)

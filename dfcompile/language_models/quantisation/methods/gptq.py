@@ -58,9 +58,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
     for key, added in (("rotation", keys.rotation), ("adapter", keys.adapter)):
         if added:
             raise place.inside(key).unmodelled("further products beside those of the model")
-    block = keys.block_name_to_quantize
-    if block is not None and block not in _BLOCKS:
-        raise place.inside("block_name_to_quantize").unknown(block, _BLOCKS)
+    keys.inside("block_name_to_quantize").check(keys.block_name_to_quantize, _BLOCKS)
     kept, rules = [*(keys.modules_to_not_convert or ()), *(() if keys.lm_head else (HEAD,))], []
     for pattern, changed in (keys.dynamic or {}).items():
         inside = place.inside("dynamic").inside(pattern)

@@ -140,8 +140,7 @@ def _form(spec: _Spec | None, base: NumberFormat) -> NumberFormat | None:
 
 
 def _group(spec: _Spec) -> int:
-    if spec.qscheme is not None and spec.qscheme not in _SCHEMES:
-        raise spec.inside("qscheme").unknown(spec.qscheme, _SCHEMES)
+    spec.inside("qscheme").check(spec.qscheme, _SCHEMES)
     if spec.qscheme == "per_block" or (spec.qscheme is None and spec.block_size is not None):
         return block_of(spec.block_size or (), spec.inside("block_size"))
     group = group_of(spec.group_size, spec.inside("group_size"))
@@ -162,8 +161,7 @@ def _scale_bits(spec: _Spec, default: int) -> int:
 
 
 def _known(name: str, table: Mapping[str, int], place: Place) -> int:
-    if name not in table:
-        raise place.unknown(name, table)
+    place.check(name, table)
     return table[name]
 
 
