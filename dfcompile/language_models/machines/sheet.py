@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.language_models.machines.columns import KNOWN, PLAIN, names_in, quantity_of
+from dfcompile.language_models.machines.columns import KNOWN, PLAIN, UNITS, Quantity, heading_of, names_in, quantity_of
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
-from dfcompile.language_models.machines.units import UNITS, Quantity, heading_of
 
 MOST_CELLS = 100_000
 _EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
