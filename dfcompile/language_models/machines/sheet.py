@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.language_models.machines.columns import KNOWN, PLAIN, UNITS, Quantity, heading_of, names_in, quantity_of
+from dfcompile.language_models.machines.columns import KNOWN, PLAIN, Quantity, heading_of, names_in, quantity_of
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
 
 MOST_CELLS = 100_000
@@ -116,8 +116,9 @@ def _values(headings: Sequence[_Cell], row: Sequence[_Cell]) -> dict[str, float 
             continue
         if key in values:
             raise UserError(f"{heading.where}: found heading {key!r} twice against once")
-        is_text = quantity in (Quantity.TEXT, Quantity.EXTENTS)
-        values[key] = cell.text if is_text else _scale(key, unit, quantity, heading) * _amount(key, quantity, cell)
+        values[key] = (
+            cell.text if quantity.is_text else _scale(key, unit, quantity, heading) * _amount(key, quantity, cell)
+        )
     return values
 
 
@@ -127,9 +128,9 @@ def _scale(key: str, unit: str, quantity: Quantity, heading: _Cell) -> float:
     Raises:
         UserError: it needs a unit and has none, or one that is not known.
     """
-    if quantity not in UNITS:
+    known = quantity.units
+    if not known:
         return 1.0
-    known = UNITS[quantity]
     if unit in known:
         return known[unit]
     some = ", ".join([name for name in known if name[0] in "GTµupnWU" or len(name) <= 2][:6])
@@ -148,8 +149,8 @@ def _amount(key: str, quantity: Quantity, cell: _Cell) -> float:
         number = float(cell.text.replace("_", ""))
     except ValueError as error:
         raise UserError(f"{cell.where}: {key!r}: found {cell.text[:60]!r} against a number") from error
-    if not math.isfinite(number) or number <= 0 or (quantity is Quantity.SHARE and number > 1):
-        expected = "a share of at most 1" if quantity is Quantity.SHARE else "a number above 0"
+    if not math.isfinite(number) or not 0 < number <= quantity.most:
+        expected = "a number above 0" if math.isinf(quantity.most) else "a share of at most 1"
         raise UserError(f"{cell.where}: {key!r}: found {cell.text[:60]} against {expected}")
     return number
 
