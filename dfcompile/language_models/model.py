@@ -216,6 +216,11 @@ class Model(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     @property
+    def most_experts(self) -> int:
+        """Experts of the layer that has most of them; 0 without any."""
+        return max((layer.mlp.count for layer in self.layers if isinstance(layer.mlp, Experts)), default=0)
+
+    @property
     def kinds(self) -> tuple[LayerKind, ...]:
         """Layers that are the same, in the order in which they come first."""
         kinds, names = [], Counter[str]()

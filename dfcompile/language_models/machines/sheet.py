@@ -116,9 +116,8 @@ def _values(headings: Sequence[_Cell], row: Sequence[_Cell]) -> dict[str, float 
             continue
         if key in values:
             raise UserError(f"{heading.where}: found heading {key!r} twice against once")
-        values[key] = (
-            cell.text if quantity.is_text else _scale(key, unit, quantity, heading) * _amount(key, quantity, cell)
-        )
+        scale = _scale(key, unit, quantity, heading)
+        values[key] = cell.text if quantity.is_text else scale * _amount(key, quantity, cell)
     return values
 
 

@@ -9,7 +9,6 @@ from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.energy import energy_of, is_known
 from dfcompile.language_models.machines.device import Device
-from dfcompile.language_models.model import Experts
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 
@@ -33,8 +32,8 @@ class Found(Struct, frozen=True):
 
 def candidates(case: Case, chips: int) -> Iterable[Degrees]:
     """Yield every choice of degrees for a case."""
-    experts = max((layer.mlp.count for layer in case.model.layers if isinstance(layer.mlp, Experts)), default=0)
-    return all_degrees(chips, experts=experts, layers=len(case.model.layers), sequences=case.batch.sequences)
+    model = case.model
+    return all_degrees(chips, experts=model.most_experts, layers=len(model.layers), sequences=case.batch.sequences)
 
 
 def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed: Degrees | None = None) -> Found:

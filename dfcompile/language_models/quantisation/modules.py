@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.language_models.model import DenseMlp, Experts, LatentAttention, Layer, Model
+from dfcompile.language_models.model import DenseMlp, LatentAttention, Layer, Model
 
 LINEAR, ROUTER, EMBEDDING = "Linear", "Router", "Embedding"
 _GATED = ("gate_proj", "up_proj", "down_proj")
@@ -108,11 +108,6 @@ def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator
             yield from ((tail.replace("{}", str(expert)), LINEAR, "experts") for tail in naming.experts)
     if layer.mlp.shared_width:
         yield from ((tail, LINEAR, "mlp") for tail in naming.shared)
-
-
-def most_experts(model: Model) -> int:
-    """Return the experts of the layer that has most of them."""
-    return max((layer.mlp.count for layer in model.layers if isinstance(layer.mlp, Experts)), default=0)
 
 
 def _within(stems: Sequence[str]) -> tuple[str, ...]:

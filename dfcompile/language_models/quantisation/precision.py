@@ -11,7 +11,7 @@ from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QU
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.keys import Place
-from dfcompile.language_models.quantisation.modules import Module, modules_of, most_experts
+from dfcompile.language_models.quantisation.modules import Module, modules_of
 from dfcompile.language_models.quantisation.names import representative_experts
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated
 from dfcompile.plugins.modules import own_modules, values_in
@@ -144,7 +144,7 @@ def _only(weights: str, held: Sequence[_Held], place: Place) -> NumberFormat:
 
 
 def _matched(stated: Stated, model: Model, place: Place) -> Iterator[tuple[Module, Rule | None]]:
-    modules = list(modules_of(model, representative_experts(stated.lists, most_experts(model))))
+    modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))
     patterns = sum(len(names.patterns) for names in stated.lists)
     if len(modules) * patterns > MOST_MATCHES:
         raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")
