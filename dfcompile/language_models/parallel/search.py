@@ -70,16 +70,12 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
 
 def order(one: Deployment, aim: Aim, device: Device) -> tuple[float, ...]:
     """Return what deployments are compared by."""
-    degrees = one.degrees
-    match aim:
-        case Aim.TIME:
-            measure = one.exec_s
-        case Aim.COST:
-            measure = one.exec_s * degrees.chips
-        case Aim.ENERGY:
-            measure = energy_of(
-                one.kernels, device, one.exec_s, degrees.chips, degrees.micro_batches, one.link_bytes
-            ).total_j
+    degrees, measure = one.degrees, one.exec_s
+    if aim is Aim.COST:
+        measure *= degrees.chips
+    elif aim is Aim.ENERGY:
+        parts = degrees.micro_batches
+        measure = energy_of(one.kernels, device, one.exec_s, degrees.chips, parts, one.link_bytes).total_j
     return (
         measure, degrees.pipeline, degrees.sequence, degrees.expert, degrees.tensor, degrees.data,
         degrees.micro_batches,
