@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import dace
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
@@ -33,8 +34,8 @@ def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = "exact"
         UserError: a dimension below 1, an array that is too large, or no expansion of that name.
     """
     _check_arrays("matmul", {"A": (n, k), "B": (k, m), "C": (n, m)})
-    inputs = {"A": (n, k), "B": (k, m)}
-    return _expanded(f"matmul-{n}-{k}-{m}", "MatMul", inputs, {}, (n, m), {}, expansion, volumes)
+    operator = _Operator("MatMul", {"A": (n, k), "B": (k, m)}, (n, m))
+    return _expanded(f"matmul_{n}_{k}_{m}", operator, expansion, volumes)
 
 
 def convolution(
@@ -77,9 +78,8 @@ def convolution(
     columns = (channels * kernel * kernel, side * side)
     padded = (1, channels, image, image)
     _check_arrays("convolution", {**inputs, **parameters, "Y": output, "columns": columns, "padded image": padded})
-    attributes = {"strides": [stride] * 2, "pads": [padding] * 4}
-    name = f"convolution-{size}-{kernel}-{filters}"
-    return _expanded(name, "Conv", inputs, parameters, output, attributes, expansion, volumes)
+    operator = _Operator("Conv", inputs, output, parameters, {"strides": [stride] * 2, "pads": [padding] * 4})
+    return _expanded(f"convolution_{size}_{kernel}_{filters}", operator, expansion, volumes)
 
 
 def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
@@ -93,55 +93,50 @@ def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
             raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_VOLUME}")
 
 
-def _expanded(
-    name: str,
-    op_type: str,
-    inputs: Mapping[str, Shape],
-    parameters: Mapping[str, Shape],
-    output: Shape,
-    attributes: Mapping[str, AttributeValue],
-    expansion: str,
-    volumes: str,
-) -> CanonicalDag:
+class _Operator(Struct, frozen=True):
+    """An ONNX operator: shapes of its inputs, its result and its parameters by name, and its attributes."""
+
+    op_type: str
+    inputs: Mapping[str, Shape]
+    output: Shape
+    parameters: Mapping[str, Shape] = {}
+    attributes: Mapping[str, AttributeValue] = {}
+
+
+def _expanded(name: str, operator: _Operator, expansion: str, volumes: str) -> CanonicalDag:
     table = registered_expansions()
     choices = (Choice("MatMul", expansion),)
     table.check(choices[0])
-    program = _program(name.replace("-", "_"), op_type, inputs, parameters, output, attributes)
-    nests = lower_to_nests(lower_to_canonical(program, table, choices), table, choices)
+    nests = lower_to_nests(lower_to_canonical(_program(name, operator), table, choices), table, choices)
     return extract_graph(nests.graph, ExtractionOptions(Volumes(volumes)), parameters=tuple(nests.parameters))
 
 
-def _program(
-    name: str,
-    op_type: str,
-    inputs: Mapping[str, Shape],
-    parameters: Mapping[str, Shape],
-    output: Shape,
-    attributes: Mapping[str, AttributeValue],
-) -> Program:
-    """Return a program of one ONNX operator, as the frontend gives it; the parameters are zeros."""
+def _program(name: str, operator: _Operator) -> Program:
+    """Return a program of one operator, as the frontend gives it; the parameters are zeros."""
     sdfg = dace.SDFG(name)
     state = sdfg.add_state("main", is_start_block=True)
-    arrays = {**inputs, **parameters, "result": output}
+    operands = {**operator.inputs, **operator.parameters}
+    arrays = {**operands, "result": operator.output}
     for array, shape in arrays.items():
         sdfg.add_array(array, list(shape), dace.float32)
-    connectors = {array: input_connector(place) for place, array in enumerate((*inputs, *parameters))}
-    operator = OperatorNode(
-        op_type.lower(), op_type=op_type, origin=op_type.lower(), attributes=attributes,
+    connectors = {array: input_connector(place) for place, array in enumerate(operands)}
+    origin = operator.op_type.lower()
+    node = OperatorNode(
+        origin, op_type=operator.op_type, origin=origin, attributes=operator.attributes,
         inputs=list(connectors.values()), outputs=[output_connector(0)],
     )  # fmt: skip
-    state.add_node(operator)
+    state.add_node(node)
     whole = {array: dace.Memlet.from_array(array, sdfg.arrays[array]) for array in arrays}
     for array, connector in connectors.items():
-        state.add_edge(state.add_access(array), None, operator, connector, whole[array])
-    state.add_edge(operator, output_connector(0), state.add_access("result"), None, whole["result"])
-    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in parameters.items()}
+        state.add_edge(state.add_access(array), None, node, connector, whole[array])
+    state.add_edge(node, output_connector(0), state.add_access("result"), None, whole["result"])
+    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in operator.parameters.items()}
     return Program(
         name=name,
         level=Level.ONNX,
         sdfg=sdfg,
-        inputs=tuple(Port(array, array, shape, "float32") for array, shape in inputs.items()),
-        outputs=(Port("result", "result", output, "float32"),),
+        inputs=tuple(Port(array, array, shape, "float32") for array, shape in operator.inputs.items()),
+        outputs=(Port("result", "result", operator.output, "float32"),),
         parameters=MappingProxyType(zeros),
         nodes=(),
     )

@@ -35,6 +35,8 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
     possible to what the rate asks for, and the frequency is such that the rate is met.
     """
     form = min(dict.fromkeys(forms), key=device.rate)
+    kinds = "_".join(link.kind for link in device.links) or "none"
+    dimensions = tuple(Dimension(link.chips, link.bytes_per_s * 1e-9, 0.0) for link in device.links)
     rate = device.rate(form)
     rows, _, columns = device.granule
     per_core = rate / device.cores / (device.frequency_hz or 1e9)
@@ -52,15 +54,9 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
             device.cores, rows, columns, frequency * 1e-9, Amount(held), Amount(device.usd), Amount(device.tdp_w)
         ),
         dram=Dram(Amount(device.bytes_per_s * 1e-9), Amount(device.capacity_bytes), 0.0, 0.0),
-        network=_network(device),
+        network=Network(kinds, dimensions, 0.0, 0.0, 0.0, device.link_latency_s * 1e9),
         sources=(
             Assumption("arrays", f"{rows} x {columns} per core at {frequency * 1e-9:.4g} GHz", _HERE),
             Assumption("rate", f"of {form}, the slowest of its formats", _HERE),
         ),
     )
-
-
-def _network(device: Device) -> Network:
-    kinds = "_".join(link.kind for link in device.links) or "none"
-    dimensions = tuple(Dimension(link.chips, link.bytes_per_s * 1e-9, 0.0) for link in device.links)
-    return Network(kinds, dimensions, 0.0, 0.0, 0.0, device.link_latency_s * 1e9)

@@ -134,16 +134,17 @@ def _attention(graph: GraphBuilder, attention: Attention, group: Sequences, choi
     shares = graph.array("shares", "bvqgc")
     mixed = graph.array("mixed", "bqvgd")
     # What a product holds is the smaller side: the queries of a decode, the keys of a prompt.
-    few = group.new * attention.grouped < attention.v_dim
-    if few:
-        graph.product("attention_scores", (queries, *keys), scores, outer="bv", m="qg", k="e", n="c")
-    else:
-        graph.product("attention_scores", (keys[0], queries, *keys[1:]), scores, outer="bv", m="c", k="e", n="qg")
+    is_few = group.new * attention.grouped < attention.v_dim
+
+    def attend(name: str, cached: tuple[Array, ...], other: Array, made: Array, of_cache: str, depth: str) -> None:
+        if is_few:
+            graph.product(name, (other, *cached), made, outer="bv", m="qg", k=depth, n=of_cache)
+        else:
+            graph.product(name, (cached[0], other, *cached[1:]), made, outer="bv", m=of_cache, k=depth, n="qg")
+
+    attend("attention_scores", keys, queries, scores, "c", "e")
     graph.elementwise("softmax", (scores,), shares, "bvqgc", whole="c")
-    if few:
-        graph.product("attention_values", (shares, *values), mixed, outer="bv", m="qg", k="c", n="d")
-    else:
-        graph.product("attention_values", (values[0], shares, *values[1:]), mixed, outer="bv", m="d", k="c", n="qg")
+    attend("attention_values", values, shares, mixed, "d", "c")
     return _projected(graph, "o_proj", mixed, "h", "vgd")
 
 
