@@ -1,6 +1,6 @@
 """Number formats of tensors, with their scales: bytes are exact."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -139,9 +139,5 @@ def with_dtypes(precision: Precision, text: str) -> Precision:
         asked[word] = number_format(name)
     forms = dict.fromkeys(WEIGHT_CLASSES, asked["w"]) if "w" in asked else {}
     forms |= {name: form for word, form in asked.items() for name in _NAMED.get(word, (word,))}
-    layers = () if "w" in asked else tuple(_without(formats, asked) for formats in precision.layers)
-    return replace(precision.having(forms), layers=layers)
-
-
-def _without(formats: ClassFormats, words: Container[str]) -> ClassFormats:
-    return tuple((word, form) for word, form in formats if word not in words)
+    layers = tuple(tuple(one for one in formats if one[0] not in asked) for formats in precision.layers)
+    return replace(precision.having(forms), layers=() if "w" in asked else layers)

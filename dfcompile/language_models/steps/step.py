@@ -18,7 +18,6 @@ from dfcompile.records import replace
 class Step(Struct, frozen=True):
     """The kernels of a step, those of a layer kind one after the other."""
 
-    batch: Batch
     kernels: tuple[Kernel, ...]
 
     @property
@@ -45,41 +44,30 @@ class Step(Struct, frozen=True):
 def layer_kernels(
     layer: Layer, hidden: int, batch: Batch, precision: Precision, choices: StepChoices, share: ExpertShare = WHOLE
 ) -> tuple[Kernel, ...]:
-    """Return the kernels of one layer, in order; they belong to no part yet."""
+    """Return the kernels of one layer, in order; they belong to no part yet.
+
+    Where all is fused, activations reach memory at the borders of the layer alone.
+    """
     precision = precision.within(layer.formats)
+    if isinstance(layer.mlp, Experts):
+        mlp = expert_kernels(layer.mlp, hidden, batch.tokens, precision, choices, share)
+    else:
+        mlp = dense_kernels(layer.mlp, hidden, batch.tokens, precision)
+    attention = attention_kernels(layer.attention, hidden, batch, precision, choices)
     shown: list[Kernel] = []
-    for kernel in _layer(layer, hidden, batch, precision, choices, share):
+    for kernel in (*attention, *mlp, between_products(layer, hidden, batch.tokens, precision)):
         if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:
             shown.append(kernel)
         else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of
             passed = shown[-1].vector_elements + kernel.vector_elements
             shown[-1] = replace(shown[-1], vector_elements=passed)
-    return tuple(_within(shown, choices.fusion, precision.activations.bytes_of(batch.tokens * hidden)))
-
-
-def _layer(
-    layer: Layer, hidden: int, batch: Batch, precision: Precision, choices: StepChoices, share: ExpertShare
-) -> Iterator[Kernel]:
-    yield from attention_kernels(layer.attention, hidden, batch, precision, choices)
-    if isinstance(layer.mlp, Experts):
-        yield from expert_kernels(layer.mlp, hidden, batch.tokens, precision, choices, share)
-    else:
-        yield from dense_kernels(layer.mlp, hidden, batch.tokens, precision)
-    yield between_products(layer, hidden, batch.tokens, precision)
-
-
-def _within(kernels: list[Kernel], fusion: Fusion, border_bytes: int) -> Iterator[Kernel]:
-    """Yield kernels whose activations reach memory at the borders of the layer alone, if all is fused."""
-    if fusion is not Fusion.FULL:
-        yield from kernels
-        return
-    last = len(kernels) - 1
-    for number, kernel in enumerate(kernels):
-        yield replace(
-            kernel,
-            act_in_bytes=border_bytes if number == 0 else 0,
-            act_out_bytes=border_bytes if number == last else 0,
-        )
+    if choices.fusion is not Fusion.FULL:
+        return tuple(shown)
+    border, last = precision.activations.bytes_of(batch.tokens * hidden), len(shown) - 1
+    return tuple(
+        replace(kernel, act_in_bytes=0 if number else border, act_out_bytes=0 if number < last else border)
+        for number, kernel in enumerate(shown)
+    )
 
 
 def ends_kernels(model: Model, batch: Batch, precision: Precision, vocabulary: int) -> Iterator[Kernel]:
@@ -104,4 +92,4 @@ def step_of(model: Model, batch: Batch, precision: Precision, choices: StepChoic
         made = layer_kernels(kind.layer, model.hidden, batch, precision, choices)
         kernels += [replace(kernel, part=kind.name, count=kind.count) for kernel in made]
     kernels += ends_kernels(model, batch, precision, model.vocabulary)
-    return Step(batch, tuple(kernels))
+    return Step(tuple(kernels))
