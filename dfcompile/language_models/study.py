@@ -165,7 +165,11 @@ def study_of(request: Request) -> Study:
     check_offload(device, request.offload)
     calibration = find_calibration(request.efficiency) if request.efficiency else None
     held = replace(device, capacity_bytes=0) if request.oversubscribed else device
-    steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in counted(request.batches))
+    timer, fitted = _counting(request.time, calibration)
+    how = request.transfers, request.block, request.offload
+    cases = (
+        Case(model, batch, held, precision, request.choices, timer, fitted, *how) for batch in counted(request.batches)
+    )
     return Study(
         request=request,
         model=model,
@@ -174,7 +178,7 @@ def study_of(request: Request) -> Study:
         device=device,
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
-        steps=steps,
+        steps=tuple(_step(request, case, calibration) for case in cases),
         notes=(
             *model.notes,
             *notes,
@@ -210,18 +214,8 @@ def _counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, 
     return {TimeModel.BOUND: bound, TimeModel.ROOFLINE: roofline, TimeModel.TILING: tiled}[time], None
 
 
-def _step(
-    request: Request,
-    model: Model,
-    batch: Batch,
-    device: Device,
-    precision: Precision,
-    calibration: Calibration | None,
-) -> StepStudy:
-    case = Case(
-        model, batch, device, precision, request.choices, *_counting(request.time, calibration),
-        request.transfers, request.block, request.offload,
-    )  # fmt: skip
+def _step(request: Request, case: Case, calibration: Calibration | None) -> StepStudy:
+    batch, device = case.batch, case.device
     found = best_degrees(case, request.chips, request.aim, request.degrees)
     best, degrees = found.best, found.best.degrees
     exec_s = best.kernels.overlap_s if request.overlap and degrees.chips == 1 else best.exec_s
@@ -229,7 +223,7 @@ def _step(
     if is_known(device):
         energy = energy_of(best.kernels, device, exec_s, degrees.chips, degrees.micro_batches, best.link_bytes)
         exec_s = energy.exec_s
-    whole = step_of(model, batch, precision, request.choices)
+    whole = step_of(case.model, batch, case.precision, case.choices)
     hours = exec_s * degrees.chips / 3600
     return StepStudy(
         batch=batch,
