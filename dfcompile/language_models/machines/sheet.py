@@ -72,12 +72,9 @@ def sheet_of(rows: Sequence[Sequence[str]], where: str) -> Sheet:
         raise UserError(f"{where}:A1: found {found!r} against the heading name")
     down = len(rows) > 1 and quantity_of(heading_of(rows[1][0] if rows[1] else "")[0]) is not None
     across = len(rows[0]) > 1 and quantity_of(heading_of(rows[0][1])[0]) is not None
-    if down and not across:
-        width = max(map(len, rows))
-        table = [[_cell(rows, row, column, where) for row in range(len(rows))] for column in range(width)]
-    else:
-        table = [[_cell(rows, row, column, where) for column in range(len(rows[0]))] for row in range(len(rows))]
-    return _devices(table, where)
+    columns = range(max(map(len, rows)) if down and not across else len(rows[0]))
+    cells = [[_cell(rows, row, column, where) for column in columns] for row in range(len(rows))]
+    return _devices(list(zip(*cells, strict=True)) if down and not across else cells, where)
 
 
 def _cell(rows: Sequence[Sequence[str]], row: int, column: int, where: str) -> _Cell:

@@ -44,9 +44,7 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
         bits = max(0, round(math.log2(per_core)))
         rows, columns = 1 << bits // 2, 1 << (bits - bits // 2)
     frequency = rate / (device.cores * rows * columns)
-    level = device.levels[0] if device.levels else None
-    shared = level.shared_by if level is not None and level.shared_by else device.cores
-    held = level.usable_bytes * (device.cores // shared) if level is not None else 0
+    held = device.cache_bytes * device.instances(device.levels[0]) if device.levels else 0
     return System(
         name=device.name,
         chips=device.chips,

@@ -27,8 +27,7 @@ def bound(kernel: Kernel, device: Device) -> KernelTime:
         return lowest
     product, source, slowest = product_of(kernel), device.bytes_per_s, lowest.memory_s
     for level in device.levels:
-        instances = device.cores // level.shared_by if level.shared_by else 1
-        traffic = kernel.batch * least_bytes(product, level.capacity_bytes * instances)
+        traffic = kernel.batch * least_bytes(product, level.capacity_bytes * device.instances(level))
         slowest = max(slowest, traffic / source)
         source = level.bytes_per_s
     return slower_of(lowest.compute_s, slowest)

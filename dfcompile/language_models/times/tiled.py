@@ -103,7 +103,7 @@ def level_traffic(kernel: Kernel, device: Device) -> Iterator[Level]:
 
 def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple[Product, int, float]:
     """Return the product of one instance of a memory, over how many it is split, and the bytes that all share."""
-    instances = device.cores // level.shared_by if level.shared_by else 1
+    instances = device.instances(level)
     if instances <= 1:
         return product, 1, 0.0
     if product.m >= product.n:
