@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys
-from dfcompile.language_models.quantisation.names import names_of
 from dfcompile.language_models.quantisation.scaled import block_of, group_of, scaled, width_of
-from dfcompile.language_models.quantisation.stated import Rule
+from dfcompile.language_models.quantisation.stated import Rule, names_of
 
 _SCALE_BITS = {
     "uint8": 8, "int8": 8, "float8_e4m3fn": 8, "float8_e8m0fnu": 8, "float16": 16, "bfloat16": 16, "float32": 32,

@@ -3,9 +3,8 @@
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.names import names_of
 from dfcompile.language_models.quantisation.scaled import FP16_BITS, group_of, scaled, width_of
-from dfcompile.language_models.quantisation.stated import HEAD, Method, Rule, Stated
+from dfcompile.language_models.quantisation.stated import HEAD, Method, Rule, Stated, names_of
 
 
 class _Exllama(Keys, frozen=True):

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.names import names_of
-from dfcompile.language_models.quantisation.stated import Method, Stated
+from dfcompile.language_models.quantisation.stated import Method, Stated, names_of
 from dfcompile.language_models.quantisation.tensor_scheme import Group, TensorScheme, format_of, rules_of
 
 _PACKED = (

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.names import Names, names_of
 from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, Recipe, group_of, scaled
-from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
+from dfcompile.language_models.quantisation.stated import Method, Names, Rule, Stated, kept_names, names_of
 from dfcompile.language_models.quantisation.tensor_scheme import Group, TensorScheme, format_of, rules_of
 
 _MIXED = "MIXED_PRECISION"
