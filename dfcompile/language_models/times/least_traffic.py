@@ -6,8 +6,7 @@ from functools import lru_cache
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.times.kernel_time import KernelTime, roofline, slower_of
-from dfcompile.language_models.times.tiled import is_plain_product, product_of
-from dfcompile.language_models.times.tiling import Product
+from dfcompile.language_models.times.tiled import Product, is_plain_product, product_of
 
 MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
 _WORDS = 2**62

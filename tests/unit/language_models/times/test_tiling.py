@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.language_models.notebook.tiler import tile_of
-from dfcompile.language_models.times.tiling import Memory, Product, best_tile, extents_of
+from dfcompile.language_models.times.tiled import Memory, Product, best_tile, extents_of
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
 CACHES = {"NVL-AX": 36 * 2**20, "JGS": 120 * 2**20}
