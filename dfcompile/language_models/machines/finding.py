@@ -58,8 +58,8 @@ def is_device(asked: str) -> bool:
 
 def _shipped(asked: str) -> Device | None:
     """Return the shipped device of a name, unless a file has that name."""
-    shipped = {name.lower(): device for name, device in shipped_devices().items()}
-    return None if Path(asked).exists() else shipped.get(asked.lower())
+    found = next((device for name, device in shipped_devices().items() if name.lower() == asked.lower()), None)
+    return None if found is None or Path(asked).exists() else found
 
 
 def _split(asked: str) -> tuple[Path | None, str]:
