@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from itertools import product
 
 from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
-from dfcompile.records import replace
 
 
 class Degrees(Struct, frozen=True):
@@ -126,16 +124,14 @@ def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[Li
     """
     if chips == 1:
         return ()
-    extents = product(*([count for count in divisors(chips) if count <= link.chips] for link in links))
-    found = min(
-        (one for one in extents if math.prod(one) == chips),
-        key=lambda one: (sum(count > 1 for count in one), [-count for count in one]),
-        default=None,
-    )
-    if found is None:
-        sizes = " x ".join(str(link.chips) for link in links) or "1"
+    most = tuple(link.chips for link in links)
+    found = sorted(_extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
+    if not found:
+        sizes = " x ".join(map(str, most)) or "1"
         raise InfeasibleError(f"system {where!r}: found {chips} chips against parts of its {sizes}")
-    return tuple(replace(link, chips=count) for link, count in zip(links, found, strict=True) if count > 1)
+    return tuple(
+        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, found[0], strict=True) if count > 1
+    )
 
 
 def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | None:
@@ -153,7 +149,17 @@ def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | N
         if taken != min(chips, room):
             return None
         chips //= taken
-        found.append(replace(link, chips=taken))
+        found.append(LinkLevel(link.kind, taken, link.bytes_per_s))
         if taken < room:
             break
     return Group(tuple(link for link in found if link.chips > 1)) if chips == 1 else None
+
+
+def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if not most:
+        yield from [()] if chips == 1 else []
+        return
+    for count in divisors(chips):
+        if count <= most[0]:
+            for rest in _extents(chips // count, most[1:]):
+                yield (count, *rest)
