@@ -54,8 +54,8 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
     for key, value in (("format", keys.format), ("checkpoint_format", keys.checkpoint_format)):
         if value is not None and value.lower() not in _FORMATS:
             raise place.inside(key).unknown(value, _FORMATS)
-    for key, added in (("rotation", keys.rotation), ("adapter", keys.adapter)):
-        if added:
+    for key in ("rotation", "adapter"):
+        if getattr(keys, key):
             raise place.inside(key).unmodelled("further products beside those of the model")
     keys.inside("block_name_to_quantize").check(keys.block_name_to_quantize, _BLOCKS)
     kept, rules = [*(keys.modules_to_not_convert or ()), *(() if keys.lm_head else (HEAD,))], []
@@ -67,9 +67,9 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
             changes = names_of([f"re:{pattern.removeprefix('+:')}"], inside)
             rules.append(Rule(inside, _form(keys, changed), names=changes))
     inside = place.inside("modules_in_block_to_quantize")
-    listed = keys.modules_in_block_to_quantize
-    blocks = None if not listed else [name for one in listed for name in ((one,) if isinstance(one, str) else one)]
-    names = None if blocks is None else names_of((*blocks, HEAD), inside)
+    listed = keys.modules_in_block_to_quantize or ()
+    blocks = [name for one in listed for name in ((one,) if isinstance(one, str) else one)]
+    names = names_of((*blocks, HEAD), inside) if listed else None
     rules.append(Rule(inside, _form(keys, _Changed(place=place)), names=names))
     lists = "dynamic" if keys.dynamic else "modules_to_not_convert"
     return Stated(tuple(rules), names_of(kept, place.inside(lists)))

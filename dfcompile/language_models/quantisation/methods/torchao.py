@@ -23,6 +23,7 @@ _CONFIGS: Mapping[str, Recipe] = {
     "float8dynamicactivationint4weight": Recipe("int", 4, 128, activations=FP8),
 }
 _BY_NAME = ("modulefqnto", "fqnto")
+_REST = "_default"  # modules that no name is of
 _FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 _OF_ROWS = ("PerTensor", "PerRow", "PerAxis", "PerToken")
 
@@ -123,17 +124,15 @@ def _by_name(tagged: _Tagged, base: NumberFormat) -> tuple[Rule, ...]:
     """Return the rules of a table of modules: names hold before expressions, and these before the default."""
     table = read(_ByName, tagged.data, tagged.inside("_data"))
     key = "module_fqn_to_config" if table.module_fqn_to_config is not None else "fqn_to_config"
-    configs = dict(table.module_fqn_to_config or table.fqn_to_config or {})
-    inside, default = table.inside(key), configs.pop("_default", None)
+    configs = table.module_fqn_to_config or table.fqn_to_config or {}
     rules = []
-    for name, config in sorted(configs.items(), key=lambda item: item[0].startswith("re:")):
-        at = inside.inside(name)
-        names = names_of([name], at, whole=True)
-        rules.append(
-            Rule(at, None, names=names) if config is None else _of_tagged(read(_Tagged, config, at), base, names)
-        )
-    if default is not None:
-        rules.append(_of_tagged(read(_Tagged, default, inside.inside("_default")), base))
+    for name, config in sorted(configs.items(), key=lambda item: (item[0] == _REST, item[0].startswith("re:"))):
+        at = table.inside(key).inside(name)
+        names = None if name == _REST else names_of([name], at, whole=True)
+        if config is not None:
+            rules.append(_of_tagged(read(_Tagged, config, at), base, names))
+        elif names is not None:
+            rules.append(Rule(at, None, names=names))
     return tuple(rules)
 
 
