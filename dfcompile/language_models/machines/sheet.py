@@ -207,6 +207,7 @@ def _device_of(row: _Row) -> Device:
         link_pj_per_byte=max((number(f"link.{name}.energy") for name in links), default=0.0),
         notes=(f"system {values['name']}: {source}",) if source else (),
     )
+    # Columns whose values are fields as they stand.
     stated = {field: values[key] for key, (_, field) in PLAIN.items() if field and key in values}
     return structs.replace(device, **{**stated, "capacity_bytes": round(number("memory.capacity"))})
 

@@ -91,11 +91,7 @@ def notebook_text(
 
 
 def _run_lines(
-    word: str,
-    said: Mapping[str, int],
-    kernels: Sequence[NotebookKernel],
-    estimates: Sequence[Estimate],
-    layers: int,
+    word: str, said: Mapping[str, int], kernels: Sequence[NotebookKernel], estimates: Sequence[Estimate], layers: int
 ) -> list[str]:
     """Return the lines of one workload."""
     compute = sum(kernel.compute or 0 for kernel in kernels)

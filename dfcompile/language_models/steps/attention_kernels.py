@@ -41,21 +41,15 @@ def projection(
 
 
 def vector_kernel(
-    name: str,
-    shape: tuple[int, int, int],
-    read: int,
-    written: int,
-    activations: NumberFormat,
-    passed: int,
-    batch: int = 1,
+    name: str, shape: tuple[int, int, int], read: int, written: int, form: NumberFormat, passed: int, batch: int = 1
 ) -> Kernel:
     """Return a kernel that reads, writes and passes the vector unit with so many elements of activations."""
     return Kernel(
         KernelKind.VECTOR, Work.VECTOR, name, *shape, batch,
-        act_in_bytes=activations.bytes_of(read),
-        act_out_bytes=activations.bytes_of(written),
+        act_in_bytes=form.bytes_of(read),
+        act_out_bytes=form.bytes_of(written),
         vector_elements=passed,
-        rate=activations.name,
+        rate=form.name,
     )  # fmt: skip
 
 
