@@ -103,10 +103,6 @@ class _LayerCost(Struct, frozen=True):
     weight_bytes: int
     kv_bytes: int
 
-    @property
-    def whole_s(self) -> float:
-        return self.exec_s + self.exchange_s
-
 
 class Deployments:
     """Deployments of one case; what two of them have in common is counted once."""
@@ -141,9 +137,9 @@ class Deployments:
         by_layer = {kind.layer: self._costs(kind.layer, degrees, batch, share) for kind in case.model.kinds}
         costs = [by_layer[layer] for layer in case.model.layers]
         first, last = self._ends(degrees, batch)
-        seconds = [cost.whole_s for cost in costs]
+        seconds = [cost.exec_s + cost.exchange_s for cost in costs]
         seconds[0] += first.exec_s
-        seconds[-1] += last.whole_s
+        seconds[-1] += last.exec_s + last.exchange_s
         ends = balanced(seconds, degrees.pipeline)
         runs = list(zip((0, *ends[:-1]), ends, strict=True))
         sent = self._sent_s(degrees, batch)
@@ -290,11 +286,11 @@ class Deployments:
             return 0.0
         group = self._group(degrees.stage_chips, degrees.pipeline)
         amount = self._case.precision.activations.bytes_of(batch.tokens * self._case.model.hidden)
-        return self._collectives.send(group.links, amount / degrees.tensor)
+        return self._collectives.send(group, amount / degrees.tensor)
 
     def _group(self, stride: int, chips: int) -> Group:
         if chips == 1:
-            return Group(())
+            return ()
         found = group_of(self._links, stride, chips)
         if found is None:
             sizes = " x ".join(str(link.chips) for link in self._links)

@@ -22,10 +22,10 @@ _OF_KERNEL = (
 FORMAT: Final = "dfcompile-language-model/1"
 
 
-def study_record(study: Study) -> Record:
-    """Return all of a study; times in seconds, sizes in bytes or elements."""
+def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
+    """Return all of a study as JSON; times in seconds, sizes in bytes or elements."""
     model, parameters, device = study.model, study.parameters, study.device
-    return {
+    record: Record = {
         "format": FORMAT,
         "model": {
             "name": model.name,
@@ -49,6 +49,11 @@ def study_record(study: Study) -> Record:
         "notes": list(study.notes),
         "warnings": list(study.warnings),
     }
+    if sweep:
+        record["sweep"] = [dict(row) for row in sweep]
+    if mapped:
+        record["mapped"] = list(mapped)
+    return json_text(record, indent=2) + "\n"
 
 
 def _step_record(study: Study, step: StepStudy) -> Record:
@@ -136,16 +141,6 @@ def _busy(found: Activity) -> Record:
     named = {"mac": found.macs, "memory": found.memory, **found.levels, "vector": found.vector,
              "offload": found.offload, "link": found.links}  # fmt: skip
     return {name: None if share is None else rounded(share) for name, share in named.items()}
-
-
-def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
-    """Return a study as JSON."""
-    record: Record = study_record(study)
-    if sweep:
-        record["sweep"] = [dict(row) for row in sweep]
-    if mapped:
-        record["mapped"] = list(mapped)
-    return json_text(record, indent=2) + "\n"
 
 
 def study_csv(study: Study) -> str:

@@ -71,7 +71,7 @@ def _step_table(study: Study) -> Table:
         Column("MACs", tuple(decimal(step.macs) for step in steps)),
     ]
     if any(step.energy is not None for step in steps):
-        columns.append(Column("J/token", tuple(_energy(step) for step in steps)))
+        columns.append(Column("J/token", tuple(map(_energy, steps))))
     if any(step.usd_per_million_tokens for step in steps):
         columns.append(Column("USD per\nM tokens", tuple(f"{step.usd_per_million_tokens:,.4g}" for step in steps)))
     return Table(f"steps, counted by {study.request.time.value}", (_names(steps),), tuple(columns))
