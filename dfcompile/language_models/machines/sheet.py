@@ -67,14 +67,15 @@ def sheet_of(rows: Sequence[Sequence[str]], where: str) -> Sheet:
     """
     if sum(map(len, rows)) > MOST_CELLS:
         raise UserError(f"{where}: found more than {MOST_CELLS} cells against at most that many")
-    if not rows or not rows[0] or heading_of(rows[0][0])[0] != "name":
-        found = rows[0][0] if rows and rows[0] else ""
-        raise UserError(f"{where}:A1: found {found!r} against the heading name")
+    first = rows[0][0] if rows and rows[0] else ""
+    if heading_of(first)[0] != "name":
+        raise UserError(f"{where}:A1: found {first!r} against the heading name")
     down = len(rows) > 1 and quantity_of(heading_of(rows[1][0] if rows[1] else "")[0]) is not None
     across = len(rows[0]) > 1 and quantity_of(heading_of(rows[0][1])[0]) is not None
-    columns = range(max(map(len, rows)) if down and not across else len(rows[0]))
+    is_transposed = down and not across
+    columns = range(max(map(len, rows)) if is_transposed else len(rows[0]))
     cells = [[_cell(rows, row, column, where) for column in columns] for row in range(len(rows))]
-    return _devices(list(zip(*cells, strict=True)) if down and not across else cells, where)
+    return _devices(list(zip(*cells, strict=True)) if is_transposed else cells, where)
 
 
 def _cell(rows: Sequence[Sequence[str]], row: int, column: int, where: str) -> _Cell:

@@ -1,6 +1,5 @@
 """Which degrees of parallelism are best for a step: all are looked at."""
 
-from collections.abc import Iterable
 from enum import StrEnum, unique
 
 from msgspec import Struct
@@ -30,12 +29,6 @@ class Found(Struct, frozen=True):
     infeasible: int
 
 
-def candidates(case: Case, chips: int) -> Iterable[Degrees]:
-    """Yield every choice of degrees for a case."""
-    model = case.model
-    return all_degrees(chips, experts=model.most_experts, layers=len(model.layers), sequences=case.batch.sequences)
-
-
 def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed: Degrees | None = None) -> Found:
     """Return the deployment of the least time, or cost, on one of some numbers of chips; ties go to fewer groups.
 
@@ -47,12 +40,14 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
         raise UserError(
             f"--aim energy: found no energies of system {case.device.name!r} (energy.mac.FORMAT and others)"
         )
+    experts, layers, sequences = case.model.most_experts, len(case.model.layers), case.batch.sequences
     best: tuple[tuple[float, ...], Deployment] | None = None
     nearest: InfeasibleError | None = None
     tried = infeasible = 0
     for count in counted(chips):
         deployments = Deployments(case, count)
-        for degrees in counted((fixed,) if fixed is not None else tuple(candidates(case, count))):
+        choices = all_degrees(count, experts=experts, layers=layers, sequences=sequences)
+        for degrees in counted((fixed,) if fixed is not None else tuple(choices)):
             tried += 1
             try:
                 one = deployments.deployed(degrees)

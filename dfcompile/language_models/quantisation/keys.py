@@ -150,8 +150,5 @@ def _value(hint: object, value: object, place: Place) -> object:
             return {key: _value(get_args(option)[1], one, place.inside(key)) for key, one in value.items()}
         if isinstance(value, list) and origin is tuple:
             return tuple(_value(get_args(option)[0], one, place.inside(number)) for number, one in enumerate(value))
-    raise place.wrong(value, " or ".join(dict.fromkeys(map(_word, options))))
-
-
-def _word(option: object) -> str:
-    return _WORDS.get(get_origin(option) or option, "a mapping")
+    words = (_WORDS.get(get_origin(option) or option, "a mapping") for option in options)
+    raise place.wrong(value, " or ".join(dict.fromkeys(words)))
