@@ -1,6 +1,6 @@
 """A study: a model, a device and steps become figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from msgspec import Struct, field
@@ -259,27 +259,24 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
     return found
 
 
-def _notes(request: Request, device: Device, calibration: Calibration | None) -> Sequence[str]:
-    notes = [
-        "rotations, norms of queries and keys, and the last norm are part of the products beside them",
-        "experts: routing is independent from token to token; weights are those of the expected number of experts",
-        "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates",
-    ]
+def _notes(request: Request, device: Device, calibration: Calibration | None) -> Iterator[str]:
+    yield "rotations, norms of queries and keys, and the last norm are part of the products beside them"
+    yield "experts: routing is independent from token to token; weights are those of the expected number of experts"
+    yield "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates"
     if any(batch.is_decode for batch in request.batches):
-        notes.append(f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)")
+        yield f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)"
     if calibration is not None:
-        notes.append(f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}")
+        yield f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}"
     if not device.capacity_bytes:
-        notes.append(f"system {device.name}: its memory's capacity is not known: nothing was checked against it")
+        yield f"system {device.name}: its memory's capacity is not known: nothing was checked against it"
     if request.oversubscribed:
-        notes.append("--allow-oversubscribed: nothing was checked against the memory's capacity")
+        yield "--allow-oversubscribed: nothing was checked against the memory's capacity"
     if request.offload != NOTHING:
-        notes.append(
+        yield (
             "--offload: every layer's cache lies partly behind a link of its own; what crosses it passes the chip's "
             "memory once, as all that a kernel reads; weights stay"
         )
     if request.overlap:
-        notes.append("--overlap full: the times of one chip are the larger of all computing and all bytes, a bound")
+        yield "--overlap full: the times of one chip are the larger of all computing and all bytes, a bound"
     if not is_known(device):
-        notes.append(f"system {device.name}: it gives no energies, so that there are no figures of energy")
-    return notes
+        yield f"system {device.name}: it gives no energies, so that there are no figures of energy"
