@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dfcompile.canonical_dag import CanonicalDag, dag_to_json, dag_to_npz, format_dag
 from dfcompile.errors import UserError, nearest
@@ -99,28 +99,25 @@ _FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]] = MappingProxyType(
 )
 
 
-def _matmul(**arguments: object) -> CanonicalDag:
-    from dfcompile.generators import single_operators as expanded_dags
+def _operator(name: str) -> Callable[..., CanonicalDag]:
+    """Return the function that makes the DAG of a single operator; only when it is called, dace is imported."""
 
-    return expanded_dags.matmul(**arguments)  # type: ignore[arg-type]  # the settings say which
+    def make(**arguments: object) -> CanonicalDag:
+        from dfcompile.generators import single_operators
 
+        dag: CanonicalDag = getattr(single_operators, name)(**arguments)
+        return dag
 
-def _convolution(**arguments: object) -> CanonicalDag:
-    from dfcompile.generators import single_operators as expanded_dags
-
-    return expanded_dags.convolution(**arguments)  # type: ignore[arg-type]  # the settings say which
+    return make
 
 
 def _workload(generator: WorkloadGenerator) -> Generator:
     def write(arguments: Mapping[str, Argument], _form: str) -> str:
         return design_text(generator.generate(arguments))
 
-    settings = (
-        Setting(found.name, found.text, found.is_required, found.default, found.choices)
-        for found in generator.parameters
-    )
+    settings = tuple(Setting(*structs.astuple(parameter)) for parameter in generator.parameters)
     name = f"{generator.name}-workload" if generator.name in _DAGS else generator.name
-    return Generator(name, generator.text, "DFModel workload", tuple(settings), (TEXT,), write)
+    return Generator(name, generator.text, "DFModel workload", settings, (TEXT,), write)
 
 
 _DAGS: Mapping[str, Generator] = MappingProxyType(
@@ -145,11 +142,11 @@ _DAGS: Mapping[str, Generator] = MappingProxyType(
                 Setting("first", "tasks of the first stage"), Setting("second", "tasks of the second stage"), *_WALK,
             ),
             _dag(
-                "matmul", "matrix product A[n, k] @ B[k, m] by expansion", _matmul,
+                "matmul", "matrix product A[n, k] @ B[k, m] by expansion", _operator("matmul"),
                 Setting("n", "rows of A"), Setting("k", "columns of A"), Setting("m", "columns of B"), *_EXPANDED,
             ),
             _dag(
-                "convolution", "convolution of a square image by expansion", _convolution,
+                "convolution", "convolution of a square image by expansion", _operator("convolution"),
                 Setting("size", "rows and columns of the image"), Setting("kernel", "rows and columns of a filter"),
                 Setting("filters", "number of filters"), _optional("channels", "of image and filters", 1),
                 _optional("stride", "between windows", 1), _optional("padding", "rows and columns around the image", 0),

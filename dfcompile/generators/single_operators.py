@@ -1,10 +1,12 @@
 """Canonical DAGs of single operators, made in the way that models take: lowering, then extraction."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import dace
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
@@ -32,8 +34,8 @@ def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = "exact"
         UserError: a dimension below 1, an array that is too large, or no expansion of that name.
     """
     _check_arrays("matmul", {"A": (n, k), "B": (k, m), "C": (n, m)})
-    inputs = {"A": (n, k), "B": (k, m)}
-    return _expanded(f"matmul-{n}-{k}-{m}", "MatMul", inputs, {}, (n, m), {}, expansion, volumes)
+    operator = _Operator("MatMul", {"A": (n, k), "B": (k, m)}, (n, m))
+    return _expanded(f"matmul_{n}_{k}_{m}", operator, expansion, volumes)
 
 
 def convolution(
@@ -76,82 +78,65 @@ def convolution(
     columns = (channels * kernel * kernel, side * side)
     padded = (1, channels, image, image)
     _check_arrays("convolution", {**inputs, **parameters, "Y": output, "columns": columns, "padded image": padded})
-    attributes = {"strides": [stride] * 2, "pads": [padding] * 4}
-    name = f"convolution-{size}-{kernel}-{filters}"
-    return _expanded(name, "Conv", inputs, parameters, output, attributes, expansion, volumes)
+    operator = _Operator("Conv", inputs, output, parameters, {"strides": [stride] * 2, "pads": [padding] * 4})
+    return _expanded(f"convolution_{size}_{kernel}_{filters}", operator, expansion, volumes)
 
 
 def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
     """Check that an edge can carry each array: its elements cost nothing, only tasks do, which extraction counts."""
     for name, shape in shapes.items():
-        elements = 1
         for size in shape:
             if size < 1:
                 raise UserError(f"{generator}: a size of {size} in {name}{list(shape)} against 1 or more")
-            elements *= size
+        elements = math.prod(shape)
         if elements > LARGEST_VOLUME:
             raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_VOLUME}")
 
 
-def _expanded(
-    name: str,
-    op_type: str,
-    inputs: Mapping[str, Shape],
-    parameters: Mapping[str, Shape],
-    output: Shape,
-    attributes: Mapping[str, AttributeValue],
-    expansion: str,
-    volumes: str,
-) -> CanonicalDag:
+class _Operator(Struct, frozen=True):
+    """An ONNX operator: shapes of its inputs, its result and its parameters by name, and its attributes."""
+
+    op_type: str
+    inputs: Mapping[str, Shape]
+    output: Shape
+    parameters: Mapping[str, Shape] = {}
+    attributes: Mapping[str, AttributeValue] = {}
+
+
+def _expanded(name: str, operator: _Operator, expansion: str, volumes: str) -> CanonicalDag:
     table = registered_expansions()
     choices = (Choice("MatMul", expansion),)
     table.check(choices[0])
-    program = _program(name.replace("-", "_"), op_type, inputs, parameters, output, attributes)
-    nests = lower_to_nests(lower_to_canonical(program, table, choices), table, choices)
+    nests = lower_to_nests(lower_to_canonical(_program(name, operator), table, choices), table, choices)
     return extract_graph(nests.graph, ExtractionOptions(Volumes(volumes)), parameters=tuple(nests.parameters))
 
 
-def _program(
-    name: str,
-    op_type: str,
-    inputs: Mapping[str, Shape],
-    parameters: Mapping[str, Shape],
-    output: Shape,
-    attributes: Mapping[str, AttributeValue],
-) -> Program:
-    """Return a program of one ONNX operator, as the frontend gives it; the parameters are zeros."""
+def _program(name: str, operator: _Operator) -> Program:
+    """Return a program of one operator, as the frontend gives it; the parameters are zeros."""
     sdfg = dace.SDFG(name)
     state = sdfg.add_state("main", is_start_block=True)
-    operands = {**inputs, **parameters}
-    connectors = [input_connector(place) for place in range(len(operands))]
-    operator = OperatorNode(
-        op_type.lower(), op_type=op_type, origin=op_type.lower(), attributes=attributes,
-        inputs=connectors, outputs=[output_connector(0)],
+    operands = {**operator.inputs, **operator.parameters}
+    arrays = {**operands, "result": operator.output}
+    for array, shape in arrays.items():
+        sdfg.add_array(array, list(shape), dace.float32)
+    connectors = {array: input_connector(place) for place, array in enumerate(operands)}
+    origin = operator.op_type.lower()
+    node = OperatorNode(
+        origin, op_type=operator.op_type, origin=origin, attributes=operator.attributes,
+        inputs=list(connectors.values()), outputs=[output_connector(0)],
     )  # fmt: skip
-    state.add_node(operator)
-    for (array, shape), connector in zip(operands.items(), connectors, strict=True):
-        state.add_edge(_array(sdfg, state, array, shape), None, operator, connector, _whole(sdfg, array))
-    state.add_edge(operator, output_connector(0), _array(sdfg, state, "result", output), None, _whole(sdfg, "result"))
-    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in parameters.items()}
+    state.add_node(node)
+    whole = {array: dace.Memlet.from_array(array, sdfg.arrays[array]) for array in arrays}
+    for array, connector in connectors.items():
+        state.add_edge(state.add_access(array), None, node, connector, whole[array])
+    state.add_edge(node, output_connector(0), state.add_access("result"), None, whole["result"])
+    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in operator.parameters.items()}
     return Program(
         name=name,
         level=Level.ONNX,
         sdfg=sdfg,
-        inputs=tuple(_port(array, shape) for array, shape in inputs.items()),
-        outputs=(_port("result", output),),
+        inputs=tuple(Port(array, array, shape, "float32") for array, shape in operator.inputs.items()),
+        outputs=(Port("result", "result", operator.output, "float32"),),
         parameters=MappingProxyType(zeros),
         nodes=(),
     )
-
-
-def _array(sdfg: dace.SDFG, state: dace.SDFGState, name: str, shape: Sequence[int]) -> dace.nodes.AccessNode:
-    sdfg.add_array(name, list(shape), dace.float32)
-    return state.add_access(name)
-
-
-def _whole(sdfg: dace.SDFG, name: str) -> dace.Memlet:
-    return dace.Memlet.from_array(name, sdfg.arrays[name])
-
-
-def _port(array: str, shape: Shape) -> Port:
-    return Port(array, array, shape, "float32")

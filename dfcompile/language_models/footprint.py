@@ -26,11 +26,10 @@ def layer_weight_bytes(
 def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, split: int) -> int:
     width, held = mlp.width // split, mlp.count // ranks
     biases = mlp.bias * held * (2 * width + hidden)
-    shared = mlp.shared.parameters(hidden) if mlp.shared is not None else 0
     return (
         held * precision.experts.bytes_of(3 * hidden * width)
         + precision.vectors.bytes_of(biases)
-        + precision.mlp.bytes_of(shared)
+        + precision.mlp.bytes_of(mlp.shared.parameters(hidden))
         + precision.router.bytes_of(mlp.count * hidden)
     )
 
@@ -66,11 +65,3 @@ def layer_kv_bytes(layer: Layer, batch: Batch, precision: Precision, *, block: i
     longest = max(layer.attention.reach.kept(group.context) for group in batch.groups)
     tokens += min(shared_prefix, longest) // block * block
     return precision.kv.bytes_of(tokens * layer.attention.kv_elements)
-
-
-def kv_bytes(model: Model, batch: Batch, precision: Precision, *, block: int = 1, shared_prefix: int = 0) -> int:
-    """Bytes of the caches of all layers after a step."""
-    return sum(
-        kind.count * layer_kv_bytes(kind.layer, batch, precision, block=block, shared_prefix=shared_prefix)
-        for kind in model.kinds
-    )

@@ -1,10 +1,10 @@
 """Number formats of tensors, with their scales: bytes are exact."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.records import replace
@@ -47,8 +47,8 @@ FORMATS: Final[Mapping[str, NumberFormat]] = MappingProxyType(
     }
 )
 WEIGHT_CLASSES: Final = ("attention", "mlp", "experts", "router", "embedding", "head")
+_NAMED: Final[Mapping[str, tuple[str, ...]]] = {"w": (), "a": ("activations", "vectors")}  # fields of words
 _WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)
-
 
 ClassFormats = tuple[tuple[str, NumberFormat], ...]  # classes of matrices, each with its format
 
@@ -74,18 +74,13 @@ class Precision(Struct, frozen=True):
     layers: tuple[ClassFormats, ...] = ()
     mixed: frozenset[str] = frozenset()
 
+    def having(self, formats: Mapping[str, NumberFormat]) -> "Precision":
+        """Return the precision with other formats of some classes."""
+        return structs.replace(self, **formats)
+
     def within(self, formats: ClassFormats) -> "Precision":
         """Return the precision in a layer that has some classes of matrices in other formats."""
-        other = dict(formats)
-        if not other:
-            return self
-        return replace(
-            self,
-            attention=other.get("attention", self.attention),
-            mlp=other.get("mlp", self.mlp),
-            experts=other.get("experts", self.experts),
-            router=other.get("router", self.router),
-        )
+        return self.having(dict(formats)) if formats else self
 
     def product(self, weights: NumberFormat) -> str:
         """Name of the rate at which weights multiply activations: that of the pair, or else of the wider operand."""
@@ -142,24 +137,7 @@ def with_dtypes(precision: Precision, text: str) -> Precision:
         if word in asked:
             raise UserError(f"--dtype: found {word!r} twice against once")
         asked[word] = number_format(name)
-    if "w" in asked:
-        every = asked["w"]
-        precision = replace(
-            precision, attention=every, mlp=every, experts=every, router=every, embedding=every, head=every
-        )
-    return Precision(
-        attention=asked.get("attention", precision.attention),
-        mlp=asked.get("mlp", precision.mlp),
-        experts=asked.get("experts", precision.experts),
-        router=asked.get("router", precision.router),
-        embedding=asked.get("embedding", precision.embedding),
-        head=asked.get("head", precision.head),
-        activations=asked.get("a", precision.activations),
-        kv=asked.get("kv", precision.kv),
-        vectors=asked.get("a", precision.vectors),
-        layers=() if "w" in asked else tuple(_without(formats, asked) for formats in precision.layers),
-    )
-
-
-def _without(formats: ClassFormats, words: Container[str]) -> ClassFormats:
-    return tuple((word, form) for word, form in formats if word not in words)
+    forms = dict.fromkeys(WEIGHT_CLASSES, asked["w"]) if "w" in asked else {}
+    forms |= {name: form for word, form in asked.items() for name in _NAMED.get(word, (word,))}
+    layers = tuple(tuple(one for one in formats if one[0] not in asked) for formats in precision.layers)
+    return replace(precision.having(forms), layers=() if "w" in asked else layers)

@@ -1,8 +1,8 @@
 """What a language model is, as far as its kernels, parameters and caches go."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum, unique
-from itertools import groupby
 
 from msgspec import Struct
 
@@ -145,17 +145,9 @@ class Experts(Struct, frozen=True):
     bias: bool = False
 
     @property
-    def shared(self) -> DenseMlp | None:
-        """The shared experts as one MLP, if there are any."""
-        return DenseMlp(self.shared_width) if self.shared_width else None
-
-    def expert_parameters(self, hidden: int) -> int:
-        """Elements of one routed expert."""
-        return DenseMlp(self.width, bias=self.bias).parameters(hidden)
-
-    def router_parameters(self, hidden: int) -> int:
-        """Elements of the router."""
-        return self.count * (hidden + self.router_bias)
+    def shared(self) -> DenseMlp:
+        """The shared experts as one MLP, of no width if there are none."""
+        return DenseMlp(self.shared_width)
 
     def parameters(self, hidden: int) -> int:
         """Elements of router, all experts and shared experts."""
@@ -166,8 +158,8 @@ class Experts(Struct, frozen=True):
         return self._with(self.chosen, hidden)
 
     def _with(self, experts: int, hidden: int) -> int:
-        shared = self.shared.parameters(hidden) if self.shared is not None else 0
-        return self.router_parameters(hidden) + experts * self.expert_parameters(hidden) + shared
+        router, expert = self.count * (hidden + self.router_bias), DenseMlp(self.width, bias=self.bias)
+        return router + experts * expert.parameters(hidden) + self.shared.parameters(hidden)
 
 
 class Layer(Struct, frozen=True):
@@ -224,20 +216,19 @@ class Model(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     @property
-    def kinds(self) -> tuple[LayerKind, ...]:
-        """Layers that are the same, in the order in which they come first."""
-        order = list(dict.fromkeys(self.layers))
-        names = [_name_of(layer) for layer in order]
-        return tuple(
-            LayerKind(layer, self.layers.count(layer), name if number == 0 else f"{name} #{number + 1}")
-            for at, (layer, name) in enumerate(zip(order, names, strict=True))
-            for number in (names[:at].count(name),)
-        )
+    def most_experts(self) -> int:
+        """Experts of the layer that has most of them; 0 without any."""
+        return max((layer.mlp.count for layer in self.layers if isinstance(layer.mlp, Experts)), default=0)
 
     @property
-    def runs(self) -> Iterator[tuple[Layer, int]]:
-        """Yield layers that are the same and follow each other, and how many."""
-        return ((layer, len(list(run))) for layer, run in groupby(self.layers))
+    def kinds(self) -> tuple[LayerKind, ...]:
+        """Layers that are the same, in the order in which they come first."""
+        kinds, names = [], Counter[str]()
+        for layer, count in Counter(self.layers).items():
+            name = _name_of(layer)
+            names[name] += 1
+            kinds.append(LayerKind(layer, count, name if names[name] == 1 else f"{name} #{names[name]}"))
+        return tuple(kinds)
 
 
 def _name_of(layer: Layer) -> str:

@@ -61,8 +61,3 @@ def parameters_of(model: Model) -> Parameters:
 def kv_elements_per_token(model: Model) -> int:
     """Elements that one more token of a short sequence leaves in the caches of all layers."""
     return sum(layer.attention.kv_elements for layer in model.layers)
-
-
-def kv_elements_of_sequence(model: Model, tokens: int) -> int:
-    """Elements in the caches of all layers after so many tokens; windows keep no more than they see."""
-    return sum(layer.attention.kv_elements * layer.attention.reach.kept(tokens) for layer in model.layers)

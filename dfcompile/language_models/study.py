@@ -1,13 +1,13 @@
 """A study: a model, a device and steps become figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from msgspec import Struct, field
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
-from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
+from dfcompile.language_models.configuration.reading import model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
 from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import Precision, with_dtypes
@@ -23,7 +23,7 @@ from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.times.calibrated import Calibration, find_calibration
+from dfcompile.language_models.times.calibrated import AllReduce, Calibration, find_calibration
 from dfcompile.language_models.times.kernel_time import TimeModel, Timer, roofline
 from dfcompile.language_models.times.least_traffic import bound
 from dfcompile.language_models.times.step_time import Transfers
@@ -108,19 +108,14 @@ class StepStudy(Struct, frozen=True):
     chunk_s: tuple[float, ...]
 
     @property
-    def made_tokens(self) -> int:
-        """Tokens that the step takes in or makes."""
-        return self.batch.tokens
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         """What its time rests on: between two steps of decodes a server also reads the prompts of other users."""
         return (OTHER_PREFILLS,) if self.batch.is_decode else ()
 
     @property
     def tokens_per_s(self) -> float:
-        """Of all sequences."""
-        return self.made_tokens / self.exec_s
+        """Of all sequences: tokens that the step takes in or makes."""
+        return self.batch.tokens / self.exec_s
 
     @property
     def tokens_per_s_per_sequence(self) -> float:
@@ -136,7 +131,6 @@ class Study(Struct, frozen=True):
     parameters: Parameters
     precision: Precision
     device: Device
-    calibration: Calibration | None
     weight_bytes: int
     kv_bytes_per_token: int
     steps: tuple[StepStudy, ...]
@@ -160,6 +154,9 @@ def study_of(request: Request) -> Study:
         # Weights alone are then as configured, as servers run such a checkpoint there.
         precision = replace(precision, activations=precision.vectors)
         notes = (*notes, f"activations in {precision.activations.name}: {device.name} has no rate for {stated.name}")
+    if configuration.towers:
+        towers = ", ".join(configuration.towers)
+        warnings = (*warnings, f"{configuration.where}: {towers}: left out, the text model alone is counted")
     if request.dtypes:
         precision, notes = with_dtypes(precision, request.dtypes), ()
     model = with_formats(model, precision.layers)
@@ -168,17 +165,20 @@ def study_of(request: Request) -> Study:
     check_offload(device, request.offload)
     calibration = find_calibration(request.efficiency) if request.efficiency else None
     held = replace(device, capacity_bytes=0) if request.oversubscribed else device
-    steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in counted(request.batches))
+    timer, fitted = _counting(request.time, calibration)
+    how = request.transfers, request.block, request.offload
+    cases = (
+        Case(model, batch, held, precision, request.choices, timer, fitted, *how) for batch in counted(request.batches)
+    )
     return Study(
         request=request,
         model=model,
         parameters=parameters_of(model),
         precision=precision,
         device=device,
-        calibration=calibration,
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
-        steps=steps,
+        steps=tuple(_step(request, case, calibration) for case in cases),
         notes=(
             *model.notes,
             *notes,
@@ -186,14 +186,8 @@ def study_of(request: Request) -> Study:
             *(note for batch in request.batches for note in batch.notes),
             *_notes(request, device, calibration),
         ),
-        warnings=(*warnings, *_left_out(configuration)),
+        warnings=warnings,
     )
-
-
-def _left_out(configuration: Configuration) -> Sequence[str]:
-    if not configuration.towers:
-        return ()
-    return (f"{configuration.where}: {', '.join(configuration.towers)}: left out, the text model alone is counted",)
 
 
 def _check(model: Model, request: Request) -> None:
@@ -212,100 +206,77 @@ def _check(model: Model, request: Request) -> None:
         raise UserError("--time calibrated: found no --efficiency, which says by what")
 
 
-def timer_of(time: TimeModel, calibration: Calibration | None) -> Timer:
-    """Return how kernels are timed under a way of counting."""
-    match time:
-        case TimeModel.BOUND:
-            return bound
-        case TimeModel.ROOFLINE:
-            return roofline
-        case TimeModel.TILING:
-            return tiled
-        case TimeModel.CALIBRATED:
-            assert calibration is not None
-            return calibration.seconds
+def _counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, AllReduce | None]:
+    """Return how kernels are timed under a way of counting, and all-reduces if they were measured."""
+    if time is TimeModel.CALIBRATED:
+        assert calibration is not None
+        return calibration.seconds, calibration.all_reduce
+    return {TimeModel.BOUND: bound, TimeModel.ROOFLINE: roofline, TimeModel.TILING: tiled}[time], None
 
 
-def _step(
-    request: Request,
-    model: Model,
-    batch: Batch,
-    device: Device,
-    precision: Precision,
-    calibration: Calibration | None,
-) -> StepStudy:
-    case = Case(
-        model, batch, device, precision, request.choices, timer_of(request.time, calibration),
-        calibration.all_reduce if calibration is not None and request.time is TimeModel.CALIBRATED else None,
-        request.transfers, request.block, request.offload,
-    )  # fmt: skip
+def _step(request: Request, case: Case, calibration: Calibration | None) -> StepStudy:
+    batch, device = case.batch, case.device
     found = best_degrees(case, request.chips, request.aim, request.degrees)
-    best = found.best
-    times = _times(case, best.degrees, calibration)
-    exec_s = best.kernels.overlap_s if request.overlap and best.degrees.chips == 1 else best.exec_s
+    best, degrees = found.best, found.best.degrees
+    exec_s = best.kernels.overlap_s if request.overlap and degrees.chips == 1 else best.exec_s
     energy = None
     if is_known(device):
-        energy = energy_of(
-            best.kernels, device, exec_s, best.degrees.chips, best.degrees.micro_batches, best.link_bytes
-        )
+        energy = energy_of(best.kernels, device, exec_s, degrees.chips, degrees.micro_batches, best.link_bytes)
         exec_s = energy.exec_s
-    chunk_s = tuple(
-        Deployments(replace(case, batch=chunk), best.degrees.chips).deployed(best.degrees).exec_s
-        for chunk in batch.chunks
-    )
-    whole = step_of(model, batch, precision, request.choices)
-    hours = exec_s * found.best.degrees.chips / 3600
+    whole = step_of(case.model, batch, case.precision, case.choices)
+    hours = exec_s * degrees.chips / 3600
     return StepStudy(
         batch=batch,
-        deployment=found.best,
+        deployment=best,
         exec_s=exec_s,
-        times=times,
+        times=_times(case, degrees, calibration),
         tried=found.tried,
         infeasible=found.infeasible,
         macs=whole.macs,
         weight_bytes=whole.weight_bytes,
         energy=energy,
         usd_per_million_tokens=request.usd_per_chip_hour * hours / batch.tokens * 1e6,
-        chunk_s=chunk_s,
+        chunk_s=tuple(_deployed(replace(case, batch=chunk), degrees) for chunk in batch.chunks),
     )
+
+
+def _deployed(case: Case, degrees: Degrees) -> float:
+    return Deployments(case, degrees.chips).deployed(degrees).exec_s
 
 
 def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dict[TimeModel, float]:
     """Return the time of a deployment under each way of counting; a tiling that does not fit has none."""
-    ways = [way for way in TimeModel if way is not TimeModel.CALIBRATED or calibration is not None]
     found: dict[TimeModel, float] = {}
-    for way in ways:
-        fitted = calibration.all_reduce if calibration is not None and way is TimeModel.CALIBRATED else None
-        one = replace(case, timer=timer_of(way, calibration), fitted=fitted)
+    for way in TimeModel:
+        if way is TimeModel.CALIBRATED and calibration is None:
+            continue
+        timer, fitted = _counting(way, calibration)
         try:
-            found[way] = Deployments(one, degrees.chips).deployed(degrees).exec_s
+            found[way] = _deployed(replace(case, timer=timer, fitted=fitted), degrees)
         except InfeasibleError:
             if way is not TimeModel.TILING:
                 raise
     return found
 
 
-def _notes(request: Request, device: Device, calibration: Calibration | None) -> Sequence[str]:
-    notes = [
-        "rotations, norms of queries and keys, and the last norm are part of the products beside them",
-        "experts: routing is independent from token to token; weights are those of the expected number of experts",
-        "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates",
-    ]
+def _notes(request: Request, device: Device, calibration: Calibration | None) -> Iterator[str]:
+    yield "rotations, norms of queries and keys, and the last norm are part of the products beside them"
+    yield "experts: routing is independent from token to token; weights are those of the expected number of experts"
+    yield "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates"
     if any(batch.is_decode for batch in request.batches):
-        notes.append(f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)")
+        yield f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)"
     if calibration is not None:
-        notes.append(f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}")
+        yield f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}"
     if not device.capacity_bytes:
-        notes.append(f"system {device.name}: its memory's capacity is not known: nothing was checked against it")
+        yield f"system {device.name}: its memory's capacity is not known: nothing was checked against it"
     if request.oversubscribed:
-        notes.append("--allow-oversubscribed: nothing was checked against the memory's capacity")
+        yield "--allow-oversubscribed: nothing was checked against the memory's capacity"
     if request.offload != NOTHING:
-        notes.append(
+        yield (
             "--offload: every layer's cache lies partly behind a link of its own; what crosses it passes the chip's "
             "memory once, as all that a kernel reads; weights stay"
         )
     if request.overlap:
-        notes.append("--overlap full: the times of one chip are the larger of all computing and all bytes, a bound")
+        yield "--overlap full: the times of one chip are the larger of all computing and all bytes, a bound"
     if not is_known(device):
-        notes.append(f"system {device.name}: it gives no energies, so that there are no figures of energy")
-    return notes
+        yield f"system {device.name}: it gives no energies, so that there are no figures of energy"

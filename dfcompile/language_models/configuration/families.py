@@ -1,54 +1,43 @@
 """How each family of models is made of its configuration's fields [hf]."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.fields import Fields
-from dfcompile.language_models.model import (
-    Attention,
-    DenseMlp,
-    Experts,
-    LatentAttention,
-    Layer,
-    Mask,
-    Model,
-    Reach,
-)
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
+from dfcompile.records import replace
 
 MOST_LAYERS = 10_000
-Reader = Callable[[str, str, Fields], Model]
+Reader = Callable[[Fields], Model]
 _FULL = Reach()
 
 
 def _layer_count(fields: Fields, *names: str) -> int:
     layers = fields.count(*names)
     if layers > MOST_LAYERS:
-        raise UserError(f"{fields.where}: key {names[0]!r}: found {layers} against at most {MOST_LAYERS}")
+        raise fields.wrong(names[0], f"{layers} against at most {MOST_LAYERS}")
     return layers
 
 
-def _head_dim(fields: Fields, hidden: int, heads: int, *, derived: bool) -> int:
-    """Return ``head_dim``; where the class derives it, heads must divide the hidden size."""
+def _sizes(fields: Fields, *, derived: bool = False) -> tuple[int, int, int, int]:
+    """Return hidden size, layers, heads and ``head_dim``; where the class derives it, heads must divide the first."""
+    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
+    heads = fields.count("num_attention_heads")
     if fields.has("head_dim") or not derived:
-        return fields.count("head_dim")
+        return hidden, layers, heads, fields.count("head_dim")
     if hidden % heads:
-        raise UserError(
-            f"{fields.where}: key 'num_attention_heads': found {heads} heads that do not divide hidden_size {hidden} "
-            "(give head_dim)"
-        )
-    return fields.count("head_dim", derived=hidden // heads)
+        found = f"{heads} heads that do not divide hidden_size {hidden} (give head_dim)"
+        raise fields.wrong("num_attention_heads", found)
+    return hidden, layers, heads, fields.count("head_dim", derived=hidden // heads)
 
 
 def _grouped_heads(fields: Fields, heads: int, *, as_many: bool = False) -> int:
     """Return the heads of keys and values, which must divide the query heads."""
     kv_heads = fields.count("num_key_value_heads", derived=heads if as_many else None)
     if heads % kv_heads:
-        raise UserError(
-            f"{fields.where}: key 'num_key_value_heads': found {kv_heads} heads that do not divide the "
-            f"{heads} of num_attention_heads"
-        )
+        found = f"{kv_heads} heads that do not divide the {heads} of num_attention_heads"
+        raise fields.wrong("num_key_value_heads", found)
     return kv_heads
 
 
@@ -60,9 +49,9 @@ def _reaches(fields: Fields, layers: int, reach: Reach, pattern: Callable[[int],
     words = {"full_attention": _FULL, "sliding_attention": reach, "chunked_attention": reach}
     for word in named:
         if word not in words:
-            raise UserError(f"{fields.where}: key 'layer_types': found {word!r} against {', '.join(words)}")
+            raise fields.wrong("layer_types", f"{word!r} against {', '.join(words)}")
         if words[word] is not _FULL and not reach.extent:
-            raise UserError(f"{fields.where}: key 'layer_types': found {word!r} without an extent for it")
+            raise fields.wrong("layer_types", f"{word!r} without an extent for it")
     return tuple(words[word] for word in named)
 
 
@@ -70,93 +59,78 @@ def _window(extent: int) -> Reach:
     return Reach(Mask.WINDOW, extent) if extent else _FULL
 
 
-def _model(fields: Fields, name: str, family: str, hidden: int, layers: tuple[Layer, ...]) -> Model:
+def _layers(
+    attention: Attention, reaches: Sequence[Reach], mlps: Sequence[DenseMlp | Experts], norms: int = 2
+) -> tuple[Layer, ...]:
+    """Return layers whose attention differs in its reach alone."""
+    return tuple(Layer(replace(attention, reach=reach), mlp, norms) for reach, mlp in zip(reaches, mlps, strict=True))
+
+
+def _model(fields: Fields, hidden: int, layers: tuple[Layer, ...], positions: int = 0) -> Model:
     return Model(
-        name=name,
-        model_type=family,
+        name=fields.name,
+        model_type=fields.family,
         hidden=hidden,
         vocabulary=fields.count("vocab_size"),
         layers=layers,
         tied=fields.flag("tie_word_embeddings"),
-        most_context=fields.optional("max_position_embeddings"),
+        positions=positions,
+        norm_biases=layers[0].norm_biases,
+        most_context=positions or fields.optional("max_position_embeddings"),
         notes=fields.notes,
     )
 
 
-def _llama(name: str, family: str, fields: Fields) -> Model:
-    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    dim = _head_dim(fields, hidden, heads, derived=True)
+def _llama(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields, derived=True)
     bias = fields.flag("attention_bias")
-    attention = Attention(
-        heads,
-        _grouped_heads(fields, heads, as_many=True),
-        dim,
-        dim,
-        qkv_bias=bias,
-        output_bias=bias,
-    )
+    kv_heads = _grouped_heads(fields, heads, as_many=True)
+    attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias)
     layer = Layer(attention, DenseMlp(fields.count("intermediate_size"), bias=fields.flag("mlp_bias")))
-    return _model(fields, name, family, hidden, (layer,) * layers)
+    return _model(fields, hidden, (layer,) * layers)
 
 
-def _mistral(name: str, family: str, fields: Fields) -> Model:
-    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    dim = _head_dim(fields, hidden, heads, derived=True)
+def _mistral(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields, derived=True)
     reach = _window(fields.optional("sliding_window"))
     attention = Attention(heads, _grouped_heads(fields, heads), dim, dim, reach)
     width = fields.count("intermediate_size")
-    mlp = DenseMlp(width) if family == "mistral" else _experts(fields, width)
-    return _model(fields, name, family, hidden, (Layer(attention, mlp),) * layers)
+    mlp = DenseMlp(width) if fields.family == "mistral" else _experts(fields, width)
+    return _model(fields, hidden, (Layer(attention, mlp),) * layers)
 
 
 def _experts(fields: Fields, width: int, *, bias: bool = False, shared_width: int = 0) -> Experts:
     count = fields.count("num_local_experts", "num_experts", "n_routed_experts")
     chosen = fields.count("num_experts_per_tok", "experts_per_token")
     if chosen > count:
-        raise UserError(f"{fields.where}: key 'num_experts_per_tok': found {chosen} of {count} experts")
+        raise fields.wrong("num_experts_per_tok", f"{chosen} of {count} experts")
     return Experts(count, chosen, width, shared_width, router_bias=bias, bias=bias)
 
 
-def _qwen(name: str, family: str, fields: Fields) -> Model:
-    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    dim = _head_dim(fields, hidden, heads, derived=family != "qwen3")
+def _qwen(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields, derived=fields.family != "qwen3")
     kv_heads = _grouped_heads(fields, heads)
     windowed = fields.flag("use_sliding_window")
     reach = _window(fields.optional("sliding_window") if windowed else 0)
-    if family == "qwen3_moe":
-        reaches = (reach,) * layers
+    if fields.family == "qwen3_moe":
+        reaches: Sequence[Reach] = (reach,) * layers
     else:
         first = fields.count("max_window_layers", least=0) if windowed else layers
         reaches = _reaches(fields, layers, reach, lambda layer: layer >= first)
-    is_second = family == "qwen2"
-    bias = True if is_second else fields.flag("attention_bias")
-    mlps = (
-        _qwen_mlps(fields, layers) if family == "qwen3_moe" else (DenseMlp(fields.count("intermediate_size")),) * layers
-    )
-    made = tuple(
-        Layer(
-            Attention(
-                heads, kv_heads, dim, dim, one, qkv_bias=bias, output_bias=bias and not is_second,
-                norm_parameters=0 if is_second else 2 * dim,
-            ),
-            mlp,
-        )
-        for one, mlp in zip(reaches, mlps, strict=True)
-    )  # fmt: skip
-    return _model(fields, name, family, hidden, made)
+    if fields.family == "qwen2":
+        attention = Attention(heads, kv_heads, dim, dim, qkv_bias=True)
+    else:
+        bias = fields.flag("attention_bias")
+        attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias, norm_parameters=2 * dim)
+    mlps: list[DenseMlp | Experts] = [DenseMlp(fields.count("intermediate_size"))] * layers
+    if fields.family == "qwen3_moe":
+        experts = _experts(fields, fields.count("moe_intermediate_size"))
+        step, only = fields.count("decoder_sparse_step"), fields.layers_in("mlp_only_layers") or frozenset()
+        mlps = [mlp if i in only or (i + 1) % step else experts for i, mlp in enumerate(mlps)]
+    return _model(fields, hidden, _layers(attention, reaches, mlps))
 
 
-def _qwen_mlps(fields: Fields, layers: int) -> tuple[DenseMlp | Experts, ...]:
-    dense = DenseMlp(fields.count("intermediate_size"))
-    experts = _experts(fields, fields.count("moe_intermediate_size"))
-    step, only = fields.count("decoder_sparse_step"), fields.layers_in("mlp_only_layers") or frozenset()
-    return tuple(experts if i not in only and (i + 1) % step == 0 else dense for i in range(layers))
-
-
-def _deepseek(name: str, family: str, fields: Fields) -> Model:
+def _deepseek(fields: Fields) -> Model:
     hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
     attention = LatentAttention(
         heads=fields.count("num_attention_heads"),
@@ -174,35 +148,24 @@ def _deepseek(name: str, family: str, fields: Fields) -> Model:
     if fields.optional("num_nextn_predict_layers", least=0):
         fields.note("num_nextn_predict_layers: layers that predict further tokens are not modelled")
     made = tuple(Layer(attention, experts if i >= first and i % frequency == 0 else dense) for i in range(layers))
-    return _model(fields, name, family, hidden, made)
+    return _model(fields, hidden, made)
 
 
-def _gemma(name: str, family: str, fields: Fields) -> Model:
-    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    dim, kv_heads = _head_dim(fields, hidden, heads, derived=False), _grouped_heads(fields, heads)
-    window = _window(fields.optional("sliding_window"))
-    period = 2 if family == "gemma2" else fields.count("sliding_window_pattern", "_sliding_window_pattern")
+def _gemma(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields)
+    kv_heads, window = _grouped_heads(fields, heads), _window(fields.optional("sliding_window"))
+    is_second = fields.family == "gemma2"
+    period = 2 if is_second else fields.count("sliding_window_pattern", "_sliding_window_pattern")
     reaches = _reaches(fields, layers, window, lambda layer: (layer + 1) % period != 0)
-    bias = fields.flag("attention_bias")
-    norms = 0 if family == "gemma2" else 2 * dim
+    bias, norms = fields.flag("attention_bias"), 0 if is_second else 2 * dim
+    attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias, norm_parameters=norms)
     mlp = DenseMlp(fields.count("intermediate_size"))
-    made = tuple(
-        Layer(
-            Attention(heads, kv_heads, dim, dim, one, qkv_bias=bias, output_bias=bias, norm_parameters=norms),
-            mlp,
-            norms=4,
-        )
-        for one in reaches
-    )
-    return _model(fields, name, family, hidden, made)
+    return _model(fields, hidden, _layers(attention, reaches, (mlp,) * layers, norms=4))
 
 
-def _llama4(name: str, family: str, fields: Fields) -> Model:
-    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    dim, kv_heads = _head_dim(fields, hidden, heads, derived=False), _grouped_heads(fields, heads)
-    extent = fields.optional("attention_chunk_size")
+def _llama4(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields)
+    kv_heads, extent = _grouped_heads(fields, heads), fields.optional("attention_chunk_size")
     chunk = Reach(Mask.CHUNK, extent) if extent else _FULL
     interval = fields.count("no_rope_layer_interval")
     ropes = fields.per_layer("no_rope_layers", layers) if fields.listed("no_rope_layers") else None
@@ -213,52 +176,31 @@ def _llama4(name: str, family: str, fields: Fields) -> Model:
     experts, dense = _experts(fields, width, shared_width=width), DenseMlp(fields.count("intermediate_size_mlp"))
     step, listed = fields.count("interleave_moe_layer_step"), fields.layers_in("moe_layers")
     sparse = listed if listed is not None else frozenset(range(step - 1, layers, step))
-    made = tuple(
-        Layer(
-            Attention(heads, kv_heads, dim, dim, one, qkv_bias=bias, output_bias=bias),
-            experts if i in sparse else dense,
-        )
-        for i, one in enumerate(reaches)
-    )
-    return _model(fields, name, family, hidden, made)
+    attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias)
+    mlps = [experts if i in sparse else dense for i in range(layers)]
+    return _model(fields, hidden, _layers(attention, reaches, mlps))
 
 
-def _gpt_oss(name: str, family: str, fields: Fields) -> Model:
-    hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    dim, kv_heads = _head_dim(fields, hidden, heads, derived=False), _grouped_heads(fields, heads)
-    window = _window(fields.optional("sliding_window"))
+def _gpt_oss(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields)
+    kv_heads, window = _grouped_heads(fields, heads), _window(fields.optional("sliding_window"))
     reaches = _reaches(fields, layers, window, lambda layer: (layer + 1) % 2 != 0)
     bias = fields.flag("attention_bias")
     experts = _experts(fields, fields.count("intermediate_size"), bias=True)
-    made = tuple(
-        Layer(Attention(heads, kv_heads, dim, dim, one, qkv_bias=bias, output_bias=bias, sinks=heads), experts)
-        for one in reaches
-    )
-    return _model(fields, name, family, hidden, made)
+    attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias, sinks=heads)
+    return _model(fields, hidden, _layers(attention, reaches, (experts,) * layers))
 
 
-def _gpt2(name: str, family: str, fields: Fields) -> Model:
+def _gpt2(fields: Fields) -> Model:
     hidden, layers = fields.count("n_embd", "hidden_size"), _layer_count(fields, "n_layer", "num_hidden_layers")
     heads = fields.count("n_head", "num_attention_heads")
     if hidden % heads:
-        raise UserError(f"{fields.where}: key 'n_head': found {heads} heads that do not divide n_embd {hidden}")
+        raise fields.wrong("n_head", f"{heads} heads that do not divide n_embd {hidden}")
     dim = hidden // heads
     attention = Attention(heads, heads, dim, dim, qkv_bias=True, output_bias=True)
     mlp = DenseMlp(fields.count("n_inner", derived=4 * hidden), gated=False, bias=True)
     positions = fields.count("n_positions", "max_position_embeddings")
-    return Model(
-        name=name,
-        model_type=family,
-        hidden=hidden,
-        vocabulary=fields.count("vocab_size"),
-        layers=(Layer(attention, mlp, norm_biases=True),) * layers,
-        tied=fields.flag("tie_word_embeddings"),
-        positions=positions,
-        norm_biases=True,
-        most_context=positions,
-        notes=fields.notes,
-    )
+    return _model(fields, hidden, (Layer(attention, mlp, norm_biases=True),) * layers, positions)
 
 
 FAMILIES: Final[Mapping[str, Reader]] = MappingProxyType(

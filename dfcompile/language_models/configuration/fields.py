@@ -11,23 +11,27 @@ class Fields:
     """The fields of one configuration.
 
     Collects notes of what was filled in; `notes` has them when all has been read.
+
+    Attributes:
+        name: of the configuration.
+        family: of models that it is of.
+        where: names the configuration in errors.
     """
 
-    def __init__(self, values: Mapping[str, object], defaults: Mapping[str, object], where: str) -> None:
+    def __init__(
+        self, values: Mapping[str, object], defaults: Mapping[str, object], name: str, family: str, where: str
+    ) -> None:
         self._values = values
         self._defaults = defaults
-        self._where = where
+        self.name = name
+        self.family = family
+        self.where = where
         self._notes: list[str] = []
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was taken for fields that the configuration leaves out."""
         return tuple(dict.fromkeys(self._notes))
-
-    @property
-    def where(self) -> str:
-        """What names the configuration in errors."""
-        return self._where
 
     def count(self, *names: str, derived: int | None = None, least: int = 1) -> int:
         """Return a whole number under the first of some names that the file has.
@@ -44,7 +48,7 @@ class Fields:
         if found is None:
             found = self._filled(names, derived)
         if found is None:
-            raise UserError(f"{self._where}: key {names[0]!r} is missing, and its class has no default")
+            raise UserError(f"{self.where}: key {names[0]!r} is missing, and its class has no default")
         return self._whole(names[0], found, least)
 
     def optional(self, *names: str, least: int = 1) -> int:
@@ -53,11 +57,9 @@ class Fields:
         Raises:
             UserError: it is no whole number, or too small or large.
         """
-        if any(name in self._values for name in names):
-            found = self._found(names)
-            return 0 if found is None else self._whole(names[0], found, least)
-        default = self._filled(names, None)
-        return 0 if default is None else self._whole(names[0], default, least)
+        is_stated = any(name in self._values for name in names)
+        found = self._found(names) if is_stated else self._filled(names, None)
+        return 0 if found is None else self._whole(names[0], found, least)
 
     def flag(self, name: str) -> bool:
         """Return a truth value.
@@ -69,13 +71,8 @@ class Fields:
         if found is None:
             found = self._filled((name,), None)
         if not isinstance(found, bool):
-            raise UserError(f"{self._where}: key {name!r}: found {_shown(found)} against true or false")
+            raise self.wrong(name, f"{_shown(found)} against true or false")
         return found
-
-    def word(self, name: str) -> str:
-        """Return a text; empty where there is none."""
-        found = self._values.get(name, self._defaults.get(name))
-        return found if isinstance(found, str) else ""
 
     def listed(self, name: str) -> Sequence[object] | None:
         """Return a list, or none where the file has none.
@@ -87,7 +84,7 @@ class Fields:
         if found is None:
             return None
         if not isinstance(found, list):
-            raise UserError(f"{self._where}: key {name!r}: found {_shown(found)} against a list")
+            raise self.wrong(name, f"{_shown(found)} against a list")
         return found
 
     def layers_in(self, name: str) -> frozenset[int] | None:
@@ -101,7 +98,7 @@ class Fields:
             return None
         wrong = next((one for one in found if not isinstance(one, int) or isinstance(one, bool)), None)
         if wrong is not None:
-            raise UserError(f"{self._where}: key {name!r}: found {_shown(wrong)} in it against numbers of layers")
+            raise self.wrong(name, f"{_shown(wrong)} in it against numbers of layers")
         return frozenset(one for one in found if isinstance(one, int))
 
     def per_layer(self, name: str, layers: int) -> tuple[str, ...] | None:
@@ -114,12 +111,16 @@ class Fields:
         if found is None:
             return None
         if len(found) != layers:
-            raise UserError(f"{self._where}: key {name!r}: found {len(found)} entries against {layers} layers")
+            raise self.wrong(name, f"{len(found)} entries against {layers} layers")
         return tuple(str(entry) for entry in found)
 
     def has(self, name: str) -> bool:
         """Return whether the file has the field, and not as null."""
         return self._values.get(name) is not None
+
+    def wrong(self, name: str, found: str) -> UserError:
+        """Return the error that a field is wrong, with what was found against what."""
+        return UserError(f"{self.where}: key {name!r}: found {found}")
 
     def note(self, text: str) -> None:
         """Note something that was assumed."""
@@ -141,9 +142,9 @@ class Fields:
 
     def _whole(self, name: str, found: object, least: int) -> int:
         if isinstance(found, bool) or not isinstance(found, int):
-            raise UserError(f"{self._where}: key {name!r}: found {_shown(found)} against a whole number")
+            raise self.wrong(name, f"{_shown(found)} against a whole number")
         if not least <= found <= LARGEST:
-            raise UserError(f"{self._where}: key {name!r}: found {found} against {least} to 2^62")
+            raise self.wrong(name, f"{found} against {least} to 2^62")
         return found
 
 

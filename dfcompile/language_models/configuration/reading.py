@@ -1,6 +1,8 @@
 """Reads a configuration: a file, a folder, a name that is shipped, or what the hub's cache on this machine holds."""
 
+import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,7 +12,6 @@ from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.json_text import parsed_json
 from dfcompile.host.reasons import reason_of
-from dfcompile.language_models.configuration.defaults import DEFAULTS
 from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.hub import (
@@ -33,7 +34,8 @@ _SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are n
 _DTYPES = ("dtype", "torch_dtype")
 NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
-_SHIPPED = "dfcompile.language_models.configuration.shipped"
+_PACKAGE = "dfcompile.language_models.configuration"
+_SHIPPED = f"{_PACKAGE}.shipped"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
@@ -56,12 +58,8 @@ class Configuration(Struct, frozen=True):
 
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the configurations that come with dfcompile."""
-    written = (file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if _is_json(file.name))
-    return tuple(sorted([*written, *_SAME]))
-
-
-def _is_json(name: str) -> bool:
-    return name.endswith(".json")
+    names = [file.name for file in files(_SHIPPED).iterdir()]
+    return tuple(sorted([*(name.removesuffix(".json") for name in names if name.endswith(".json")), *_SAME]))
 
 
 def read_configuration(asked: str, *, may_download: bool = False) -> Configuration:
@@ -76,14 +74,11 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
     """
     path = Path(asked)
     if asked == STANDARD_INPUT or path.is_file():
-        found = _parsed(_text_of(path), path.parent.name if path.name == FILE_NAME else path.stem, asked)
-        return _with_beside(found, path)
+        return _of_file(path, path.parent.name if path.name == FILE_NAME else path.stem, asked)
     if path.is_dir():
         snapshot = cached_in(path) if not (path / FILE_NAME).is_file() else None
         file = snapshot or path / FILE_NAME
-        return _with_beside(
-            _parsed(_text_of(file), path.name if snapshot is None else model_name(path), str(file)), file
-        )
+        return _of_file(file, path.name if snapshot is None else model_name(path), str(file))
     name = asked.lower()
     if name in shipped_names():
         shipped = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
@@ -91,7 +86,7 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
     if is_on_hub(asked):
         cached = cached_in(cache_folder(asked)) or (downloaded(asked) if may_download else None)
         if cached is not None:
-            return _with_beside(_parsed(_text_of(cached), asked, str(cached)), cached)
+            return _of_file(cached, asked, str(cached))
         raise UserError(
             f"configuration {asked!r}: no such file or folder, and none in the hub's cache {str(cache_home())!r} "
             "(--allow-download fetches its config.json; else put it anywhere and give its path)"
@@ -124,19 +119,30 @@ def model_of(configuration: Configuration) -> Model:
     family = OUTER_TYPES.get(family, family)
     if family not in FAMILIES:
         raise UserError(f"{where}: unknown architecture {family!r}{nearest(family, FAMILIES)}")
-    return FAMILIES[family](configuration.name, family, Fields(values, DEFAULTS[family], where))
+    return FAMILIES[family](Fields(values, class_defaults()[family], configuration.name, family, where))
 
 
-def _with_beside(configuration: Configuration, path: Path) -> Configuration:
+@cache
+def class_defaults() -> Mapping[str, Mapping[str, object]]:
+    """Return what configuration classes take for fields that a file leaves out, by `model_type` [hf].
+
+    Of transformers 5.23.0; only fields that parameters, caches or kernels depend on.
+    """
+    text = files(_PACKAGE).joinpath("class_defaults.json").read_text(encoding="utf-8")
+    defaults: Mapping[str, Mapping[str, object]] = json.loads(text)
+    return defaults
+
+
+def _of_file(path: Path, name: str, where: str) -> Configuration:
     """Return a configuration with what the file beside a config.json says of its quantisation, if it says nothing."""
-    if path.name != FILE_NAME or any(configuration.values.get(key) is not None for key in QUANTISED_BY):
-        return configuration
-    for name in QUANTISED_BESIDE:
-        file = path.with_name(name)
-        if file.is_file():
-            document = _document(_text_of(file), str(file))
-            return replace(configuration, values={**configuration.values, name: document})
-    return configuration
+    found = _parsed(_text_of(path), name, where)
+    if path.name == FILE_NAME and all(found.values.get(key) is None for key in QUANTISED_BY):
+        for beside in QUANTISED_BESIDE:
+            file = path.with_name(beside)
+            if file.is_file():
+                document = _document(_text_of(file), str(file))
+                return replace(found, values={**found.values, beside: document})
+    return found
 
 
 def _parsed(text: str, name: str, where: str) -> Configuration:

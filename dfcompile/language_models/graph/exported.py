@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,10 @@ def _exported(values: Mapping[str, object], where: str, shape: tuple[int, int], 
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.bfloat16)
     if hasattr(model, "set_experts_implementation"):
-        _group_experts(model)
+        # Grouped products do no work for experts that are not chosen. Families without such a switch are dense ones,
+        # and those that compute all experts.
+        with suppress(ValueError):
+            model.set_experts_implementation("grouped_mm")
     ids = torch.zeros(shape, dtype=torch.long, device="meta")
     if not past:
         return torch.export.export(model.eval(), (ids,), {"use_cache": False}, strict=False)
@@ -96,14 +100,6 @@ def _behind(model: "torch.nn.Module", cache: "Cache") -> "torch.nn.Module":
     return Behind().eval()
 
 
-def _group_experts(model: object) -> None:
-    """Have a mixture computed as grouped products, which do no work for experts that are not chosen."""
-    try:
-        model.set_experts_implementation("grouped_mm")  # type: ignore[attr-defined]
-    except ValueError:
-        return  # the family has no such switch: dense ones, and those that compute all experts
-
-
 def trace_of(program: "ExportedProgram") -> Trace:
     """Return an exported program as a trace."""
     signature = program.graph_signature
@@ -111,15 +107,14 @@ def trace_of(program: "ExportedProgram") -> Trace:
     nodes = []
     for node in program.graph.nodes:
         if node.op == "placeholder":
-            kind = PARAMETER if node.name in held else CACHE if _is_cache(node.name) else INPUT
+            is_cache = any(word in node.name for word in _CACHE_NAMES)
+            kind = PARAMETER if node.name in held else CACHE if is_cache else INPUT
             nodes.append(TraceNode(node.name, kind, (), _shape(node)))
         elif node.op in ("call_function", "get_attr"):
-            nodes.append(TraceNode(node.name, _op(node), _inputs(node), _shape(node), _scope(node)))
+            read = tuple(one.name for one in node.all_input_nodes)
+            stack = list(node.meta.get("nn_module_stack", {}).values())
+            nodes.append(TraceNode(node.name, _op(node), read, _shape(node), str(stack[-1][0]) if stack else ""))
     return Trace(tuple(nodes))
-
-
-def _is_cache(name: str) -> bool:
-    return any(word in name for word in _CACHE_NAMES)
 
 
 def _op(node: "torch.fx.Node") -> str:
@@ -131,18 +126,8 @@ def _op(node: "torch.fx.Node") -> str:
     return name.removeprefix("_").removesuffix("_fallback")
 
 
-def _inputs(node: "torch.fx.Node") -> tuple[str, ...]:
-    return tuple(one.name for one in node.all_input_nodes)
-
-
 def _shape(node: "torch.fx.Node") -> tuple[int, ...]:
     value = node.meta.get("val")
     if isinstance(value, list | tuple):
         value = value[0] if value else None
-    shape = getattr(value, "shape", ())
-    return tuple(int(extent) for extent in shape)
-
-
-def _scope(node: "torch.fx.Node") -> str:
-    stack = list(node.meta.get("nn_module_stack", {}).values())
-    return str(stack[-1][0]) if stack else ""
+    return tuple(int(extent) for extent in getattr(value, "shape", ()))

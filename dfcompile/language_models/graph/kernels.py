@@ -62,7 +62,7 @@ def _kernels(trace: Trace, node: TraceNode) -> Iterator[GraphKernel]:
         yield _attention(trace, node)
     elif trace.is_append(node):
         new = trace.inputs(node)[1]
-        yield GraphKernel("KVCache", _name(node), APPEND, math.prod(new.shape), 1, 1, 1, 0, math.prod(new.shape))
+        yield GraphKernel("KVCache", _name(node), APPEND, new.elements, 1, 1, 1, 0, new.elements)
 
 
 def _product(trace: Trace, node: TraceNode) -> GraphKernel:
@@ -74,10 +74,9 @@ def _product(trace: Trace, node: TraceNode) -> GraphKernel:
     rows = math.prod(node.shape[:-1]) // outer
     if node.op == "matmul" and weights is Operand.WEIGHTS and len(second.shape) == 2:
         rows, outer = rows * outer, 1
-    source = trace.ungrouped(second)
     kernel = GraphKernel(
         f"{'V' if rows == 1 else 'M'}a_{'V' if n == 1 else 'M'}{weights.value}",
-        _name(node), node.op, rows, k, n, outer, outer * rows * k * n, math.prod(source.shape),
+        _name(node), node.op, rows, k, n, outer, outer * rows * k * n, trace.ungrouped(second).elements,
     )  # fmt: skip
     return _among_experts(trace, node, second, kernel)
 
@@ -89,20 +88,17 @@ def _among_experts(trace: Trace, node: TraceNode, second: TraceNode, kernel: Gra
     batch of chosen matrices, one per token and choice, which are rows of one product.
     """
     if node.op not in ("bmm", "matmul") or len(second.shape) != 3 or kernel.kind[-1] != Operand.WEIGHTS.value:
-        gathered = next((one for one in trace.unshaped(second) if one.op in ("index", "index_select", "gather")), None)
-        if gathered is not None and trace.operand(trace.inputs(gathered)[0]) is Operand.WEIGHTS and kernel.m == 1:
-            table = trace.inputs(gathered)[0]
-            return replace(
-                kernel, kind="Ma_Mw", m=kernel.batch, batch=1,
-                second_elements=min(kernel.batch, table.shape[0]) * kernel.k * kernel.n,
-            )  # fmt: skip
-        return kernel
+        gathered = (one for one in trace.unshaped(second) if one.op in ("index", "index_select", "gather"))
+        table = next((trace.inputs(one)[0] for one in gathered), None)
+        if table is None or trace.operand(table) is not Operand.WEIGHTS or kernel.m != 1:
+            return kernel
+        held = min(kernel.batch, table.shape[0]) * kernel.k * kernel.n
+        return replace(kernel, kind="Ma_Mw", m=kernel.batch, batch=1, second_elements=held)
     module = node.scope.rpartition(".experts")[0] or node.scope
     chosen = trace.before(node, "topk", module)
     if chosen is None:
         return kernel
-    part = chosen.shape[-1]
-    rows = kernel.m * part
+    rows = kernel.m * chosen.shape[-1]
     return replace(kernel, kind="Ma_Mw", m=rows, batch=1, macs=rows * kernel.k * kernel.n)
 
 
@@ -110,9 +106,9 @@ def _attention(trace: Trace, node: TraceNode) -> GraphKernel:
     queries, keys, values = trace.inputs(node)[:3]
     heads = math.prod(queries.shape[:-2])
     source = trace.ungrouped(keys)
-    grouped = math.prod(keys.shape) // math.prod(source.shape)
+    grouped = keys.elements // source.elements
     rows, width, context = queries.shape[-2], queries.shape[-1], keys.shape[-2]
-    held = math.prod(source.shape) + math.prod(trace.ungrouped(values).shape)
+    held = source.elements + trace.ungrouped(values).elements
     kind = Operand.CACHE if trace.operand(source) is Operand.CACHE else Operand.GROUPED
     return GraphKernel(
         f"{'V' if rows == 1 else 'M'}a_M{kind.value}", _name(node), node.op,

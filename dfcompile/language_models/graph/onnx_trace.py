@@ -1,10 +1,8 @@
 """A language model's graph from an ONNX file: initializers are weights, inputs named for a past are its cache."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.host.reasons import reason_of
@@ -28,19 +26,11 @@ _PAST = ("past", "cache")
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-class _Operands(Struct, frozen=True):
-    """Which inputs of an attention are what: places; -1 where the operator has none."""
-
-    past_key: int
-    past_value: int
-    heads: str  # attribute; empty: shapes tell
-    kv_heads: str
-
-
+# Of attentions: the input that is the past's keys, before its values, and attributes with heads of queries and of keys.
 _ATTENTIONS = {
-    "Attention": _Operands(4, 5, "q_num_heads", "kv_num_heads"),
-    "com.microsoft.MultiHeadAttention": _Operands(6, 7, "num_heads", "num_heads"),
-    "com.microsoft.GroupQueryAttention": _Operands(3, 4, "num_heads", "kv_num_heads"),
+    "Attention": (4, "q_num_heads", "kv_num_heads"),
+    "com.microsoft.MultiHeadAttention": (6, "num_heads", "num_heads"),
+    "com.microsoft.GroupQueryAttention": (3, "num_heads", "kv_num_heads"),
 }
 
 
@@ -106,9 +96,8 @@ def _nodes(node: "onnx.NodeProto", shapes: Shapes) -> Iterator[TraceNode]:
         )
     scope = node.name.strip("/").replace("/", ".").rpartition(".")[0]
     read = tuple(name for name in node.input if name)
-    operands = _ATTENTIONS.get(node.op_type)
-    if operands is not None:
-        yield from _attention(node, operands, shapes, scope)
+    if node.op_type in _ATTENTIONS:
+        yield from _attention(node, shapes, scope)
     elif node.op_type == "Gemm":
         first, second = read[:2]
         if _attribute(node, "transA", 0):
@@ -127,10 +116,11 @@ def _nodes(node: "onnx.NodeProto", shapes: Shapes) -> Iterator[TraceNode]:
             yield TraceNode(made, op, data, shapes.get(made, ()), scope)
 
 
-def _attention(node: "onnx.NodeProto", operands: _Operands, shapes: Shapes, scope: str) -> Iterator[TraceNode]:
+def _attention(node: "onnx.NodeProto", shapes: Shapes, scope: str) -> Iterator[TraceNode]:
     """Yield the cache that grows, its copies for groups of heads, and the attention, as an exported graph has them."""
-    query, key, value = (node.input[place] if place < len(node.input) else "" for place in range(3))
-    heads, kv_heads = (_attribute(node, name, 0) for name in (operands.heads, operands.kv_heads))
+    first_past, *attributes = _ATTENTIONS[node.op_type]
+    query, key, value = (_at(node.input, place) for place in range(3))
+    heads, kv_heads = (_attribute(node, name, 0) for name in attributes)
     if not key or not value:
         raise UserError(f"--from-onnx: node {node.name!r}: found queries, keys and values in one operand against three")
     four = {
@@ -139,19 +129,18 @@ def _attention(node: "onnx.NodeProto", operands: _Operands, shapes: Shapes, scop
     batch, heads, rows, _ = four[query]
     yield TraceNode(f"{node.name}@Q", "reshape", (query,), four[query], scope)
     read = [f"{node.name}@Q"]
-    for name, past, made in ((key, operands.past_key, 1), (value, operands.past_value, 2)):
+    for made, name in enumerate((key, value), start=1):
         source, shape = f"{node.name}@{made}", four[name]
         yield TraceNode(source, "reshape", (name,), shape, scope)
-        if past < len(node.input) and node.input[past]:
-            before = shapes[node.input[past]]
-            present = node.output[made] if made < len(node.output) else ""
-            context = shapes[present][2] if present else before[2] + shape[2]
+        past, present = _at(node.input, first_past + made - 1), _at(node.output, made)
+        if past:
+            context = shapes[present][2] if present else shapes[past][2] + shape[2]
             shape = (batch, shape[1], context, shape[3])
             grown = present or f"{source}+"
-            yield TraceNode(grown, "cat", (node.input[past], source), shape, scope)
+            yield TraceNode(grown, "cat", (past, source), shape, scope)
             source = grown
-        elif made < len(node.output) and node.output[made]:
-            yield TraceNode(node.output[made], "alias", (source,), shape, scope)
+        elif present:
+            yield TraceNode(present, "alias", (source,), shape, scope)
         if shape[1] != heads:
             wide = (batch, shape[1], heads // shape[1], *shape[2:])
             yield TraceNode(f"{source}@unsqueeze", "unsqueeze", (source,), (batch, shape[1], 1, *shape[2:]), scope)
@@ -162,6 +151,11 @@ def _attention(node: "onnx.NodeProto", operands: _Operands, shapes: Shapes, scop
     width = four[value][3]
     yield TraceNode(f"{node.name}@Y", "scaled_dot_product_attention", tuple(read), (batch, heads, rows, width), scope)
     yield TraceNode(node.output[0], "reshape", (f"{node.name}@Y",), shapes[node.output[0]], scope)
+
+
+def _at(names: Sequence[str], place: int) -> str:
+    """Return the name at a place; empty where the operator has none."""
+    return names[place] if place < len(names) else ""
 
 
 def _of_heads(shape: tuple[int, ...], heads: int) -> tuple[int, int, int, int]:

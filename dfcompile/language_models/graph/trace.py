@@ -1,8 +1,10 @@
 """A traced graph: what every operation reads, and the shape that it makes."""
 
+import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum, unique
 from functools import cached_property
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -37,6 +39,11 @@ class TraceNode(Struct, frozen=True):
     shape: tuple[int, ...]
     scope: str = ""
 
+    @property
+    def elements(self) -> int:
+        """Of the value."""
+        return math.prod(self.shape)
+
 
 class Trace:
     """A graph in the order in which it runs."""
@@ -45,10 +52,6 @@ class Trace:
         self.nodes = nodes
         self._by_name: Mapping[str, TraceNode] = {node.name: node for node in nodes}
 
-    def node(self, name: str) -> TraceNode:
-        """Return the node of a name."""
-        return self._by_name[name]
-
     def inputs(self, node: TraceNode) -> tuple[TraceNode, ...]:
         """Return what a node reads."""
         return tuple(self._by_name[name] for name in node.inputs)
@@ -56,7 +59,7 @@ class Trace:
     @property
     def cache_elements(self) -> int:
         """Elements of all inputs that are caches."""
-        return sum(_size(node) for node in self.nodes if node.op == CACHE)
+        return sum(node.elements for node in self.nodes if node.op == CACHE)
 
     @cached_property
     def _made_of_parameters(self) -> frozenset[str]:
@@ -71,8 +74,7 @@ class Trace:
         """Return what a value is made of; shape changes are looked through."""
         if node.name in self._made_of_parameters:
             return Operand.WEIGHTS
-        chain = list(self.unshaped(node))
-        if any(one.op == CACHE or self.is_append(one) for one in chain):
+        if any(one.op == CACHE or self.is_append(one) for one in self.unshaped(node)):
             return Operand.CACHE
         if self.ungrouped(node) is not node:
             return Operand.GROUPED
@@ -88,10 +90,9 @@ class Trace:
     def ungrouped(self, node: TraceNode) -> TraceNode:
         """Return the value of which several heads have copies: before ``unsqueeze, expand, reshape``."""
         chain = list(self.unshaped(node))
-        for at, one in enumerate(chain):
-            if one.op == "expand" and at + 1 < len(chain) and _size(one) > _size(chain[at + 1]):
-                below = chain[at + 1]
-                return next((low for low in chain[at + 1 :] if low.op != "unsqueeze"), below)
+        for at, (one, below) in enumerate(pairwise(chain), start=1):
+            if one.op == "expand" and one.elements > below.elements:
+                return next((low for low in chain[at:] if low.op != "unsqueeze"), below)
         return node
 
     def is_append(self, node: TraceNode) -> bool:
@@ -112,10 +113,3 @@ class Trace:
                     seen.add(read.name)
                     left.append(read)
         return None
-
-
-def _size(node: TraceNode) -> int:
-    size = 1
-    for extent in node.shape:
-        size *= extent
-    return size

@@ -113,6 +113,10 @@ class Device(Struct, frozen=True):
             return self.pj_per_mac[form]
         return max(self.pj_per_mac.get(part, 0.0) for part in form.split("_"))
 
+    def instances(self, level: MemoryLevel) -> int:
+        """Return how many there are of a memory on the chip."""
+        return self.cores // level.shared_by if level.shared_by else 1
+
     @property
     def chips(self) -> int:
         """Chips of the largest machine."""

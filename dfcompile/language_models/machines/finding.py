@@ -1,7 +1,7 @@
 """Finds a device: shipped ones, spreadsheets ``FILE:NAME``, and the system files of all other commands."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +16,10 @@ from dfcompile.language_models.machines.workbook import workbook_rows
 LARGEST_BYTES = 2**24
 SHIPPED_FILES = ("devices.csv", "notebook_devices.csv")
 SHEETS = (".csv", ".tsv", ".xlsx", ".json", ".toml")
+_PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    ".json": ("JSON", parsed_json),
+    ".toml": ("TOML", tomllib.loads),
+}
 _PACKAGE = "dfcompile.language_models.machines"
 
 
@@ -37,9 +41,9 @@ def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> t
     Raises:
         UserError: there is none of that name, or its file is wrong.
     """
-    shipped = {name.lower(): device for name, device in shipped_devices().items()}
-    if asked.lower() in shipped and not Path(asked).exists():
-        return shipped[asked.lower()], ()
+    shipped = _shipped(asked)
+    if shipped is not None:
+        return shipped, ()
     path, name = _split(asked)
     if path is not None:
         sheet = read_sheet(path)
@@ -49,8 +53,13 @@ def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> t
 
 def is_device(asked: str) -> bool:
     """Whether what is asked for is a shipped device or a spreadsheet's, and not a system file."""
-    shipped = {name.lower() for name in shipped_devices()}
-    return (asked.lower() in shipped and not Path(asked).exists()) or _split(asked)[0] is not None
+    return _shipped(asked) is not None or _split(asked)[0] is not None
+
+
+def _shipped(asked: str) -> Device | None:
+    """Return the shipped device of a name, unless a file has that name."""
+    found = next((device for name, device in shipped_devices().items() if name.lower() == asked.lower()), None)
+    return None if found is None or Path(asked).exists() else found
 
 
 def _split(asked: str) -> tuple[Path | None, str]:
@@ -77,26 +86,14 @@ def read_sheet(path: Path) -> Sheet:
     except (OSError, UnicodeDecodeError) as error:
         reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
         raise UserError(f"spreadsheet {str(path)!r}: cannot be read: {reason}") from error
-    match path.suffix.lower():
-        case ".json":
-            return sheet_of(_rows_of(_json(text, where), where), where)
-        case ".toml":
-            return sheet_of(_rows_of(_toml(text, where), where), where)
-    return sheet_of(csv_rows(text, where), where)
-
-
-def _json(text: str, where: str) -> object:
+    if path.suffix.lower() not in _PARSERS:
+        return sheet_of(csv_rows(text, where), where)
+    word, parse = _PARSERS[path.suffix.lower()]
     try:
-        return parsed_json(text)
+        document = parse(text)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
-
-
-def _toml(text: str, where: str) -> object:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not TOML: {str(error).splitlines()[0]}") from error
+        raise UserError(f"{where}: not {word}: {str(error).splitlines()[0]}") from error
+    return sheet_of(_rows_of(document, where), where)
 
 
 def _rows_of(document: object, where: str) -> list[list[str]]:
@@ -117,14 +114,13 @@ def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tu
         raise UserError(f"{error}; spreadsheets end in {', '.join(SHEETS)}, shipped devices are "
                         f"{', '.join(shipped_devices())}") from error  # fmt: skip
     chip, network = system.accelerator, system.network
-    levels = (MemoryLevel("SRAM", int(chip.sram_bytes)),) if chip.sram_bytes else ()
     kinds = network.kind.split("_")
     device = Device(
         name=system.name,
         macs_per_s=dict.fromkeys(multiplies, chip.peak_gflops * 1e9 / 2),
         bytes_per_s=system.dram_gb_per_s * 1e9,
         capacity_bytes=int(system.dram_capacity_bytes),
-        levels=levels,
+        levels=(MemoryLevel("SRAM", int(chip.sram_bytes)),) if chip.sram_bytes else (),
         cores=chip.cores,
         frequency_hz=chip.frequency_ghz * 1e9,
         granule=(chip.lanes_per_core, 1, chip.stages_per_core),

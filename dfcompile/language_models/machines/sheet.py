@@ -5,19 +5,15 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.language_models.machines.columns import KNOWN, names_in, quantity_of
+from dfcompile.language_models.machines.columns import KNOWN, PLAIN, Quantity, heading_of, names_in, quantity_of
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
-from dfcompile.language_models.machines.units import UNITS, Quantity, heading_of
-from dfcompile.records import replace
 
 MOST_CELLS = 100_000
 _EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
 _COMMENT = "#"
-
-Values = Mapping[str, float | str]
 
 
 class Sheet(Struct, frozen=True):
@@ -71,17 +67,15 @@ def sheet_of(rows: Sequence[Sequence[str]], where: str) -> Sheet:
     """
     if sum(map(len, rows)) > MOST_CELLS:
         raise UserError(f"{where}: found more than {MOST_CELLS} cells against at most that many")
-    if not rows or not rows[0] or heading_of(rows[0][0])[0] != "name":
-        found = rows[0][0] if rows and rows[0] else ""
-        raise UserError(f"{where}:A1: found {found!r} against the heading name")
+    first = rows[0][0] if rows and rows[0] else ""
+    if heading_of(first)[0] != "name":
+        raise UserError(f"{where}:A1: found {first!r} against the heading name")
     down = len(rows) > 1 and quantity_of(heading_of(rows[1][0] if rows[1] else "")[0]) is not None
     across = len(rows[0]) > 1 and quantity_of(heading_of(rows[0][1])[0]) is not None
-    if down and not across:
-        width = max(map(len, rows))
-        table = [[_cell(rows, row, column, where) for row in range(len(rows))] for column in range(width)]
-    else:
-        table = [[_cell(rows, row, column, where) for column in range(len(rows[0]))] for row in range(len(rows))]
-    return _devices(table, where)
+    is_transposed = down and not across
+    columns = range(max(map(len, rows)) if is_transposed else len(rows[0]))
+    cells = [[_cell(rows, row, column, where) for column in columns] for row in range(len(rows))]
+    return _devices(list(zip(*cells, strict=True)) if is_transposed else cells, where)
 
 
 def _cell(rows: Sequence[Sequence[str]], row: int, column: int, where: str) -> _Cell:
@@ -102,7 +96,7 @@ def _devices(table: Sequence[Sequence[_Cell]], where: str) -> Sheet:
     for row in table[1:]:
         if not any(cell.text for cell in row):
             continue
-        device = device_of(_values(headings, row), row[0].where)
+        device = _device_of(_Row(_values(headings, row), row[0].where))
         if device.name in devices:
             raise UserError(f"{row[0].where}: found {device.name!r} twice against once")
         devices[device.name] = device
@@ -120,161 +114,135 @@ def _values(headings: Sequence[_Cell], row: Sequence[_Cell]) -> dict[str, float 
             continue
         if key in values:
             raise UserError(f"{heading.where}: found heading {key!r} twice against once")
-        values[key] = value_of(key, cell.text, unit, quantity, heading.where, cell.where)
+        scale = _scale(key, unit, quantity, heading)
+        values[key] = cell.text if quantity.is_text else scale * _amount(key, quantity, cell)
     return values
 
 
-def value_of(key: str, text: str, unit: str, quantity: Quantity, heading: str, where: str) -> float | str:
-    """Return a cell in bytes, seconds, MACs, W, pJ or as a text.
+def _scale(key: str, unit: str, quantity: Quantity, heading: _Cell) -> float:
+    """Return what a column is multiplied by to be in bytes, seconds, MACs, W or pJ.
 
     Raises:
-        UserError: it needs a unit and has none, has one that is not known, or is no number above 0.
+        UserError: it needs a unit and has none, or one that is not known.
     """
-    if quantity in (Quantity.TEXT, Quantity.EXTENTS):
-        return text
-    scale = 1.0
-    if quantity in UNITS:
-        known = UNITS[quantity]
-        if not unit:
-            raise UserError(
-                f"{heading}: {key!r} has no unit against {_some(known)} (write {key} [{next(iter(known))}])"
-            )
-        if unit not in known:
-            raise UserError(f"{heading}: {key!r} has unit {unit!r} against {_some(known)}")
-        scale = known[unit]
+    known = quantity.units
+    if not known:
+        return 1.0
+    if unit in known:
+        return known[unit]
+    some = ", ".join([name for name in known if name[0] in "GTµupnWU" or len(name) <= 2][:6])
+    if unit:
+        raise UserError(f"{heading.where}: {key!r} has unit {unit!r} against {some}")
+    raise UserError(f"{heading.where}: {key!r} has no unit against {some} (write {key} [{next(iter(known))}])")
+
+
+def _amount(key: str, quantity: Quantity, cell: _Cell) -> float:
+    """Return the number in a cell.
+
+    Raises:
+        UserError: it is none above 0, or a share above 1.
+    """
     try:
-        number = float(text.replace("_", ""))
+        number = float(cell.text.replace("_", ""))
     except ValueError as error:
-        raise UserError(f"{where}: {key!r}: found {text[:60]!r} against a number") from error
-    if not math.isfinite(number) or number <= 0 or (quantity is Quantity.SHARE and number > 1):
-        expected = "a share of at most 1" if quantity is Quantity.SHARE else "a number above 0"
-        raise UserError(f"{where}: {key!r}: found {text[:60]} against {expected}")
-    return number * scale
+        raise UserError(f"{cell.where}: {key!r}: found {cell.text[:60]!r} against a number") from error
+    if not math.isfinite(number) or not 0 < number <= quantity.most:
+        expected = "a number above 0" if math.isinf(quantity.most) else "a share of at most 1"
+        raise UserError(f"{cell.where}: {key!r}: found {cell.text[:60]} against {expected}")
+    return number
 
 
-def _some(known: Mapping[str, float]) -> str:
-    names = [name for name in known if name[0] in "GTµupnWU" or len(name) <= 2]
-    return ", ".join(names[:6])
+class _Row(Struct, frozen=True):
+    """The values of a device in base units, by key."""
+
+    values: Mapping[str, float | str]
+    where: str
+
+    def number(self, key: str, default: float = 0.0) -> float:
+        found = self.values.get(key, default)
+        assert not isinstance(found, str)
+        return found
+
+    def count(self, key: str) -> int:
+        found = self.number(key, 1.0)
+        if found != int(found):
+            raise UserError(f"{self.where}: {key!r}: found {found} against a whole number")
+        return int(found)
+
+    def need(self, *keys: str) -> None:
+        for key in keys:
+            if key not in self.values:
+                raise UserError(f"{self.where}: {key!r} is missing")
 
 
-def device_of(values: Values, where: str) -> Device:
-    """Make a device of values in base units.
+def _device_of(row: _Row) -> Device:
+    """Make a device.
 
     Raises:
         UserError: a key is missing or of the wrong kind.
     """
-    cores = _count(values, "cores", where)
-    frequency = _number(values, "frequency", 0.0)
-    rates = {form: _number(values, f"peak.{form}", 0.0) for form in names_in(values, "peak")}
+    values, number = row.values, row.number
+    cores = row.count("cores")
+    rates = {form: number(f"peak.{form}") for form in names_in(values, "peak")}
     for form in names_in(values, "macs_per_cycle_per_core"):
-        if not frequency:
-            raise UserError(f"{where}: 'frequency' is missing against macs_per_cycle_per_core.{form}")
-        rates.setdefault(form, cores * frequency * _number(values, f"macs_per_cycle_per_core.{form}", 0.0))
+        if "frequency" not in values:
+            raise UserError(f"{row.where}: 'frequency' is missing against macs_per_cycle_per_core.{form}")
+        rates.setdefault(form, cores * number("frequency") * number(f"macs_per_cycle_per_core.{form}"))
     if not rates:
-        raise UserError(f"{where}: found no rate against peak.FORMAT or macs_per_cycle_per_core.FORMAT")
-    for needed in ("name", "memory.bandwidth"):
-        if needed not in values:
-            raise UserError(f"{where}: {needed!r} is missing")
-    name = str(values["name"])
+        raise UserError(f"{row.where}: found no rate against peak.FORMAT or macs_per_cycle_per_core.FORMAT")
+    row.need("name", "memory.bandwidth")
+    granule, source = _granule(row), values.get("source")
+    levels = (_memory(row, f"memory.{name}", name) for name in names_in(values, "memory", ".capacity"))
+    links = list(dict.fromkeys(key.split(".")[1] for key in values if key.startswith("link.")))
     device = Device(
-        name=name,
+        name="",
         macs_per_s=rates,
-        bytes_per_s=_number(values, "memory.bandwidth", 0.0),
-        capacity_bytes=round(_number(values, "memory.capacity", 0.0)),
-        levels=_levels(values),
+        bytes_per_s=0.0,
+        levels=tuple(sorted(levels, key=lambda level: -level.capacity_bytes)),
         cores=cores,
-        frequency_hz=frequency,
-        granule=_granule(values, where),
+        granule=granule,
+        offload=_offload(row),
+        links=tuple(_link(row, f"link.{name}") for name in links),
+        link_latency_s=max((number(f"link.{name}.latency") for name in links), default=0.0),
+        pj_per_mac={form: number(f"energy.mac.{form}") for form in names_in(values, "energy.mac")},
+        link_pj_per_byte=max((number(f"link.{name}.energy") for name in links), default=0.0),
+        notes=(f"system {values['name']}: {source}",) if source else (),
     )
-    source = values.get("source")
-    return replace(
-        device,
-        compute_efficiency=_number(values, "eff.compute", 1.0),
-        memory_efficiency=_number(values, "eff.memory", 1.0),
-        launch_s=_number(values, "launch", 0.0),
-        offload=_offload(values, where),
-        vector_per_s=_number(values, "vector", 0.0),
-        links=_links(values, where),
-        link_latency_s=max((_number(values, f"link.{one}.latency", 0.0) for one in _link_names(values)), default=0.0),
-        tdp_w=_number(values, "tdp", 0.0),
-        idle_w=_number(values, "idle", 0.0),
-        pj_per_mac={form: _number(values, f"energy.mac.{form}", 0.0) for form in names_in(values, "energy.mac")},
-        pj_per_byte=_number(values, "memory.energy", 0.0),
-        link_pj_per_byte=max((_number(values, f"link.{one}.energy", 0.0) for one in _link_names(values)), default=0.0),
-        vector_pj=_number(values, "energy.vector", 0.0),
-        usd=_number(values, "price", 0.0),
-        notes=(f"system {name}: {source}",) if source else (),
-    )
+    # Columns whose values are fields as they stand.
+    stated = {field: values[key] for key, (_, field) in PLAIN.items() if field and key in values}
+    return structs.replace(device, **{**stated, "capacity_bytes": round(number("memory.capacity"))})
 
 
-def _levels(values: Values) -> tuple[MemoryLevel, ...]:
-    found = [
-        MemoryLevel(
-            level,
-            round(_number(values, f"memory.{level}.capacity", 0.0)),
-            _number(values, f"memory.{level}.bandwidth", math.inf),
-            round(_number(values, f"memory.{level}.shared_by", 0.0)),
-            _number(values, f"memory.{level}.energy", 0.0),
-            _number(values, f"memory.{level}.usable", 1.0),
-        )
-        for level in names_in(values, "memory", ".capacity")
-    ]
-    return tuple(sorted(found, key=lambda level: -level.capacity_bytes * max(1, bool(level.shared_by) * 1)))
-
-
-def _offload(values: Values, where: str) -> MemoryLevel | None:
-    if not any(key.startswith("offload.") for key in values):
-        return None
-    if "offload.bandwidth" not in values:
-        raise UserError(f"{where}: 'offload.bandwidth' is missing")
+def _memory(row: _Row, prefix: str, name: str) -> MemoryLevel:
     return MemoryLevel(
-        "offload",
-        round(_number(values, "offload.capacity", 0.0)),
-        _number(values, "offload.bandwidth", 0.0),
-        pj_per_byte=_number(values, "offload.energy", 0.0),
+        name,
+        round(row.number(f"{prefix}.capacity")),
+        row.number(f"{prefix}.bandwidth", math.inf),
+        round(row.number(f"{prefix}.shared_by")),
+        row.number(f"{prefix}.energy"),
+        row.number(f"{prefix}.usable", 1.0),
     )
 
 
-def _links(values: Values, where: str) -> tuple[LinkLevel, ...]:
-    links = []
-    for name in _link_names(values):
-        for needed in ("bandwidth", "topology", "size"):
-            if f"link.{name}.{needed}" not in values:
-                raise UserError(f"{where}: 'link.{name}.{needed}' is missing")
-        links.append(
-            LinkLevel(
-                str(values[f"link.{name}.topology"]),
-                _count(values, f"link.{name}.size", where),
-                _number(values, f"link.{name}.bandwidth", 0.0),
-            )
-        )
-    return tuple(links)
+def _offload(row: _Row) -> MemoryLevel | None:
+    if not any(key.startswith("offload.") for key in row.values):
+        return None
+    row.need("offload.bandwidth")
+    return _memory(row, "offload", "offload")
 
 
-def _link_names(values: Values) -> list[str]:
-    return list(dict.fromkeys(key.split(".")[1] for key in values if key.startswith("link.")))
+def _link(row: _Row, prefix: str) -> LinkLevel:
+    row.need(f"{prefix}.bandwidth", f"{prefix}.topology", f"{prefix}.size")
+    kind = str(row.values[f"{prefix}.topology"])
+    return LinkLevel(kind, row.count(f"{prefix}.size"), row.number(f"{prefix}.bandwidth"))
 
 
-def _granule(values: Values, where: str) -> tuple[int, int, int]:
-    text = values.get("array")
+def _granule(row: _Row) -> tuple[int, int, int]:
+    text = row.values.get("array")
     if text is None:
         return (1, 1, 1)
     found = _EXTENTS.fullmatch(str(text).replace(" ", ""))
     if found is None or "0" in found.groups():
-        raise UserError(f"{where}: 'array': found {text!r} against ROWSxCOLUMNS or ROWSxDEPTHxCOLUMNS")
-    if found[3] is None:
-        return int(found[1]), 1, int(found[2])
-    return int(found[1]), int(found[2]), int(found[3])
-
-
-def _number(values: Values, key: str, default: float) -> float:
-    found = values.get(key, default)
-    assert not isinstance(found, str)
-    return found
-
-
-def _count(values: Values, key: str, where: str) -> int:
-    found = _number(values, key, 1.0)
-    if found != int(found):
-        raise UserError(f"{where}: {key!r}: found {found} against a whole number")
-    return int(found)
+        raise UserError(f"{row.where}: 'array': found {text!r} against ROWSxCOLUMNS or ROWSxDEPTHxCOLUMNS")
+    rows, second, third = found.groups()
+    return (int(rows), 1, int(second)) if third is None else (int(rows), int(second), int(third))

@@ -35,6 +35,8 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
     possible to what the rate asks for, and the frequency is such that the rate is met.
     """
     form = min(dict.fromkeys(forms), key=device.rate)
+    kinds = "_".join(link.kind for link in device.links) or "none"
+    dimensions = tuple(Dimension(link.chips, link.bytes_per_s * 1e-9, 0.0) for link in device.links)
     rate = device.rate(form)
     rows, _, columns = device.granule
     per_core = rate / device.cores / (device.frequency_hz or 1e9)
@@ -42,9 +44,7 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
         bits = max(0, round(math.log2(per_core)))
         rows, columns = 1 << bits // 2, 1 << (bits - bits // 2)
     frequency = rate / (device.cores * rows * columns)
-    level = device.levels[0] if device.levels else None
-    shared = level.shared_by if level is not None and level.shared_by else device.cores
-    held = level.usable_bytes * (device.cores // shared) if level is not None else 0
+    held = device.cache_bytes * device.instances(device.levels[0]) if device.levels else 0
     return System(
         name=device.name,
         chips=device.chips,
@@ -52,15 +52,9 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
             device.cores, rows, columns, frequency * 1e-9, Amount(held), Amount(device.usd), Amount(device.tdp_w)
         ),
         dram=Dram(Amount(device.bytes_per_s * 1e-9), Amount(device.capacity_bytes), 0.0, 0.0),
-        network=_network(device),
+        network=Network(kinds, dimensions, 0.0, 0.0, 0.0, device.link_latency_s * 1e9),
         sources=(
             Assumption("arrays", f"{rows} x {columns} per core at {frequency * 1e-9:.4g} GHz", _HERE),
             Assumption("rate", f"of {form}, the slowest of its formats", _HERE),
         ),
     )
-
-
-def _network(device: Device) -> Network:
-    kinds = "_".join(link.kind for link in device.links) or "none"
-    dimensions = tuple(Dimension(link.chips, link.bytes_per_s * 1e-9, 0.0) for link in device.links)
-    return Network(kinds, dimensions, 0.0, 0.0, 0.0, device.link_latency_s * 1e9)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.dfmodel_backend import Assumption, DataflowGraph, Tensor, TensorKind, Use
-from dfcompile.language_models.formats import NumberFormat
+from dfcompile.language_models.formats import NumberFormat, Precision
 
 PARTS = {"outer": LoopPart.OUTER, "m": LoopPart.M, "k": LoopPart.K, "n": LoopPart.N}
 
@@ -34,31 +34,39 @@ class GraphBuilder:
     has the digits of its letters, so that the back end may split any loop of which every result has a part.
     """
 
-    def __init__(self, extents: Mapping[str, int]) -> None:
+    def __init__(self, extents: Mapping[str, int], precision: Precision) -> None:
         self._extents = dict(extents)
+        self.precision = precision
         self._arrays: dict[str, Array] = {}
         self._makers: dict[str, str] = {}
         self._kernels: list[Kernel] = []
 
     def array(
-        self,
-        name: str,
-        axes: str,
-        form: NumberFormat,
-        kind: TensorKind = TensorKind.INTERMEDIATE,
-        size_bytes: int | None = None,
+        self, name: str, axes: str, kind: TensorKind = TensorKind.INTERMEDIATE, form: NumberFormat | None = None
     ) -> Array:
-        """Return a new tensor; its bytes follow from its axes and its format, unless they are said.
+        """Return a new tensor, of activations unless its format is given."""
+        form = form or self.precision.activations
+        return self._array(name, axes, kind, form, form.bytes_of(self.extent(axes)))
+
+    def cache(self, name: str, axes: str, elements: int) -> Array:
+        """Return the part of a cache that is read, which may be less than its axes have."""
+        form = self.precision.kv
+        return self._array(name, axes, TensorKind.INPUT, form, form.bytes_of(elements))
+
+    def weights(self, name: str, axes: str, which: str = "attention", mean: float | None = None) -> Array:
+        """Return a new matrix of some class, or along the first axis ``mean`` ones, of experts.
 
         Weights of less than a byte per element, or of a mean number of experts, have as many bytes in each row of
         their last axis, rounded up.
         """
-        size, width = form.bytes_of(self.extent(axes)) if size_bytes is None else size_bytes, max(1, form.bits // 8)
-        if kind is TensorKind.WEIGHT:
-            row = width * self.extent(axes[:-1])
-            size = -(-size // row) * row
-        made = Array(name, axes, size, width, kind)
-        self._arrays[name] = made
+        form: NumberFormat = getattr(self.precision, which)
+        one, count = (axes, 1) if mean is None else (axes[1:], mean)
+        size = round(count * form.bytes_of(self.extent(one)))
+        row = _width(form) * self.extent(axes[:-1])
+        return self._array(name, axes, TensorKind.WEIGHT, form, -(-size // row) * row)
+
+    def _array(self, name: str, axes: str, kind: TensorKind, form: NumberFormat, size_bytes: int) -> Array:
+        made = self._arrays[name] = Array(name, axes, size_bytes, _width(form), kind)
         return made
 
     def extent(self, axes: str) -> int:
@@ -71,13 +79,13 @@ class GraphBuilder:
         """Add ``outer`` products ``[m, k] x [k, n]``; the first operand is held where neither is a weight."""
         streamed = sum(one.kind is not TensorKind.WEIGHT for one in reads)
         variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
-        self._add(name, "MatMul", variant, {"outer": outer, "m": m, "k": k, "n": n}, reads, writes, "")
+        self._add(name, variant, {"outer": outer, "m": m, "k": k, "n": n}, reads, writes, "")
         return writes
 
     def elementwise(self, name: str, reads: Sequence[Array], writes: Array, over: str, *, whole: str = "") -> Array:
         """Add a kernel over the elements of some loops, of which ``whole`` ones are not to be split."""
         variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if len(reads) > 1 else KernelVariant.ELEMENTWISE_INPUT1
-        self._add(name, "Elementwise", variant, {"m": over}, reads, writes, whole)
+        self._add(name, variant, {"m": over}, reads, writes, whole)
         return writes
 
     def finish(self, name: str, assumptions: Sequence[Assumption]) -> DataflowGraph:
@@ -93,14 +101,13 @@ class GraphBuilder:
     def _add(
         self,
         name: str,
-        op: str,
         variant: KernelVariant,
         parts: Mapping[str, str],
         reads: Sequence[Array],
         writes: Array,
         whole: str,
     ) -> None:
-        sizes = {word: self.extent(parts.get(word, "")) for word in PARTS}
+        outer, m, k, n = (self.extent(parts.get(word, "")) for word in PARTS)
         loops = [
             found
             for word, letters in parts.items()
@@ -109,22 +116,9 @@ class GraphBuilder:
             for found in self._loop(letter, PARTS[word], reads, writes)
         ]
         self._makers[writes.name] = name
-        self._kernels.append(
-            Kernel(
-                name,
-                op,
-                name,
-                "",
-                variant,
-                sizes["outer"],
-                sizes["m"],
-                sizes["k"],
-                sizes["n"],
-                tuple(one.name for one in reads),
-                (writes.name,),
-                loops=tuple(loops),
-            )
-        )
+        op, read = "MatMul" if variant.is_gemm else "Elementwise", tuple(one.name for one in reads)
+        made = Kernel(name, op, name, "", variant, outer, m, k, n, read, (writes.name,), loops=tuple(loops))
+        self._kernels.append(made)
 
     def _loop(self, letter: str, part: LoopPart, reads: Sequence[Array], writes: Array) -> Sequence[KernelLoop]:
         """Return the loop of a letter, if there is something to split and its result, if it is parallel, has it."""
@@ -159,3 +153,8 @@ class GraphBuilder:
         return Tensor(
             array.name, array.kind, array.size_bytes, self._makers.get(array.name, ""), tuple(uses), array.element_bytes
         )
+
+
+def _width(form: NumberFormat) -> int:
+    """Whole bytes of an element, at least one."""
+    return max(1, form.bits // 8)

@@ -1,7 +1,6 @@
 """Every kind of layer of a step, mapped: fused into configurations, split over chips, against what must move."""
 
 from collections.abc import Mapping as Named
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -90,29 +89,23 @@ def mapped_step(
     Raises:
         UserError: the system has fewer chips or lacks a rate, or `layer_graph`.
     """
-    counted = step_of(model, batch, precision, choices).kernels
-    system = find_system(asked, device, [kernel.rate for kernel in counted if kernel.macs])
+    kernels = step_of(model, batch, precision, choices).kernels
+    system = find_system(asked, device, [kernel.rate for kernel in kernels if kernel.macs])
     graphs = {
         kind.name: (kind.count, layer_graph(kind.name, kind.layer, model.hidden, batch, precision, choices))
         for kind in model.kinds
     }
     if batch.head_rows:
         graphs["head"] = (1, ends_graph(model, batch, precision))
-    alone = {part.part: part.exec_s for part in timed_step(counted, device, roofline).parts}
-    return MappedStep(batch, system, tuple(_parts(graphs, system, chips, alone)))
-
-
-def _parts(
-    graphs: Named[str, tuple[int, DataflowGraph]], system: System, chips: int, alone: Named[str, float]
-) -> Sequence[MappedPart]:
-    found = []
+    alone = {part.part: part.exec_s for part in timed_step(kernels, device, roofline).parts}
+    parts = []
     for name, (count, graph) in counted(tuple(graphs.items())):
         try:
             mapping, reason = ChipCounts(graph, system).fastest(chips), ""
         except InfeasibleError as error:
             mapping, reason = None, str(error)
-        found.append(MappedPart(name, count, graph, mapping, reason, least_bytes(graph), alone[name]))
-    return found
+        parts.append(MappedPart(name, count, graph, mapping, reason, least_bytes(graph), alone[name]))
+    return MappedStep(batch, system, tuple(parts))
 
 
 def least_bytes(graph: DataflowGraph) -> int:

@@ -1,8 +1,6 @@
 """What the notebook prints, character by character."""
 
-from collections.abc import Sequence
-
-from msgspec import Struct
+from collections.abc import Mapping, Sequence
 
 from dfcompile.language_models.notebook.frame_text import FrameColumn, float_texts, frame_text
 from dfcompile.language_models.notebook.kernels import (
@@ -18,12 +16,16 @@ from dfcompile.language_models.notebook.tiler import BYTES_PER_VALUE, Estimate, 
 _SUFFIXES = (("P", 1024**5), ("T", 1024**4), ("G", 1024**3), ("M", 1024**2))
 
 
-class NotebookRun(Struct, frozen=True):
-    """One workload of the notebook: its word, its first lines of details and its kernels."""
-
-    word: str
-    context_lines: tuple[str, ...]
-    kernels: tuple[NotebookKernel, ...]
+# What the columns of the notebook's tables show: of a kernel, and of what is estimated of it.
+_KERNEL = {
+    "type": "kind", "name": "name", "m": "m", "k": "k", "n": "n", "batch_size": "batch", "grouped_q": "grouped",
+    "compute": "compute", "weight": "weight", "kv_cache": "kv_cache",
+}  # fmt: skip
+_ESTIMATE = {
+    "best_tiler": "tile", "exec_cycle": "cycles", "cmp_cycle": "compute_cycles", "mem_cycle": "memory_cycles",
+    "mem_cycle_to_cmp_cycle": "ratio", "bound": "bound",
+}  # fmt: skip
+_FLOATS = ("compute", "weight", "kv_cache", "exec_cycle", "cmp_cycle", "mem_cycle", "mem_cycle_to_cmp_cycle")
 
 
 def short_number(count: float) -> str:
@@ -58,25 +60,6 @@ def machine_lines(machine: NotebookMachine) -> list[str]:
     ]
 
 
-def notebook_runs(model: NotebookModel, length: int, answer: int, chunk: int, batch: int) -> tuple[NotebookRun, ...]:
-    """Return the three workloads of the notebook's last cell."""
-    sizes = chunk_sizes(length, answer, chunk)
-    return (
-        NotebookRun("Prefill", (f"   Context length: {length}",), prefill(model, length, 1)),
-        NotebookRun(
-            "Decode", (f"   Context length: {sizes.decode_context}",), decode(model, sizes.decode_context, batch)
-        ),
-        NotebookRun(
-            "Chunked",
-            (
-                f"   Prefill context length: {sizes.prompt_context}",
-                f"   Decode context length: {sizes.decode_context}",
-            ),
-            chunked(model, sizes),
-        ),
-    )
-
-
 def notebook_text(
     model: NotebookModel,
     machine: NotebookMachine,
@@ -89,61 +72,52 @@ def notebook_text(
 
     The last two lines are of the last workload and of one layer alone, as in the notebook.
     """
+    sizes = chunk_sizes(length, answer, chunk)
+    decoded, filled = sizes.decode_context, sizes.prompt_context
+    contexts = {"Prefill context length": filled, "Decode context length": decoded}
     lines = [*machine_lines(machine), f"Input length: {length}"]
     estimates: list[Estimate] = []
-    for run in notebook_runs(model, length, answer, chunk, batch):
-        estimates = [estimate(kernel, machine) for kernel in run.kernels]
-        lines += _run_lines(run, model, estimates)
+    for word, said, kernels in (
+        ("Prefill", {"Context length": length}, prefill(model, length, 1)),
+        ("Decode", {"Context length": decoded}, decode(model, decoded, batch)),
+        ("Chunked", contexts, chunked(model, sizes)),
+    ):
+        estimates = [estimate(kernel, machine) for kernel in kernels]
+        lines += _run_lines(word, said, kernels, estimates, model.layers)
     for word in ("Compute", "Memory"):
         cycles = sum(found.cycles or 0 for found in estimates if found.bound == word)
         lines.append(f"Total {word.lower()}-bound cycles: {cycles:.0f}")
     return "\n".join(lines) + "\n"
 
 
-def _run_lines(run: NotebookRun, model: NotebookModel, estimates: Sequence[Estimate]) -> list[str]:
-    compute = sum(kernel.compute or 0 for kernel in run.kernels)
-    weight = sum(kernel.weight or 0 for kernel in run.kernels)
-    kv_cache = sum(kernel.kv_cache or 0 for kernel in run.kernels)
-    columns = _columns(run.kernels)
+def _run_lines(
+    word: str, said: Mapping[str, int], kernels: Sequence[NotebookKernel], estimates: Sequence[Estimate], layers: int
+) -> list[str]:
+    """Return the lines of one workload."""
+    compute = sum(kernel.compute or 0 for kernel in kernels)
+    weight = sum(kernel.weight or 0 for kernel in kernels)
+    kv_cache = sum(kernel.kv_cache or 0 for kernel in kernels)
+    columns = _columns(kernels, _KERNEL)
     return [
-        f"{run.word} Compute {float(compute)}",
-        f"{run.word} Weights {float(weight)}",
-        f"{run.word} KV cache {float(kv_cache)}",
+        f"{word} Compute {float(compute)}",
+        f"{word} Weights {float(weight)}",
+        f"{word} KV cache {float(kv_cache)}",
         frame_text(columns),
         "",
         "   Details:",
         "   === Input parameters ===",
-        *run.context_lines,
+        *(f"   {name}: {tokens}" for name, tokens in said.items()),
         f"   Bytes per FP value: {BYTES_PER_VALUE}",
-        f"   Layers: {model.layers}",
-        f"   Total Compute (MACs): {short_number(float(compute * model.layers))}",
-        f"   Total Weights Footprint (Bytes): {short_number(float(weight * model.layers))}",
-        f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * model.layers))}",
-        frame_text([*columns, *_estimate_columns(estimates)]),
+        f"   Layers: {layers}",
+        f"   Total Compute (MACs): {short_number(float(compute * layers))}",
+        f"   Total Weights Footprint (Bytes): {short_number(float(weight * layers))}",
+        f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * layers))}",
+        frame_text([*columns, *_columns(estimates, _ESTIMATE)]),
     ]
 
 
-def _columns(kernels: Sequence[NotebookKernel]) -> list[FrameColumn]:
+def _columns(rows: Sequence[NotebookKernel | Estimate], shown: Mapping[str, str]) -> list[FrameColumn]:
     return [
-        FrameColumn("type", [kernel.kind for kernel in kernels]),
-        FrameColumn("name", [kernel.name for kernel in kernels]),
-        FrameColumn("m", [kernel.m for kernel in kernels]),
-        FrameColumn("k", [kernel.k for kernel in kernels]),
-        FrameColumn("n", [kernel.n for kernel in kernels]),
-        FrameColumn("batch_size", [kernel.batch for kernel in kernels]),
-        FrameColumn("grouped_q", [kernel.grouped for kernel in kernels]),
-        FrameColumn("compute", [kernel.compute for kernel in kernels], is_float=True),
-        FrameColumn("weight", [kernel.weight for kernel in kernels], is_float=True),
-        FrameColumn("kv_cache", [kernel.kv_cache for kernel in kernels], is_float=True),
-    ]
-
-
-def _estimate_columns(estimates: Sequence[Estimate]) -> list[FrameColumn]:
-    return [
-        FrameColumn("best_tiler", [found.tile for found in estimates]),
-        FrameColumn("exec_cycle", [found.cycles for found in estimates], is_float=True),
-        FrameColumn("cmp_cycle", [found.compute_cycles for found in estimates], is_float=True),
-        FrameColumn("mem_cycle", [found.memory_cycles for found in estimates], is_float=True),
-        FrameColumn("mem_cycle_to_cmp_cycle", [found.ratio for found in estimates], is_float=True),
-        FrameColumn("bound", [found.bound for found in estimates]),
+        FrameColumn(heading, [getattr(row, name) for row in rows], is_float=heading in _FLOATS)
+        for heading, name in shown.items()
     ]

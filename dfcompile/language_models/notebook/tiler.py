@@ -106,10 +106,3 @@ def tile_of(extents: Sequence[float], cache: float) -> tuple[float, float, float
     if extents[large] >= side:
         tile[large] = side
     return tile[0], tile[1], tile[2]
-
-
-def roofline_s(kernel: NotebookKernel, machine: NotebookMachine) -> tuple[float, float, float]:
-    """Return compute time, memory time and the larger one, as the notebook's cell that was never run has them."""
-    compute = (kernel.compute or 0) / machine.macs_per_second
-    memory = ((kernel.weight or 0) + (kernel.kv_cache or 0)) * BYTES_PER_VALUE / machine.bandwidth
-    return compute, memory, max(compute, memory)

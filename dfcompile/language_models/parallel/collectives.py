@@ -1,9 +1,9 @@
 """Times of collectives in groups of chips: those of the back end's topologies, or fitted ones."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable
 from functools import lru_cache
 
-from dfcompile.language_models.machines.device import LinkLevel
 from dfcompile.language_models.parallel.degrees import Group
 from dfcompile.language_models.times.calibrated import AllReduce
 
@@ -22,38 +22,32 @@ class Collectives:
 
     def all_reduce(self, group: Group, amount: float) -> float:
         """Return the seconds of the sum of so many bytes on every chip."""
-        if group.chips == 1:
-            return 0.0
-        if self._fitted is not None and group.chips <= self._innermost:
-            return self._fitted.seconds(group.chips, amount)
-        return amount * _reduce_s_per_byte(group.links) + self._hops(group, 2)
+        chips = math.prod(link.chips for link in group)
+        if self._fitted is not None and 1 < chips <= self._innermost:
+            return self._fitted.seconds(chips, amount)
+        return self._taken(group, _reduce_s_per_byte, amount, 2)
 
     def all_gather(self, group: Group, amount: float) -> float:
         """Return the seconds until every chip has all of so many bytes."""
-        if group.chips == 1:
-            return 0.0
-        return amount * _reduce_s_per_byte(group.links) / 2 + self._hops(group, 1)
+        return self._taken(group, _reduce_s_per_byte, amount / 2, 1)
 
     def all_to_all(self, group: Group, amount: float) -> float:
         """Return the seconds until so many bytes, all chips' together, stand with whom they are for."""
-        if group.chips == 1:
+        return self._taken(group, _exchange_s_per_byte, amount, 1)
+
+    def _taken(self, group: Group, s_per_byte: Callable[[Group], float], amount: float, phases: int) -> float:
+        if not group:
             return 0.0
-        return amount * _exchange_s_per_byte(group.links) + self._hops(group, 1)
+        hops = sum(1 if link.kind == "fc" else link.chips - 1 for link in group)
+        return amount * s_per_byte(group) + phases * self._latency_s * hops
 
-    def send(self, links: Sequence[LinkLevel], amount: float) -> float:
+    def send(self, group: Group, amount: float) -> float:
         """Return the seconds of so many bytes from one stage to the next, over the slowest link between them."""
-        return self._latency_s + amount / min(link.bytes_per_s for link in links)
-
-    def _hops(self, group: Group, phases: int) -> float:
-        return phases * self._latency_s * sum(_hop_count(link) for link in group.links)
-
-
-def _hop_count(link: LinkLevel) -> int:
-    return 1 if link.kind == "fc" else link.chips - 1
+        return self._latency_s + amount / min(link.bytes_per_s for link in group)
 
 
 @lru_cache(maxsize=1024)
-def _reduce_s_per_byte(links: tuple[LinkLevel, ...]) -> float:
+def _reduce_s_per_byte(links: Group) -> float:
     from dfcompile.dfmodel_backend.machine.machine import Link
     from dfcompile.dfmodel_backend.machine.network.collective_times import everywhere_ns_per_byte
 
@@ -62,7 +56,7 @@ def _reduce_s_per_byte(links: tuple[LinkLevel, ...]) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _exchange_s_per_byte(links: tuple[LinkLevel, ...]) -> float:
+def _exchange_s_per_byte(links: Group) -> float:
     from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
     from dfcompile.dfmodel_backend.machine.network.topologies import topology
 

@@ -8,6 +8,8 @@ from msgspec import Struct
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
 
+Group = tuple[LinkLevel, ...]  # chips of a group along each dimension of the network that it has several in
+
 
 class Degrees(Struct, frozen=True):
     """How many chips share what.
@@ -105,17 +107,6 @@ def _micro_batches(pipeline: int, sequences: int) -> Iterator[int]:
         yield from (parts for parts in (pipeline, 2 * pipeline, 4 * pipeline) if parts <= sequences)
 
 
-class Group(Struct, frozen=True):
-    """Chips of a group along each dimension of the network that it has several in."""
-
-    links: tuple[LinkLevel, ...]
-
-    @property
-    def chips(self) -> int:
-        """Of the group."""
-        return math.prod(link.chips for link in self.links)
-
-
 def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[LinkLevel, ...]:
     """Return the part of a network that so many chips use: as few dimensions as possible, inner ones first.
 
@@ -152,7 +143,7 @@ def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | N
         found.append(LinkLevel(link.kind, taken, link.bytes_per_s))
         if taken < room:
             break
-    return Group(tuple(link for link in found if link.chips > 1)) if chips == 1 else None
+    return tuple(link for link in found if link.chips > 1) if chips == 1 else None
 
 
 def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

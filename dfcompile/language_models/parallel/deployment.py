@@ -15,22 +15,19 @@ from dfcompile.language_models.model import Attention, Experts, Layer, Model
 from dfcompile.language_models.parallel.collectives import Collectives
 from dfcompile.language_models.parallel.degrees import Degrees, Group, group_of, used_links
 from dfcompile.language_models.parallel.offloading import NOTHING, least_share, offloaded_kernels, part_of
-from dfcompile.language_models.parallel.shares import (
-    expert_share,
-    share_of_batch,
-    share_of_layer,
-    vocabulary_share,
-)
+from dfcompile.language_models.parallel.shares import expert_share, share_of_batch, share_of_layer
 from dfcompile.language_models.parallel.stages import balanced
 from dfcompile.language_models.steps.batch import Batch, live
 from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.experts import WHOLE
 from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.steps.share import WHOLE
 from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
 from dfcompile.language_models.times.calibrated import AllReduce
 from dfcompile.language_models.times.kernel_time import Timer
 from dfcompile.language_models.times.step_time import StepTime, Transfers, timed_step
 from dfcompile.records import replace
+
+_GIB = 2**30
 
 
 class Case(Struct, frozen=True):
@@ -106,10 +103,6 @@ class _LayerCost(Struct, frozen=True):
     weight_bytes: int
     kv_bytes: int
 
-    @property
-    def whole_s(self) -> float:
-        return self.exec_s + self.exchange_s
-
 
 class Deployments:
     """Deployments of one case; what two of them have in common is counted once."""
@@ -133,8 +126,8 @@ class Deployments:
             # Stages are cut by their times, which depend on the share: it grows until it is enough for its own stages.
             share = least
             found, least = self._deployed(degrees, share)
-        self._check_capacity(found.weight_bytes, found.kv_bytes, degrees)
-        self._check_offloaded(found.offload_bytes, degrees)
+        self._check_capacity(found)
+        self._check_offloaded(found)
         return found
 
     def _deployed(self, degrees: Degrees, share: Fraction) -> tuple[Deployment, Fraction]:
@@ -144,30 +137,30 @@ class Deployments:
         by_layer = {kind.layer: self._costs(kind.layer, degrees, batch, share) for kind in case.model.kinds}
         costs = [by_layer[layer] for layer in case.model.layers]
         first, last = self._ends(degrees, batch)
-        seconds = [cost.whole_s for cost in costs]
+        seconds = [cost.exec_s + cost.exchange_s for cost in costs]
         seconds[0] += first.exec_s
-        seconds[-1] += last.whole_s
+        seconds[-1] += last.exec_s + last.exchange_s
         ends = balanced(seconds, degrees.pipeline)
-        starts = (0, *ends[:-1])
+        runs = list(zip((0, *ends[:-1]), ends, strict=True))
         sent = self._sent_s(degrees, batch)
-        stages = [math.fsum(seconds[start:end]) + sent for start, end in zip(starts, ends, strict=True)]
-        slowest = max(range(len(stages)), key=stages.__getitem__)
-        held = [
-            self._held(costs[start:end], first if not start else None, last if end == len(costs) else None)
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        stages = [math.fsum(seconds[start:end]) + sent for start, end in runs]
+        held = []
+        for start, end in runs:
+            ends_here = [*([] if start else [first]), *([last] if end == len(costs) else [])]
+            weights = sum(cost.weight_bytes for cost in (*costs[start:end], *ends_here))
+            held.append((weights, sum(cost.kv_bytes for cost in costs[start:end])))
         away = [part_of(caches, share) for _, caches in held]
         here = [(weights, caches - out) for (weights, caches), out in zip(held, away, strict=True)]
         weights, caches = max(here, key=sum)
-        slow = costs[starts[slowest] : ends[slowest]]
-        shown = self._timed(by_layer, slow, first, last)
+        start, end = runs[max(range(len(stages)), key=stages.__getitem__)]
+        slow = costs[start:end]
         found = Deployment(
             degrees=degrees,
             exec_s=self._step_s(stages, degrees),
-            kernels=shown,
+            kernels=self._timed(by_layer, slow, first, last),
             compute_s=math.fsum(cost.exec_s for cost in slow),
             exchange_s=math.fsum(cost.exchange_s for cost in slow) + last.exchange_s + sent,
-            stage_layers=tuple(end - start for start, end in zip(starts, ends, strict=True)),
+            stage_layers=tuple(end - start for start, end in runs),
             weight_bytes=weights,
             kv_bytes=caches,
             link_bytes=degrees.micro_batches * (math.fsum(cost.link_bytes for cost in slow) + last.link_bytes),
@@ -182,28 +175,25 @@ class Deployments:
 
         Of decodes the first micro-batch starts again when the last has begun and it is through; prompts pass once.
         """
-        parts = degrees.micro_batches
+        parts, once = degrees.micro_batches, math.fsum(stages)
         if parts == 1:
-            return math.fsum(stages)
+            return once
         if self._case.batch.is_decode:
-            return max(math.fsum(stages), parts * max(stages))
-        return math.fsum(stages) + (parts - 1) * max(stages)
+            return max(once, parts * max(stages))
+        return once + (parts - 1) * max(stages)
 
     def _layer_cost(self, layer: Layer, degrees: Degrees, batch: Batch, offload: Fraction) -> _LayerCost:
         case = self._case
+        hidden, precision, choices = case.model.hidden, case.precision, case.choices
         share = share_of_layer(layer, degrees)
-        experts = WHOLE
-        if isinstance(layer.mlp, Experts):
-            experts = expert_share(layer.mlp, batch, degrees, case.choices)
-        made = layer_kernels(share, case.model.hidden, "layer", 1, batch, case.precision, case.choices, experts)
-        made = offloaded_kernels(made, offload)
-        taken = timed_step(made, case.device, case.timer, case.transfers).exec_s
+        experts = expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
+        made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
+        taken = self._time(made).exec_s
         exchange_s, link_bytes = self._exchanges(layer, share, degrees, batch)
         held = layer_weight_bytes(
-            share, case.model.hidden, case.precision,
-            expert_ranks=degrees.expert, expert_split=degrees.expert_split,
-        )  # fmt: skip
-        kept = layer_kv_bytes(share, batch, case.precision, block=case.block, shared_prefix=case.choices.shared_prefix)
+            share, hidden, precision, expert_ranks=degrees.expert, expert_split=degrees.expert_split
+        )
+        kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
         return _LayerCost(made, taken, exchange_s, link_bytes, held, kept * degrees.micro_batches)
 
     def _exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
@@ -211,17 +201,15 @@ class Deployments:
         case, tokens = self._case, batch.tokens
         amount = case.precision.activations.bytes_of(tokens * case.model.hidden)
         tensor = self._group(1, degrees.tensor)
-        reduces = 2
         seconds, sent = 0.0, 0.0
-        if isinstance(layer.mlp, Experts) and degrees.expert > 1:
-            spread = degrees.expert_group // degrees.tensor
-            if spread > 1:
-                group = self._group(degrees.tensor, spread)
-                routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
-                seconds += 2 * self._collectives.all_to_all(group, routed * spread)
-                sent += 2 * routed * (spread - 1) / spread
-        seconds += reduces * self._collectives.all_reduce(tensor, amount)
-        sent += reduces * 2 * amount * (degrees.tensor - 1) / degrees.tensor
+        spread = degrees.expert_group // degrees.tensor
+        if isinstance(layer.mlp, Experts) and degrees.expert > 1 and spread > 1:
+            group = self._group(degrees.tensor, spread)
+            routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
+            seconds += 2 * self._collectives.all_to_all(group, routed * spread)
+            sent += 2 * routed * (spread - 1) / spread
+        seconds += 2 * self._collectives.all_reduce(tensor, amount)
+        sent += 4 * amount * (degrees.tensor - 1) / degrees.tensor
         around = self._group(degrees.tensor, degrees.sequence)
         moved = self._context_bytes(share, batch, degrees)
         seconds += self._collectives.all_gather(around, moved)
@@ -235,9 +223,8 @@ class Deployments:
         for group in batch.groups:
             if group.decodes:
                 width = attention.v_dim if isinstance(attention, Attention) else attention.kv_rank
-                total += (
-                    case.precision.activations.bytes_of(group.count * attention.heads * (width + 2)) * degrees.sequence
-                )
+                results = group.count * attention.heads * (width + 2)
+                total += case.precision.activations.bytes_of(results) * degrees.sequence
             else:
                 context = live(attention.reach, group.past, group.new) * degrees.sequence
                 total += case.precision.kv.bytes_of(context * group.count * attention.kv_elements)
@@ -245,64 +232,53 @@ class Deployments:
 
     def _ends(self, degrees: Degrees, batch: Batch) -> tuple[_LayerCost, _LayerCost]:
         """Return embedding and head of one chip."""
-        case, vocabulary = self._case, vocabulary_share(self._case.model, degrees)
-        embedding, *head = ends_kernels(case.model, batch, case.precision, vocabulary)
-        looked = timed_step([embedding], case.device, case.timer, case.transfers).exec_s
-        found = timed_step(head, case.device, case.timer, case.transfers).exec_s if head else 0.0
-        tensor = self._group(1, degrees.tensor)
+        case, chips = self._case, degrees.tensor
+        embedding, *head = ends_kernels(case.model, batch, case.precision, -(-case.model.vocabulary // chips))
         logits = case.precision.activations.bytes_of(batch.head_rows * case.model.vocabulary)
-        gathered = self._collectives.all_gather(tensor, logits) if head else 0.0
-        sent = logits * (degrees.tensor - 1) / degrees.tensor if head else 0.0
-        tables = embedding_bytes(case.model, case.precision, degrees.tensor)
-        matrix = head_bytes(case.model, case.precision, degrees.tensor)
+        gathered = self._collectives.all_gather(self._group(1, chips), logits) if head else 0.0
+        tables, matrix = (made(case.model, case.precision, chips) for made in (embedding_bytes, head_bytes))
         if case.model.tied and degrees.pipeline > 1:
             matrix += tables  # the last stage has a copy of the embedding
         return (
-            _LayerCost((embedding,), looked, 0.0, 0.0, tables, 0),
-            _LayerCost(tuple(head), found, gathered, sent, matrix, 0),
+            _LayerCost((embedding,), self._time([embedding]).exec_s, 0.0, 0.0, tables, 0),
+            _LayerCost(tuple(head), self._time(head).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
         )
 
-    def _held(self, costs: Sequence[_LayerCost], first: _LayerCost | None, last: _LayerCost | None) -> tuple[int, int]:
-        weights = sum(cost.weight_bytes for cost in (*costs, *(one for one in (first, last) if one is not None)))
-        return weights, sum(cost.kv_bytes for cost in costs)
-
-    def _check_capacity(self, weights: int, caches: int, degrees: Degrees) -> None:
+    def _check_capacity(self, found: Deployment) -> None:
         """Check that the fullest chip holds its weights and caches, if the device says what it holds.
 
         Raises:
             InfeasibleError: it does not; the message has the largest part of the batch that would fit.
         """
-        capacity = self._case.device.capacity_bytes
-        if not capacity or weights + caches <= capacity:
+        device, weights, caches = self._case.device, found.weight_bytes, found.kv_bytes
+        capacity = device.capacity_bytes
+        if not capacity or found.held_bytes <= capacity:
             return
         sequences = self._case.batch.sequences
-        room = max(0, capacity - weights)
-        fitting = sequences * room // caches if caches else 0
-        hint = "; --offload auto" if self._case.device.offload is not None and weights <= capacity else ""
-        gib = 2**30
+        fitting = sequences * max(0, capacity - weights) // caches if caches else 0
+        hint = "; --offload auto" if device.offload is not None and weights <= capacity else ""
         remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
         raise InfeasibleError(
-            f"system {self._case.device.name!r}: found {weights / gib:.1f} GiB of weights and {caches / gib:.1f} GiB "
-            f"of caches on a chip ({degrees.name}) against {capacity / gib:.1f} GiB ({remedy}{hint})",
+            f"system {device.name!r}: found {weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB "
+            f"of caches on a chip ({found.degrees.name}) against {capacity / _GIB:.1f} GiB ({remedy}{hint})",
             "capacity",
-            float(weights + caches),
+            float(found.held_bytes),
         )
 
-    def _check_offloaded(self, amount: int, degrees: Degrees) -> None:
+    def _check_offloaded(self, found: Deployment) -> None:
         """Check that the memory beside a chip's own holds what is put there, if the device says what it holds.
 
         Raises:
             InfeasibleError: it does not.
         """
         beside = self._case.device.offload
-        if beside is None or not beside.capacity_bytes or amount <= beside.capacity_bytes:
+        if beside is None or not beside.capacity_bytes or found.offload_bytes <= beside.capacity_bytes:
             return
-        gib = 2**30
         raise InfeasibleError(
-            f"system {self._case.device.name!r}: found {amount / gib:.1f} GiB of caches to offload of a chip "
-            f"({degrees.name}) against {beside.capacity_bytes / gib:.1f} GiB",
+            f"system {self._case.device.name!r}: found {found.offload_bytes / _GIB:.1f} GiB of caches to offload of a "
+            f"chip ({found.degrees.name}) against {beside.capacity_bytes / _GIB:.1f} GiB",
             "offload",
-            float(amount),
+            float(found.offload_bytes),
         )
 
     def _sent_s(self, degrees: Degrees, batch: Batch) -> float:
@@ -310,11 +286,11 @@ class Deployments:
             return 0.0
         group = self._group(degrees.stage_chips, degrees.pipeline)
         amount = self._case.precision.activations.bytes_of(batch.tokens * self._case.model.hidden)
-        return self._collectives.send(group.links, amount / degrees.tensor)
+        return self._collectives.send(group, amount / degrees.tensor)
 
     def _group(self, stride: int, chips: int) -> Group:
         if chips == 1:
-            return Group(())
+            return ()
         found = group_of(self._links, stride, chips)
         if found is None:
             sizes = " x ".join(str(link.chips) for link in self._links)
@@ -325,11 +301,12 @@ class Deployments:
         self, by_layer: dict[Layer, _LayerCost], here: Sequence[_LayerCost], first: _LayerCost, last: _LayerCost
     ) -> StepTime:
         """Return the kernels of the slowest stage, as many of each kind as it has, and of embedding and head."""
-        case = self._case
         kernels: list[Kernel] = []
-        for kind in case.model.kinds:
+        for kind in self._case.model.kinds:
             cost = by_layer[kind.layer]
             count = sum(one is cost for one in here)
             kernels += [replace(kernel, part=kind.name, count=count) for kernel in cost.kernels if count]
-        kernels += [*first.kernels, *last.kernels]
-        return timed_step(kernels, case.device, case.timer, case.transfers)
+        return self._time([*kernels, *first.kernels, *last.kernels])
+
+    def _time(self, kernels: Sequence[Kernel]) -> StepTime:
+        return timed_step(kernels, self._case.device, self._case.timer, self._case.transfers)

@@ -1,6 +1,5 @@
 """Which degrees of parallelism are best for a step: all are looked at."""
 
-from collections.abc import Iterable
 from enum import StrEnum, unique
 
 from msgspec import Struct
@@ -9,7 +8,6 @@ from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.energy import energy_of, is_known
 from dfcompile.language_models.machines.device import Device
-from dfcompile.language_models.model import Experts
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 
@@ -31,12 +29,6 @@ class Found(Struct, frozen=True):
     infeasible: int
 
 
-def candidates(case: Case, chips: int) -> Iterable[Degrees]:
-    """Yield every choice of degrees for a case."""
-    experts = max((layer.mlp.count for layer in case.model.layers if isinstance(layer.mlp, Experts)), default=0)
-    return all_degrees(chips, experts=experts, layers=len(case.model.layers), sequences=case.batch.sequences)
-
-
 def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed: Degrees | None = None) -> Found:
     """Return the deployment of the least time, or cost, on one of some numbers of chips; ties go to fewer groups.
 
@@ -48,12 +40,14 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
         raise UserError(
             f"--aim energy: found no energies of system {case.device.name!r} (energy.mac.FORMAT and others)"
         )
+    experts, layers, sequences = case.model.most_experts, len(case.model.layers), case.batch.sequences
     best: tuple[tuple[float, ...], Deployment] | None = None
     nearest: InfeasibleError | None = None
     tried = infeasible = 0
     for count in counted(chips):
         deployments = Deployments(case, count)
-        for degrees in counted((fixed,) if fixed is not None else tuple(candidates(case, count))):
+        choices = all_degrees(count, experts=experts, layers=layers, sequences=sequences)
+        for degrees in counted((fixed,) if fixed is not None else tuple(choices)):
             tried += 1
             try:
                 one = deployments.deployed(degrees)
@@ -71,16 +65,12 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
 
 def order(one: Deployment, aim: Aim, device: Device) -> tuple[float, ...]:
     """Return what deployments are compared by."""
-    degrees = one.degrees
-    match aim:
-        case Aim.TIME:
-            measure = one.exec_s
-        case Aim.COST:
-            measure = one.exec_s * degrees.chips
-        case Aim.ENERGY:
-            measure = energy_of(
-                one.kernels, device, one.exec_s, degrees.chips, degrees.micro_batches, one.link_bytes
-            ).total_j
+    degrees, measure = one.degrees, one.exec_s
+    if aim is Aim.COST:
+        measure *= degrees.chips
+    elif aim is Aim.ENERGY:
+        parts = degrees.micro_batches
+        measure = energy_of(one.kernels, device, one.exec_s, degrees.chips, parts, one.link_bytes).total_j
     return (
         measure, degrees.pipeline, degrees.sequence, degrees.expert, degrees.tensor, degrees.data,
         degrees.micro_batches,

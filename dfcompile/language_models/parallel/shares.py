@@ -3,12 +3,11 @@
 import math
 
 from dfcompile.errors import InfeasibleError
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Model
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.experts import chosen_shares, rank_imbalance, rank_imbalance_of
-from dfcompile.language_models.steps.share import ExpertShare
+from dfcompile.language_models.steps.experts import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
 from dfcompile.records import replace
 
 
@@ -87,8 +86,3 @@ def expert_share(mlp: Experts, batch: Batch, degrees: Degrees, choices: StepChoi
     else:
         imbalance = rank_imbalance(mlp.count, mlp.chosen, batch.tokens * together, degrees.expert)
     return ExpertShare(degrees.expert, degrees.expert_split, together, imbalance)
-
-
-def vocabulary_share(model: Model, degrees: Degrees) -> int:
-    """Columns of the head that one chip has: rounded up."""
-    return -(-model.vocabulary // degrees.tensor)

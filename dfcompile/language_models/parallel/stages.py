@@ -16,12 +16,9 @@ def balanced(costs: Sequence[float], stages: int) -> tuple[int, ...]:
         middle = (low + high) / 2
         if low >= high or middle in (low, high):
             break
-        low, high = (low, middle) if _fits(sums, stages, middle) else (middle, high)
+        is_enough = _ends(sums, stages, middle)[-1] == len(costs)
+        low, high = (low, middle) if is_enough else (middle, high)
     return _ends(sums, stages, high)
-
-
-def _fits(sums: Sequence[float], stages: int, most: float) -> bool:
-    return _ends(sums, stages, most)[-1] == len(sums) - 1
 
 
 def _ends(sums: Sequence[float], stages: int, most: float) -> tuple[int, ...]:

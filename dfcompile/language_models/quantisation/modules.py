@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.language_models.model import DenseMlp, Experts, LatentAttention, Layer, Model
+from dfcompile.language_models.model import DenseMlp, LatentAttention, Layer, Model
 
 LINEAR, ROUTER, EMBEDDING = "Linear", "Router", "Embedding"
 _GATED = ("gate_proj", "up_proj", "down_proj")
@@ -26,6 +26,14 @@ class Module(Struct, frozen=True):
     layer: int = -1
 
 
+def _below(stem: str, names: Sequence[str] = _GATED) -> tuple[str, ...]:
+    return tuple(f"{stem}.{name}" for name in names)
+
+
+def _either(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{name}|{other}" for name, other in zip(names, others, strict=True))
+
+
 class _Naming(Struct, frozen=True):
     """How a family names its modules, after the number of the layer.
 
@@ -38,10 +46,10 @@ class _Naming(Struct, frozen=True):
         layers: what all of them stand in.
     """
 
-    attention: tuple[str, ...] = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
-    mlp: tuple[str, ...] = tuple(f"mlp.{name}" for name in _GATED)
-    experts: tuple[str, ...] = tuple(f"mlp.experts.{{}}.{name}" for name in _GATED)
-    shared: tuple[str, ...] = tuple(f"mlp.shared_experts.{name}" for name in _GATED)
+    attention: tuple[str, ...] = _below("self_attn", ("q_proj", "k_proj", "v_proj", "o_proj"))
+    mlp: tuple[str, ...] = _below("mlp")
+    experts: tuple[str, ...] = _below("mlp.experts.{}")
+    shared: tuple[str, ...] = _below("mlp.shared_experts")
     router: str = "mlp.gate"
     layers: str = "model.layers"
 
@@ -50,23 +58,17 @@ _FUSED = ("gate_up_proj", "gate_up_proj", "down_proj")  # where all experts of a
 _NAMINGS: Mapping[str, _Naming] = {
     "gpt2": _Naming(("attn.c_attn", "attn.c_proj"), ("mlp.c_fc", "mlp.c_proj"), layers="transformer.h"),
     "gpt_oss": _Naming(
-        experts=tuple(f"mlp.experts.{{}}.{one}|mlp.experts.{all_}" for one, all_ in zip(_GATED, _FUSED, strict=True)),
+        experts=_either(_below("mlp.experts.{}"), _below("mlp.experts", _FUSED)),
         router="mlp.router",
     ),
     "llama4_text": _Naming(
-        mlp=tuple(f"feed_forward.{name}" for name in _GATED),
-        experts=tuple(
-            f"feed_forward.experts.{{}}.{one}|feed_forward.experts.{all_}"
-            for one, all_ in zip(_GATED, _FUSED, strict=True)
-        ),
-        shared=tuple(f"feed_forward.shared_expert.{name}" for name in _GATED),
+        mlp=_below("feed_forward"),
+        experts=_either(_below("feed_forward.experts.{}"), _below("feed_forward.experts", _FUSED)),
+        shared=_below("feed_forward.shared_expert"),
         router="feed_forward.router",
     ),
     "mixtral": _Naming(
-        experts=tuple(
-            f"block_sparse_moe.experts.{{}}.{old}|mlp.experts.{{}}.{new}"
-            for old, new in zip(("w1", "w3", "w2"), _GATED, strict=True)
-        ),
+        experts=_either(_below("block_sparse_moe.experts.{}", ("w1", "w3", "w2")), _below("mlp.experts.{}")),
         router="block_sparse_moe.gate|mlp.gate",
     ),
 }
@@ -110,20 +112,12 @@ def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator
         yield from ((tail, LINEAR, "mlp") for tail in naming.shared)
 
 
-def most_experts(model: Model) -> int:
-    """Return the experts of the layer that has most of them."""
-    return max((layer.mlp.count for layer in model.layers if isinstance(layer.mlp, Experts)), default=0)
-
-
 def _within(stems: Sequence[str]) -> tuple[str, ...]:
     """Return names of modules, and those that they have where the model is part of one that sees or hears as well."""
-    wrapped = [
-        name
-        for stem in stems
-        for name in (
-            (f"model.language_model.{stem.removeprefix('model.')}", f"language_model.{stem}")
-            if stem.startswith("model.")
-            else (stem.removeprefix("transformer."),)
-        )
-    ]
+    wrapped: list[str] = []
+    for stem in stems:
+        if stem.startswith("model."):
+            wrapped += (f"model.language_model.{stem.removeprefix('model.')}", f"language_model.{stem}")
+        else:
+            wrapped.append(stem.removeprefix("transformer."))
     return (*stems, *wrapped)

@@ -10,10 +10,9 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QUANTISED_BY
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
-from dfcompile.language_models.quantisation.modules import Module, modules_of, most_experts
-from dfcompile.language_models.quantisation.names import representative_experts
-from dfcompile.language_models.quantisation.place import Place
-from dfcompile.language_models.quantisation.stated import Method, Rule, Stated
+from dfcompile.language_models.quantisation.keys import Place
+from dfcompile.language_models.quantisation.modules import Module, modules_of
+from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, representative_experts
 from dfcompile.plugins.modules import own_modules, values_in
 from dfcompile.records import replace
 
@@ -87,91 +86,65 @@ def _method(found: object, place: Place) -> Method:
         raise UserError(f"{place.where}: key '{place.inside('quant_method').path}' is missing")
     if not isinstance(name, str):
         raise place.inside("quant_method").wrong(name, "a text")
-    if name not in methods():
-        raise place.inside("quant_method").unknown(name, sorted(methods()))
+    place.inside("quant_method").check(name, sorted(methods()))
     return methods()[name]
 
 
 class _Held(Struct, frozen=True):
-    """Modules of a class that have one format.
+    """A module, the format of its matrix, and the place of what says so; none: nothing does."""
 
-    Attributes:
-        first: of them.
-        count: how many they are.
-        place: of what says so; none: nothing does.
-    """
-
-    first: Module
-    count: int
+    module: Module
+    form: NumberFormat
     place: Place | None
-
-
-_Forms = dict[NumberFormat, _Held]
 
 
 def _precision(stated: Stated, model: Model, base: NumberFormat, place: Place) -> Precision:
     """Return the formats of all classes: those that most layers have, and what other layers have otherwise."""
-    held: dict[str, dict[int, _Forms]] = {}
+    held: dict[str, dict[int, list[_Held]]] = {}
     activations: dict[NumberFormat, Rule] = {}
     for module, rule in _matched(stated, model, place):
         form = base if rule is None or rule.weights is None else rule.weights
         blamed = rule.place if rule is not None else stated.kept.place if stated.kept.has(module) else None
-        forms = held.setdefault(module.weights, {}).setdefault(module.layer, {})
-        before = forms.get(form, _Held(module, 0, blamed))
-        forms[form] = replace(before, count=before.count + 1)
+        held.setdefault(module.weights, {}).setdefault(module.layer, []).append(_Held(module, form, blamed))
         if rule is not None and rule.weights is not None:
             activations.setdefault(rule.activations or base, rule)
-    of_layers = {word: {at: _only(word, forms, place) for at, forms in found.items()} for word, found in held.items()}
+    of_layers = {word: {at: _only(word, one, place) for at, one in layers.items()} for word, layers in held.items()}
     if len(activations) > 1:
         named = " and ".join(form.name for form in activations)
         raise list(activations.values())[-1].place.unmodelled(f"activations in {named}")
-    most = {word: _most(list(found.values())) for word, found in of_layers.items()}
+    most = {word: Counter(layers.values()).most_common(1)[0][0] for word, layers in of_layers.items()}
     layers = tuple(
         tuple((word, found[at]) for word, found in of_layers.items() if found.get(at, most[word]) != most[word])
         for at in range(len(model.layers))
     )
-    return replace(
-        uniform(base),
-        attention=most["attention"],
-        mlp=most.get("mlp", base),
-        experts=most.get("experts", base),
-        router=most.get("router", base),
-        embedding=most["embedding"],
-        head=most.get("head", most["embedding"]),  # a tied head is the embedding
-        activations=next(iter(activations), base),
-        kv=stated.kv or base,
-        layers=layers if any(layers) else (),
+    most.setdefault("head", most["embedding"])  # a tied head is the embedding
+    forms = {**most, "activations": next(iter(activations), base), "kv": stated.kv or base}
+    return replace(uniform(base).having(forms), layers=layers if any(layers) else ())
+
+
+def _only(weights: str, held: Sequence[_Held], place: Place) -> NumberFormat:
+    """Return the one format of a class of matrices in a layer.
+
+    Raises:
+        UserError: there are several; blamed is what the fewest modules are by.
+    """
+    counts = Counter(one.form for one in held)
+    if len(counts) == 1:
+        return held[0].form
+    firsts = {one.form: one for one in reversed(held)}
+    fewest = min(counts, key=counts.__getitem__)
+    places = (firsts[form].place for form in (fewest, *counts))
+    blamed = next((one for one in places if one is not None), place)
+    raise UserError(
+        f"{place.where}: key '{blamed.path}': found {counts[fewest]:,} of {len(held):,} {weights} modules in "
+        f"{fewest.name}, {firsts[fewest].module.names[0]!r} the first, against all or none of its layer (--dtype says "
+        "what each class is in, once the key is removed)"
     )
 
 
-def _most(forms: Sequence[NumberFormat]) -> NumberFormat:
-    """Return the format of most layers, of as many the first one."""
-    counts = Counter(forms)
-    return max(counts, key=lambda form: counts[form])
-
-
-def _only(weights: str, forms: _Forms, place: Place) -> NumberFormat:
-    """Return the one format of a class of matrices in a layer."""
-    if len(forms) > 1:
-        raise _several(weights, forms, place)
-    return next(iter(forms))
-
-
 def _matched(stated: Stated, model: Model, place: Place) -> Iterator[tuple[Module, Rule | None]]:
-    modules = list(modules_of(model, representative_experts(stated.lists, most_experts(model))))
+    modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))
     patterns = sum(len(names.patterns) for names in stated.lists)
     if len(modules) * patterns > MOST_MATCHES:
         raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")
     return ((module, stated.rule_for(module)) for module in modules)
-
-
-def _several(weights: str, forms: Mapping[NumberFormat, _Held], place: Place) -> UserError:
-    """Return the error that modules of a class are of several formats; blamed is what the fewest of them are by."""
-    form, fewest = min(forms.items(), key=lambda item: item[1].count)
-    total = sum(held.count for held in forms.values())
-    blamed = fewest.place or next((held.place for held in forms.values() if held.place is not None), place)
-    return UserError(
-        f"{place.where}: key '{blamed.path}': found {fewest.count:,} of {total:,} {weights} modules in {form.name}, "
-        f"{fewest.first.names[0]!r} the first, against all or none of its layer (--dtype says what each class "
-        "is in, once the key is removed)"
-    )

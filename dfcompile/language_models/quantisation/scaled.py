@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from dfcompile.language_models.formats import FORMATS, NumberFormat
-from dfcompile.language_models.quantisation.place import Place
+from dfcompile.language_models.quantisation.keys import Place
 
 MOST_BITS = 16
 LARGEST_GROUP = 2**20
@@ -12,26 +14,42 @@ FP8, INT8 = FORMATS["fp8"], FORMATS["int8"]
 _NARROW = {16: "nvfp4", 32: "mxfp4"}  # FP4, by the elements that share a scale of 8 bits
 
 
-def integers(bits: int, group: int, scale_bits: int, zero_bits: int = 0) -> NumberFormat:
-    """Return a format of integers.
+class Recipe(Struct, frozen=True):
+    """What a named algorithm makes of a matrix and of what is multiplied with it.
+
+    Attributes:
+        kind: of a weight, ``int`` or ``fp``.
+        bits: of a weight; 0: as the file says.
+        group: elements that share a scale, unless the file says it; 0: a row or the tensor.
+        scale_bits: of a scale; 0: of the configuration's dtype.
+        zero_bits: of a zero point beside a scale.
+        activations: none where they stay as they are.
+    """
+
+    kind: str
+    bits: int
+    group: int = 0
+    scale_bits: int = 0
+    zero_bits: int = 0
+    activations: NumberFormat | None = None
+
+
+def scaled(kind: str, bits: int, group: int, scale_bits: int, zero_bits: int = 0) -> NumberFormat:
+    """Return a format of integers or floating-point numbers.
 
     Args:
+        kind: ``int`` or ``fp``.
         bits: of an element.
         group: elements that share a scale; 0: a row, a column or the whole tensor, whose scales are not counted.
         scale_bits: of a scale.
-        zero_bits: of the zero point that stands beside a scale.
+        zero_bits: of the zero point that stands beside a scale of integers.
     """
-    return _scaled(f"int{bits}", bits, group, scale_bits + zero_bits)
-
-
-def floats(bits: int, group: int, scale_bits: int) -> NumberFormat:
-    """Return a format of floating-point numbers; arguments as of `integers`."""
-    name = _NARROW.get(group, "fp4") if bits == 4 and scale_bits == 8 else f"fp{bits}"
-    return _scaled(name, bits, group, scale_bits)
-
-
-def _scaled(name: str, bits: int, group: int, scale_bits: int) -> NumberFormat:
-    return NumberFormat(name, bits, group, scale_bits) if group else NumberFormat(name, bits)
+    name = f"{kind}{bits}"
+    if name == "fp4" and scale_bits == 8:
+        name = _NARROW.get(group, name)
+    if not group:
+        return NumberFormat(name, bits)
+    return NumberFormat(name, bits, group, scale_bits + (zero_bits if kind == "int" else 0))
 
 
 def width_of(bits: int, place: Place, among: Sequence[int] = range(1, MOST_BITS + 1)) -> int:

@@ -1,32 +1,125 @@
-"""What a configuration says of the modules of a model, whatever its method."""
+"""What a configuration says of the modules of a model, whatever its method: lists of modules, and rules for them.
 
-from collections.abc import Callable, Sequence
+Lists have names or parts of them, globs, and regular expressions.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from dfcompile.errors import UserError
 from dfcompile.language_models.formats import NumberFormat
+from dfcompile.language_models.quantisation.keys import Keys, Place
 from dfcompile.language_models.quantisation.modules import LINEAR, Module
-from dfcompile.language_models.quantisation.names import Names, names_of
-from dfcompile.language_models.quantisation.place import Place
 
 HEAD = "lm_head"
+_REGULAR = "re:"
+_OF_REGULAR = re.compile(r"[\\^$|()\[\]{}+]")  # what is in no name and no glob
+# Of expressions that treat experts of different numbers alike: no digits, and nothing that matches one by itself.
+_BLIND = re.compile(r"(?:\.\*|\\\.|(?<=[A-Za-z_])\.(?=[A-Za-z_])|[A-Za-z_|()?:^$-])*")
+_OF_LAYERS = re.compile(r"layers\\?\.(?:\d+|(?:\\d|\[0-9\])\+?)")  # a number that is none of an expert
+_REPEATED = re.compile(r"(?<!\\)[*+]|(?<!\\)\{")
+_NESTED = re.compile(r"(?<!\\)\)(?:[*+]|\{)")
+MOST_REPEATS = 6  # of an expression: matching takes the length of a name to that power
+
+
+class Names(Struct, frozen=True):
+    """A list of modules.
+
+    Attributes:
+        place: of the list.
+        words: names, and parts of names between dots.
+        patterns: that a name has to begin with.
+        tells_experts_apart: whether a pattern may be about some experts alone.
+    """
+
+    place: Place
+    words: frozenset[str] = frozenset()
+    patterns: tuple[re.Pattern[str], ...] = ()
+    tells_experts_apart: bool = False
+
+    def has(self, module: Module) -> bool:
+        """Return whether an entry is about a module, or about a module that it is part of."""
+        if module.kind in self.words:
+            return True
+        return any(
+            (self.words and not self.words.isdisjoint(_parts(name)))
+            or any(pattern.match(name) is not None for pattern in self.patterns)
+            for name in module.names
+        )
+
+
+def representative_experts(lists: Sequence[Names], count: int) -> frozenset[int]:
+    """Return experts of a layer among which there is one of every kind that the lists tell apart."""
+    if any(names.tells_experts_apart for names in lists):
+        return frozenset(range(count))
+    parts = {part for names in lists for word in names.words for part in word.split(".")}
+    named = {int(part) for part in parts if part.isdecimal() and len(part) < 9}
+    other = next(number for number in range(len(named) + 1) if number not in named)
+    return frozenset(number for number in (*named, other) if number < count)
+
+
+def names_of(entries: Iterable[str], place: Place, *, whole: bool = False) -> Names:
+    """Return a list of modules.
+
+    Args:
+        entries: names or parts of them between dots, globs, or ``re:`` and a regular expression.
+        place: of the list.
+        whole: whether an expression has to match the whole name, not only how it begins.
+
+    Raises:
+        UserError: an expression is broken, or may take too long to match.
+    """
+    words, patterns, apart = set(), [], False
+    for entry in entries:
+        text = entry.removeprefix(_REGULAR)
+        if entry.startswith(_REGULAR) or _OF_REGULAR.search(entry):
+            patterns.append(_compiled(rf"(?:{text})\Z" if whole else text, entry, place))
+            apart = apart or _BLIND.fullmatch(_OF_LAYERS.sub("layers", text)) is None
+        elif "*" in (stem := entry.removesuffix(".*")) or "?" in stem:
+            patterns.append(_compiled(_of_glob(stem), entry, place, MOST_REPEATS + 2))
+            apart = apart or "?" in stem or any(map(str.isdecimal, _OF_LAYERS.sub("layers", stem)))
+        else:
+            words.add(stem)
+    return Names(place, frozenset(words), tuple(patterns), apart)
+
+
+def _parts(name: str) -> list[str]:
+    """Return a name's parts between dots, of any length."""
+    parts = name.split(".")
+    return [".".join(parts[first:end]) for first in range(len(parts)) for end in range(first + 1, len(parts) + 1)]
+
+
+def _of_glob(glob: str) -> str:
+    shape = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in re.sub(r"\*+", "*", glob))
+    return rf"(?:.*\.)?{shape}(?:\..*)?\Z"
+
+
+def _compiled(text: str, entry: str, place: Place, repeats: int = MOST_REPEATS) -> re.Pattern[str]:
+    if _NESTED.search(text) or len(_REPEATED.findall(text)) > repeats:
+        raise place.wrong(entry, f"a pattern of at most {MOST_REPEATS} repetitions, none inside of another")
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UserError(f"{place.where}: key '{place.path}': found the pattern {entry[:80]!r}: {error}") from error
 
 
 class Rule(Struct, frozen=True):
     """What some modules are stored in, and what they are multiplied with.
 
     Attributes:
-        names: of the modules; none: all that are linear.
+        place: of the rule.
         weights: format of the matrices; none: the configuration's dtype.
         activations: format of what is multiplied with them; none: the configuration's dtype.
-        place: of the rule.
+        names: of the modules; none: all that are linear.
         classes: to which it is limited; empty: none.
     """
 
-    names: Names | None
-    weights: NumberFormat | None
-    activations: NumberFormat | None
     place: Place
+    weights: NumberFormat | None
+    activations: NumberFormat | None = None
+    names: Names | None = None
     classes: tuple[str, ...] = ()
 
     def holds_for(self, module: Module) -> bool:
@@ -79,23 +172,16 @@ class Method(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
 
-def uniform_rules(
-    weights: NumberFormat, activations: NumberFormat | None, place: Place, classes: tuple[str, ...] = ()
-) -> tuple[Rule, ...]:
-    """Return rules by which all linear modules are the same."""
-    return (Rule(None, weights, activations, place, classes),)
-
-
-def kept_names(lists: Sequence[tuple[str, Sequence[str] | None]], place: Place, *, head: bool = False) -> Names:
+def kept_names(keys: Keys, *lists: str, head: bool = False) -> Names:
     """Return the modules that stay as they are.
 
     Args:
-        lists: key and value of each list of them.
-        place: of the mapping with the lists.
+        keys: with the lists.
+        lists: keys of each list of them, which may be null.
         head: whether the head stays if there is no list.
     """
-    there = [(key, entries) for key, entries in lists if entries is not None]
-    entries = [entry for _, listed in there for entry in listed]
-    if head and not there:
+    listed = {key: entries for key in lists if (entries := getattr(keys, key)) is not None}
+    entries = [entry for entries in listed.values() for entry in entries]
+    if head and not listed:
         entries = [HEAD]
-    return names_of(entries, place.inside(there[0][0]) if there else place)
+    return names_of(entries, keys.inside(next(iter(listed))) if listed else keys.place)

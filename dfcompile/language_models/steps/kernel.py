@@ -16,7 +16,6 @@ class KernelKind(StrEnum):
     VECTOR = "Vector"
     GATHER = "Gather"
     KV_STORE = "Async_KVCache"
-    COLLECTIVE = "Collective"
 
 
 @unique
@@ -37,12 +36,12 @@ class Kernel(Struct, frozen=True):
         kind: what the operands are.
         work: which efficiency counts.
         name: of the kernel.
-        part: the kind of layer it belongs to, or embedding or head.
-        count: how often it runs in a step.
         m: rows of the first operand.
         k: columns of the first, rows of the second.
         n: columns of the second.
         batch: products of that size.
+        part: the kind of layer it belongs to, or embedding or head.
+        count: how often it runs in a step.
         macs: multiply-accumulates of one run.
         weight_bytes: read.
         act_in_bytes: activations read.
@@ -59,12 +58,12 @@ class Kernel(Struct, frozen=True):
     kind: KernelKind
     work: Work
     name: str
-    part: str
-    count: int
     m: int
     k: int
     n: int
     batch: int = 1
+    part: str = ""
+    count: int = 1
     macs: int = 0
     weight_bytes: int = 0
     act_in_bytes: int = 0

@@ -5,21 +5,19 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import Experts, LatentAttention, Layer, Model
+from dfcompile.language_models.model import Experts, Layer, Model
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.experts import WHOLE, ExpertShare
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
-from dfcompile.language_models.steps.latent_kernels import latent_kernels
-from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels, is_shown
-from dfcompile.language_models.steps.share import WHOLE, ExpertShare
+from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels
 from dfcompile.records import replace
 
 
 class Step(Struct, frozen=True):
     """The kernels of a step, those of a layer kind one after the other."""
 
-    batch: Batch
     kernels: tuple[Kernel, ...]
 
     @property
@@ -44,62 +42,32 @@ class Step(Struct, frozen=True):
 
 
 def layer_kernels(
-    layer: Layer,
-    hidden: int,
-    part: str,
-    count: int,
-    batch: Batch,
-    precision: Precision,
-    choices: StepChoices,
-    share: ExpertShare = WHOLE,
+    layer: Layer, hidden: int, batch: Batch, precision: Precision, choices: StepChoices, share: ExpertShare = WHOLE
 ) -> tuple[Kernel, ...]:
-    """Return the kernels of one layer, in order."""
+    """Return the kernels of one layer, in order; they belong to no part yet.
+
+    Where all is fused, activations reach memory at the borders of the layer alone.
+    """
     precision = precision.within(layer.formats)
-    made = list(_layer(layer, hidden, part, count, batch, precision, choices, share))
+    if isinstance(layer.mlp, Experts):
+        mlp = expert_kernels(layer.mlp, hidden, batch.tokens, precision, choices, share)
+    else:
+        mlp = dense_kernels(layer.mlp, hidden, batch.tokens, precision)
+    attention = attention_kernels(layer.attention, hidden, batch, precision, choices)
     shown: list[Kernel] = []
-    for kernel in made:
-        if is_shown(kernel, choices.fusion):
+    for kernel in (*attention, *mlp, between_products(layer, hidden, batch.tokens, precision)):
+        if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:
             shown.append(kernel)
         else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of
             passed = shown[-1].vector_elements + kernel.vector_elements
             shown[-1] = replace(shown[-1], vector_elements=passed)
-    return tuple(_within(shown, choices.fusion, precision.activations.bytes_of(batch.tokens * hidden)))
-
-
-def _layer(
-    layer: Layer,
-    hidden: int,
-    part: str,
-    count: int,
-    batch: Batch,
-    precision: Precision,
-    choices: StepChoices,
-    share: ExpertShare,
-) -> Iterator[Kernel]:
-    attention, mlp = layer.attention, layer.mlp
-    if isinstance(attention, LatentAttention):
-        yield from latent_kernels(attention, hidden, part, count, batch, precision, choices)
-    else:
-        yield from attention_kernels(attention, hidden, part, count, batch, precision, choices)
-    if isinstance(mlp, Experts):
-        yield from expert_kernels(mlp, hidden, part, count, batch.tokens, precision, choices, share)
-    else:
-        yield from dense_kernels(mlp, hidden, part, count, batch.tokens, precision)
-    yield between_products(layer, hidden, part, count, batch.tokens, precision)
-
-
-def _within(kernels: list[Kernel], fusion: Fusion, border_bytes: int) -> Iterator[Kernel]:
-    """Yield kernels whose activations reach memory at the borders of the layer alone, if all is fused."""
-    if fusion is not Fusion.FULL:
-        yield from kernels
-        return
-    last = len(kernels) - 1
-    for number, kernel in enumerate(kernels):
-        yield replace(
-            kernel,
-            act_in_bytes=border_bytes if number == 0 else 0,
-            act_out_bytes=border_bytes if number == last else 0,
-        )
+    if choices.fusion is not Fusion.FULL:
+        return tuple(shown)
+    border, last = precision.activations.bytes_of(batch.tokens * hidden), len(shown) - 1
+    return tuple(
+        replace(kernel, act_in_bytes=0 if number else border, act_out_bytes=0 if number < last else border)
+        for number, kernel in enumerate(shown)
+    )
 
 
 def ends_kernels(model: Model, batch: Batch, precision: Precision, vocabulary: int) -> Iterator[Kernel]:
@@ -107,19 +75,21 @@ def ends_kernels(model: Model, batch: Batch, precision: Precision, vocabulary: i
     hidden, tokens = model.hidden, batch.tokens
     tables = 2 if model.positions else 1
     yield Kernel(
-        KernelKind.GATHER, Work.VECTOR, "embedding", "embedding", 1, tokens, 1, hidden,
+        KernelKind.GATHER, Work.VECTOR, "embedding", tokens, 1, hidden,
+        part="embedding",
         weight_bytes=precision.embedding.bytes_of(tokens * hidden * tables),
         act_out_bytes=precision.activations.bytes_of(tokens * hidden),
         rate=precision.activations.name,
     )  # fmt: skip
     if batch.head_rows:
-        yield projection("head", 1, "lm_head", batch.head_rows, hidden, vocabulary, precision, "head")
+        yield replace(projection("lm_head", batch.head_rows, hidden, vocabulary, precision, "head"), part="head")
 
 
 def step_of(model: Model, batch: Batch, precision: Precision, choices: StepChoices) -> Step:
     """Return all kernels of a step on one chip."""
     kernels: list[Kernel] = []
     for kind in model.kinds:
-        kernels += layer_kernels(kind.layer, model.hidden, kind.name, kind.count, batch, precision, choices)
+        made = layer_kernels(kind.layer, model.hidden, batch, precision, choices)
+        kernels += [replace(kernel, part=kind.name, count=kind.count) for kernel in made]
     kernels += ends_kernels(model, batch, precision, model.vocabulary)
-    return Step(batch, tuple(kernels))
+    return Step(tuple(kernels))

@@ -46,8 +46,6 @@ class AllReduce(Struct, frozen=True):
 
     def seconds(self, chips: int, amount_bytes: float) -> float:
         """Seconds of an all-reduce of so many bytes over so many chips."""
-        if chips == 1:
-            return 0.0
         return self.start_s + self.hop_s * (chips - 1) + 2 * (chips - 1) / chips * amount_bytes / self.bytes_per_s
 
 

@@ -6,8 +6,7 @@ from functools import lru_cache
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.times.kernel_time import KernelTime, roofline, slower_of
-from dfcompile.language_models.times.tiled import is_plain_product, product_of
-from dfcompile.language_models.times.tiling import Product
+from dfcompile.language_models.times.tiled import Product, is_plain_product, product_of
 
 MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
 _WORDS = 2**62
@@ -27,8 +26,7 @@ def bound(kernel: Kernel, device: Device) -> KernelTime:
         return lowest
     product, source, slowest = product_of(kernel), device.bytes_per_s, lowest.memory_s
     for level in device.levels:
-        instances = device.cores // level.shared_by if level.shared_by else 1
-        traffic = kernel.batch * least_bytes(product, level.capacity_bytes * instances)
+        traffic = kernel.batch * least_bytes(product, level.capacity_bytes * device.instances(level))
         slowest = max(slowest, traffic / source)
         source = level.bytes_per_s
     return slower_of(lowest.compute_s, slowest)

@@ -88,24 +88,20 @@ def timed_step(
     Raises:
         UserError: the device has no rate for a number format.
     """
-    alone = [timer(kernel, device) for kernel in kernels]
     timed = tuple(
         TimedKernel(kernel, within_limits(kernel, device, time), time)
-        for kernel, time in zip(kernels, alone, strict=True)
+        for kernel, time in ((kernel, timer(kernel, device)) for kernel in kernels)
     )
     parts = tuple(
         _part_time(part, count, list(members), transfers)
         for (part, count), members in groupby(timed, key=lambda one: (one.kernel.part, one.kernel.count))
     )
-    return StepTime(
-        timed,
-        parts,
-        math.fsum(part.count * part.exec_s for part in parts),
-        math.fsum(one.kernel.count * one.time.compute_s for one in timed),
-        math.fsum(one.kernel.count * one.time.memory_s for one in timed),
-        math.fsum(one.kernel.count * one.time.vector_s for one in timed),
-        math.fsum(one.kernel.count * one.time.offload_s for one in timed),
-    )
+    exec_s = math.fsum(part.count * part.exec_s for part in parts)
+
+    def whole(name: str) -> float:
+        return math.fsum(one.kernel.count * getattr(one.time, name) for one in timed)
+
+    return StepTime(timed, parts, exec_s, *map(whole, ("compute_s", "memory_s", "vector_s", "offload_s")))
 
 
 def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Transfers) -> PartTime:
@@ -114,28 +110,27 @@ def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Tra
     A read of the cache that is prefetched is taken off its kernel and put among the transfers; the first layer has
     nothing before it to hide it behind, so that its time counts in full once.
     """
-    serial = math.fsum(one.time.exec_s for one in members if not one.kernel.is_async)
-    beside = math.fsum(one.time.memory_s for one in members if one.kernel.is_async)
+    stores = [one.time for one in members if one.kernel.is_async]
+    others = [one for one in members if not one.kernel.is_async]
+    serial = math.fsum(one.time.exec_s for one in others)
+    beside = math.fsum(time.memory_s for time in stores)
     memory = math.fsum(one.time.memory_s for one in members)
     offload = math.fsum(one.time.offload_s for one in members)
+    longest = max(serial, memory, offload)
     match transfers:
         case Transfers.SYNC:
-            stored = math.fsum(one.time.exec_s for one in members if one.kernel.is_async)
+            stored = math.fsum(time.exec_s for time in stores)
             return PartTime(part, count, serial, memory, offload, 0.0, stored, serial + stored)
         case Transfers.ASYNC:
             # Room is where kernels compute longer than their own bytes take: exactly none if none of them does.
-            others = math.fsum(one.time.memory_s for one in members if not one.kernel.is_async)
-            hidden = min(beside, max(0.0, serial - others))
+            hidden = min(beside, max(0.0, serial - math.fsum(one.time.memory_s for one in others)))
             late = max(0.0, offload - max(serial, memory))
-            return PartTime(
-                part, count, serial, memory, offload, hidden, beside - hidden + late, max(serial, memory, offload)
-            )
+            return PartTime(part, count, serial, memory, offload, hidden, beside - hidden + late, longest)
         case Transfers.PREFETCH:
-            first = max(serial, memory, offload)
             moved = beside + math.fsum(max(_read_s(one), one.time.offload_s) for one in members)
-            lighter = math.fsum(_without_read(one) for one in members if not one.kernel.is_async)
-            later = min(first, max(lighter, memory, offload))
-            taken = (first + (count - 1) * later) / count
+            lighter = math.fsum(_without_read(one) for one in others)
+            later = min(longest, max(lighter, memory, offload))
+            taken = (longest + (count - 1) * later) / count
             exposed = max(0.0, taken - lighter)
             return PartTime(part, count, lighter, memory, offload, max(0.0, moved - exposed), exposed, taken)
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend import Assumption, tensor_layouts
+from dfcompile.dfmodel_backend import Mapping as BackEndMapping
+from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
 from dfcompile.report.language_models.amounts import binary
 from dfcompile.report.plain_values import Json, rounded
@@ -22,31 +23,27 @@ class MappingReport(Struct, frozen=True):
 
 
 def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) -> MappingReport:
-    """Return mapped steps as plain values, rows and lines."""
-    lines = [line for step in steps for line in mapped_lines(step, width, verbose=verbose)]
-    return MappingReport(tuple(map(mapped_record, steps)), tuple(configuration_rows(steps)), tuple(lines))
+    """Return mapped steps as plain values, rows (one per configuration of a layer of each part) and lines."""
+    rows = [
+        {"step": step.batch.name, "part": part.part, "count": part.count, **row}
+        for step in steps
+        for part in step.parts
+        for row in _configurations(part)
+    ]
+    lines = [line for step in steps for line in _lines(step, width, verbose=verbose)]
+    return MappingReport(tuple(map(_record, steps)), tuple(rows), tuple(lines))
 
 
-def mapped_record(step: MappedStep) -> Record:
+def _record(step: MappedStep) -> Record:
     """Return a mapped step: its parts, and the configurations of a layer of each."""
     time_s = step.time_s
     return {
         "step": step.batch.name,
         "system": step.system.name,
         "time_s": None if time_s is None else rounded(time_s),
-        "assumptions": [f"{one.name}: {one.value}" for one in _assumptions(step)],
+        "assumptions": [*_assumptions(step)],
         "parts": [_part_record(part) for part in step.parts],
     }
-
-
-def configuration_rows(steps: Sequence[MappedStep]) -> list[Mapping[str, Json]]:
-    """Return one row per configuration of a layer of each part, for CSV."""
-    return [
-        {"step": step.batch.name, "part": part.part, "count": part.count, **row}
-        for step in steps
-        for part in step.parts
-        for row in _configurations(part)
-    ]
 
 
 def _part_record(part: MappedPart) -> Record:
@@ -73,7 +70,7 @@ def _part_record(part: MappedPart) -> Record:
         "network_bytes": figures.network_bytes,
         "network_chips": list(mapping.network_chips),
         "sharding": {name: list(loops) for name, loops in part.sharding.items()},
-        "layouts": _layouts(part),
+        "layouts": _layouts(part, mapping),
         "configurations": [dict(row) for row in _configurations(part)],
         "exchanges": [
             {
@@ -87,11 +84,9 @@ def _part_record(part: MappedPart) -> Record:
     }
 
 
-def _layouts(part: MappedPart) -> list[Json]:
+def _layouts(part: MappedPart, mapping: BackEndMapping) -> list[Json]:
     """Return how chips hold what each kernel reads and writes; configurations are counted from 1."""
-    if part.mapping is None:
-        return []
-    configs = part.mapping.figures.configs
+    configs = mapping.figures.configs
     number = {name: at for at, one in enumerate(configs, start=1) for name in one.kernels}
     return [
         {
@@ -103,7 +98,7 @@ def _layouts(part: MappedPart) -> list[Json]:
             "elements": one.elements,
             "chip_elements": one.chip_elements,
         }
-        for one in tensor_layouts(part.graph, dict(part.mapping.sharding), part.mapping.network_chips)
+        for one in tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips)
     ]
 
 
@@ -122,27 +117,29 @@ def _configurations(part: MappedPart) -> list[Record]:
     ]
 
 
-def mapped_lines(step: MappedStep, width: int, *, verbose: bool) -> list[str]:
+def _lines(step: MappedStep, width: int, *, verbose: bool) -> list[str]:
     """Return a mapped step as tables."""
     lines = _part_table(step).lines(width)
     for part in step.parts:
         if part.mapping is not None and len(part.graph.kernels) > 1:
-            lines += _configuration_table(step, part).lines(width)
+            title = f"{step.batch.name}: configurations of {part.part}"
+            lines += _configuration_table(title, part.mapping).lines(width)
     if step.time_s is not None:
         lines.append(f"mapped: {step.time_s * 1e3:,.4g} ms per step, layer after layer")
     lines += listed("not mapped", [f"{part.part}: {part.reason}" for part in step.parts if part.reason], width)
     if verbose:
-        lines += listed("of the mapping", [f"{one.name}: {one.value}" for one in _assumptions(step)], width)
+        lines += listed("of the mapping", _assumptions(step), width)
     return [*lines, ""]
 
 
-def _assumptions(step: MappedStep) -> list[Assumption]:
-    return [*step.system.sources, *dict.fromkeys(one for part in step.parts for one in part.graph.assumptions)]
+def _assumptions(step: MappedStep) -> list[str]:
+    assumed = (*step.system.sources, *dict.fromkeys(one for part in step.parts for one in part.graph.assumptions))
+    return [f"{one.name}: {one.value}" for one in assumed]
 
 
 def _part_table(step: MappedStep) -> Table:
-    parts = [part for part in step.parts if part.mapping is not None]
-    figures = [(part, part.mapping, part.mapping.figures) for part in parts if part.mapping is not None]
+    figures = [(part, part.mapping, part.mapping.figures) for part in step.parts if part.mapping is not None]
+    parts = [part for part, _, _ in figures]
     return Table(
         f"{step.batch.name}: one layer each, mapped on {step.system.name}",
         (Column("part", tuple(part.part for part in parts), is_text=True),),
@@ -160,11 +157,10 @@ def _part_table(step: MappedStep) -> Table:
     )
 
 
-def _configuration_table(step: MappedStep, part: MappedPart) -> Table:
-    assert part.mapping is not None
-    configs = part.mapping.figures.configs
+def _configuration_table(title: str, mapping: BackEndMapping) -> Table:
+    configs = mapping.figures.configs
     return Table(
-        f"{step.batch.name}: configurations of {part.part}",
+        title,
         (Column("#", tuple(str(number) for number in range(1, len(configs) + 1))),),
         (
             scaled("time\n{}s", [one.time_ns * 1e-9 for one in configs]),

@@ -15,13 +15,17 @@ from dfcompile.report.plain_values import Json, rounded
 Record = dict[str, Json]
 
 
+_OF_KERNEL = (
+    "name", "part", "count", "m", "k", "n", "batch", "macs", "weight_bytes", "act_in_bytes", "act_out_bytes",
+    "kv_read_bytes", "kv_write_bytes", "offload_bytes", "bytes", "vector_elements",
+)  # fmt: skip
 FORMAT: Final = "dfcompile-language-model/1"
 
 
-def study_record(study: Study) -> Record:
-    """Return all of a study; times in seconds, sizes in bytes or elements."""
+def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
+    """Return all of a study as JSON; times in seconds, sizes in bytes or elements."""
     model, parameters, device = study.model, study.parameters, study.device
-    return {
+    record: Record = {
         "format": FORMAT,
         "model": {
             "name": model.name,
@@ -41,28 +45,19 @@ def study_record(study: Study) -> Record:
             "capacity_bytes": device.capacity_bytes or None,
         },
         "counted_by": study.request.time.value,
-        "steps": [step_record(study, step) for step in study.steps],
+        "steps": [_step_record(study, step) for step in study.steps],
         "notes": list(study.notes),
         "warnings": list(study.warnings),
     }
+    if sweep:
+        record["sweep"] = [dict(row) for row in sweep]
+    if mapped:
+        record["mapped"] = list(mapped)
+    return json_text(record, indent=2) + "\n"
 
 
-def step_record(study: Study, step: StepStudy) -> Record:
-    """Return a step with its kernels."""
-    chunks: Record = {"chunks": _chunks(step)} if step.chunk_s else {}
-    return {**step_figures(study, step), **chunks, "parts": _parts(step), "kernels": kernel_records(study, step)}
-
-
-def _chunks(step: StepStudy) -> list[Json]:
-    """Return the steps that fill in a prompt, one after the other."""
-    return [
-        {"past": chunk.groups[0].past, "new": chunk.groups[0].new, "time_s": rounded(seconds)}
-        for chunk, seconds in zip(step.batch.chunks, step.chunk_s, strict=True)
-    ]
-
-
-def step_figures(study: Study, step: StepStudy) -> Record:
-    """Return the figures of a step."""
+def _step_record(study: Study, step: StepStudy) -> Record:
+    """Return the figures of a step, its layers and its kernels."""
     one, device = step.deployment, study.device
     peak = device.rate(study.precision.activations.name)
     chips = one.degrees.chips
@@ -104,11 +99,12 @@ def step_figures(study: Study, step: StepStudy) -> Record:
         record["energy_j_per_token"] = rounded(step.energy.total_j / step.batch.tokens)
         record["chip_power_w"] = rounded(step.energy.power_w)
         record["is_throttled"] = step.energy.is_throttled
-    return record
-
-
-def _parts(step: StepStudy) -> list[Json]:
-    return [
+    if step.chunk_s:
+        record["chunks"] = [
+            {"past": chunk.groups[0].past, "new": chunk.groups[0].new, "time_s": rounded(seconds)}
+            for chunk, seconds in zip(step.batch.chunks, step.chunk_s, strict=True)
+        ]
+    record["parts"] = [
         {
             "part": part.part,
             "count": part.count,
@@ -117,36 +113,19 @@ def _parts(step: StepStudy) -> list[Json]:
             "transfers_hidden_s": rounded(part.hidden_s),
             "transfers_exposed_s": rounded(part.exposed_s),
         }
-        for part in step.deployment.kernels.parts
+        for part in one.kernels.parts
     ]
-
-
-def kernel_records(study: Study, step: StepStudy) -> list[Json]:
-    """Return the kernels of a chip, each with its bytes, times and how busy it keeps the chip."""
-    return [_kernel_record(study, one) for one in step.deployment.kernels.kernels]
+    record["kernels"] = [_kernel_record(study, kernel) for kernel in one.kernels.kernels]
+    return record
 
 
 def _kernel_record(study: Study, one: TimedKernel) -> Record:
+    """Return a kernel of a chip with its bytes, times and how busy it keeps the chip."""
     kernel, time, frequency = one.kernel, one.time, study.device.frequency_hz
     busy = activity(kernel, time, study.device)
     return {
         "kind": kernel.kind.value,
-        "name": kernel.name,
-        "part": kernel.part,
-        "count": kernel.count,
-        "m": kernel.m,
-        "k": kernel.k,
-        "n": kernel.n,
-        "batch": kernel.batch,
-        "macs": kernel.macs,
-        "weight_bytes": kernel.weight_bytes,
-        "act_in_bytes": kernel.act_in_bytes,
-        "act_out_bytes": kernel.act_out_bytes,
-        "kv_read_bytes": kernel.kv_read_bytes,
-        "kv_write_bytes": kernel.kv_write_bytes,
-        "offload_bytes": kernel.offload_bytes,
-        "bytes": kernel.bytes,
-        "vector_elements": kernel.vector_elements,
+        **{name: getattr(kernel, name) for name in _OF_KERNEL},
         "tile": time.tile or None,
         "compute_s": rounded(time.compute_s),
         "memory_s": rounded(time.memory_s),
@@ -164,23 +143,13 @@ def _busy(found: Activity) -> Record:
     return {name: None if share is None else rounded(share) for name, share in named.items()}
 
 
-def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
-    """Return a study as JSON."""
-    record: Record = study_record(study)
-    if sweep:
-        record["sweep"] = [dict(row) for row in sweep]
-    if mapped:
-        record["mapped"] = list(mapped)
-    return json_text(record, indent=2) + "\n"
-
-
 def study_csv(study: Study) -> str:
     """Return the kernels of all steps as CSV."""
-    rows: list[Record] = []
-    for step in study.steps:
-        for one in kernel_records(study, step):
-            assert isinstance(one, dict)
-            rows.append({"system": study.device.name, "step": step.batch.name, **one})
+    rows = [
+        {"system": study.device.name, "step": step.batch.name, **_kernel_record(study, one)}
+        for step in study.steps
+        for one in step.deployment.kernels.kernels
+    ]
     return rows_csv(rows)
 
 

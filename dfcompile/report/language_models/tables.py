@@ -65,14 +65,13 @@ def _step_table(study: Study) -> Table:
     for way in ways:
         shown = [f"{step.times[way] * 1e3:,.4g}" if way in step.times else "does not fit" for step in steps]
         columns.append(Column(f"{way.value}\nms", tuple(shown)))
-    rates = scaled("tokens/s\n{}", [step.tokens_per_s for step in steps])
     columns += [
-        rates,
+        scaled("tokens/s\n{}", [step.tokens_per_s for step in steps]),
         Column("per\nsequence", tuple(f"{step.tokens_per_s_per_sequence:,.4g}" for step in steps)),
         Column("MACs", tuple(decimal(step.macs) for step in steps)),
     ]
     if any(step.energy is not None for step in steps):
-        columns.append(Column("J/token", tuple(_energy(step) for step in steps)))
+        columns.append(Column("J/token", tuple(map(_energy, steps))))
     if any(step.usd_per_million_tokens for step in steps):
         columns.append(Column("USD per\nM tokens", tuple(f"{step.usd_per_million_tokens:,.4g}" for step in steps)))
     return Table(f"steps, counted by {study.request.time.value}", (_names(steps),), tuple(columns))
@@ -85,32 +84,21 @@ def _energy(step: StepStudy) -> str:
 
 
 def _place_table(study: Study) -> Table:
-    steps = study.steps
-    capacity = study.device.capacity_bytes
-    return Table(
-        "chips",
-        (_names(steps),),
-        (
-            Column("chips", tuple(f"{step.deployment.degrees.chips:,}" for step in steps)),
-            Column("degrees", tuple(step.deployment.degrees.name for step in steps), is_text=True),
-            Column("tried", tuple(f"{step.tried:,}" for step in steps)),
-            Column("impossible", tuple(f"{step.infeasible:,}" for step in steps)),
-            Column("exchanges\nms", tuple(f"{step.deployment.exchange_s * 1e3:,.4g}" for step in steps)),
-            Column("weights\nof a chip", tuple(binary(step.deployment.weight_bytes) for step in steps)),
-            Column("cache\nof a chip", tuple(binary(step.deployment.kv_bytes) for step in steps)),
-            *_offloaded(steps),
-            Column(
-                "memory\n%",
-                tuple(f"{100 * step.deployment.held_bytes / capacity:.1f}" if capacity else "" for step in steps),
-            ),
-        ),
-    )
-
-
-def _offloaded(steps: Sequence[StepStudy]) -> list[Column]:
-    if not any(step.deployment.offload_bytes for step in steps):
-        return []
-    return [Column("offloaded\nof a chip", tuple(binary(step.deployment.offload_bytes) for step in steps))]
+    steps, capacity = study.steps, study.device.capacity_bytes
+    placed = [step.deployment for step in steps]
+    columns = [
+        Column("chips", tuple(f"{one.degrees.chips:,}" for one in placed)),
+        Column("degrees", tuple(one.degrees.name for one in placed), is_text=True),
+        Column("tried", tuple(f"{step.tried:,}" for step in steps)),
+        Column("impossible", tuple(f"{step.infeasible:,}" for step in steps)),
+        Column("exchanges\nms", tuple(f"{one.exchange_s * 1e3:,.4g}" for one in placed)),
+        Column("weights\nof a chip", tuple(binary(one.weight_bytes) for one in placed)),
+        Column("cache\nof a chip", tuple(binary(one.kv_bytes) for one in placed)),
+    ]
+    if any(one.offload_bytes for one in placed):
+        columns.append(Column("offloaded\nof a chip", tuple(binary(one.offload_bytes) for one in placed)))
+    shares = tuple(f"{100 * one.held_bytes / capacity:.1f}" if capacity else "" for one in placed)
+    return Table("chips", (_names(steps),), (*columns, Column("memory\n%", shares)))
 
 
 def _names(steps: Sequence[StepStudy]) -> Column:

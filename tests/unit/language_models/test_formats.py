@@ -6,14 +6,20 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_model
-from dfcompile.language_models.footprint import kv_bytes, weight_bytes
+from dfcompile.language_models.footprint import layer_kv_bytes, weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
+from dfcompile.language_models.model import Model
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
-from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
+from dfcompile.language_models.steps.batch import Batch, decode_batch, prefill_batch
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
+
+
+def kv_bytes(model: Model, batch: Batch, block: int = 1, prefix: int = 0) -> int:
+    """Bytes of the caches of all layers after a step."""
+    return sum(layer_kv_bytes(layer, batch, BF16, block=block, shared_prefix=prefix) for layer in model.layers)
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "gpt2", "mixtral-8x7b", "deepseek-v3", "gemma-2-9b", "gpt-oss-20b"])
@@ -21,18 +27,18 @@ def test_trap_t17_sixteen_bits_are_two_bytes_per_parameter(name: str) -> None:
     model = read_model(name)
 
     assert weight_bytes(model, BF16) == 2 * parameters_of(model).total
-    assert kv_bytes(model, prefill_batch("64x3"), BF16) == 2 * 3 * 64 * kv_elements_per_token(model)
+    assert kv_bytes(model, prefill_batch("64x3")) == 2 * 3 * 64 * kv_elements_per_token(model)
 
 
 def test_8192_tokens_of_llama_8b_are_a_gibibyte_and_deepseeks_160k_11() -> None:
-    assert kv_bytes(read_model("llama-3.1-8b"), prefill_batch("8192"), BF16) == 2**30
-    assert round(kv_bytes(read_model("deepseek-v3"), prefill_batch("163840"), BF16) / 2**30, 2) == 10.72
+    assert kv_bytes(read_model("llama-3.1-8b"), prefill_batch("8192")) == 2**30
+    assert round(kv_bytes(read_model("deepseek-v3"), prefill_batch("163840")) / 2**30, 2) == 10.72
 
 
 def test_p1_blocks_round_up_and_a_prefix_is_held_once() -> None:
     model = read_model("llama-3.1-8b")
     plain, blocks, shared = (
-        kv_bytes(model, decode_batch("1001x8"), BF16, block=block, shared_prefix=prefix) // 131_072
+        kv_bytes(model, decode_batch("1001x8"), block, prefix) // 131_072
         for block, prefix in ((1, 0), (16, 0), (16, 1000))
     )
 

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_model
-from dfcompile.language_models.parameters import (
-    kv_elements_of_sequence,
-    kv_elements_per_token,
-    parameters_of,
-)
+from dfcompile.language_models.model import Model
+from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 
 DATA = Path(__file__).parents[2] / "data" / "llm"
 NAMES = {theirs: ours for ours, theirs in json.loads((DATA / "names.json").read_text()).items()}
 ROWS = list(csv.DictReader((DATA / "param_kv_reference.csv").read_text().splitlines()))
+
+
+def kv_elements_of_sequence(model: Model, tokens: int) -> int:
+    """Elements in the caches of all layers after so many tokens; windows keep no more than they see."""
+    return sum(layer.attention.kv_elements * layer.attention.reach.kept(tokens) for layer in model.layers)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["model"]))

@@ -3,80 +3,59 @@
 import math
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from dfcompile.language_models.formats import FORMATS, NumberFormat
-from dfcompile.language_models.quantisation.keys import read
-from dfcompile.language_models.quantisation.names import Names, names_of
-from dfcompile.language_models.quantisation.place import Place
-from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, floats, group_of, integers
-from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, kept_names
+from dfcompile.language_models.quantisation.keys import Keys, Place, read
+from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, Recipe, group_of, scaled
+from dfcompile.language_models.quantisation.stated import Method, Names, Rule, Stated, kept_names, names_of
 from dfcompile.language_models.quantisation.tensor_scheme import Group, TensorScheme, format_of, rules_of
 
 _MIXED = "MIXED_PRECISION"
+_BLOCK = 128 * 128  # of two extents, which no key changes
 
 
-class _Algorithm(Struct, frozen=True):
-    """What an algorithm makes of a matrix and of what is multiplied with it.
-
-    Attributes:
-        element: of a matrix.
-        group: elements that share a scale, unless the file says it; 0: a row or the tensor.
-        scale_bits: of a scale; 0: of the configuration's dtype.
-        activations: none where they stay as they are.
-        is_block: whether the group is a block of two extents, which no key changes.
-    """
-
-    element: str
-    group: int = 0
-    scale_bits: int = 0
-    activations: NumberFormat | None = None
-    is_block: bool = False
-
-
-_MXFP8 = floats(8, 32, 8)
-_ALGORITHMS: Mapping[str, _Algorithm] = {
-    "FP8": _Algorithm("fp8", activations=FP8),
-    "FP8_PER_CHANNEL_PER_TOKEN": _Algorithm("fp8", activations=FP8),
-    "FP8_PB_WO": _Algorithm("fp8", 128 * 128, FP32_BITS, is_block=True),
-    "FP8_BLOCK_SCALES": _Algorithm("fp8", 128 * 128, FP32_BITS, FP8, is_block=True),
-    "MXFP8": _Algorithm("fp8", 32, 8, _MXFP8),
-    "NVFP4": _Algorithm("fp4", 16, 8, FORMATS["nvfp4"]),
-    "NVFP4_AWQ": _Algorithm("fp4", 16, 8, FORMATS["nvfp4"]),
-    "W4A16_NVFP4": _Algorithm("fp4", 16, 8),
-    "W4A8_NVFP4_FP8": _Algorithm("fp4", 32, 8, FP8),
-    "W4A8_MXFP4_FP8": _Algorithm("fp4", 32, 8, FP8),
-    "W4A16_AWQ": _Algorithm("int4", 128),
-    "INT4_AWQ": _Algorithm("int4", 128),
-    "W4A8_AWQ": _Algorithm("int4", 128, activations=FP8),
-    "W4A16": _Algorithm("int4"),
-    "W8A16": _Algorithm("int8"),
-    "W8A8_SQ_PER_CHANNEL": _Algorithm("int8", activations=INT8),
-    "INT8": _Algorithm("int8", activations=INT8),
-    "INT8_SQ": _Algorithm("int8", activations=INT8),
+_MXFP8 = scaled("fp", 8, 32, 8)
+_ALGORITHMS: Mapping[str, Recipe] = {
+    "FP8": Recipe("fp", 8, activations=FP8),
+    "FP8_PER_CHANNEL_PER_TOKEN": Recipe("fp", 8, activations=FP8),
+    "FP8_PB_WO": Recipe("fp", 8, _BLOCK, FP32_BITS),
+    "FP8_BLOCK_SCALES": Recipe("fp", 8, _BLOCK, FP32_BITS, activations=FP8),
+    "MXFP8": Recipe("fp", 8, 32, 8, activations=_MXFP8),
+    "NVFP4": Recipe("fp", 4, 16, 8, activations=FORMATS["nvfp4"]),
+    "NVFP4_AWQ": Recipe("fp", 4, 16, 8, activations=FORMATS["nvfp4"]),
+    "W4A16_NVFP4": Recipe("fp", 4, 16, 8),
+    "W4A8_NVFP4_FP8": Recipe("fp", 4, 32, 8, activations=FP8),
+    "W4A8_MXFP4_FP8": Recipe("fp", 4, 32, 8, activations=FP8),
+    "W4A16_AWQ": Recipe("int", 4, 128),
+    "INT4_AWQ": Recipe("int", 4, 128),
+    "W4A8_AWQ": Recipe("int", 4, 128, activations=FP8),
+    "W4A16": Recipe("int", 4),
+    "W8A16": Recipe("int", 8),
+    "W8A8_SQ_PER_CHANNEL": Recipe("int", 8, activations=INT8),
+    "INT8": Recipe("int", 8, activations=INT8),
+    "INT8_SQ": Recipe("int", 8, activations=INT8),
 }
 _CACHES: Mapping[str, NumberFormat] = {"FP8": FP8, "INT8": INT8, "NVFP4": FORMATS["nvfp4"]}
 
 
-class _Producer(Struct, frozen=True):
-    name: object = None
-    version: object = None
+class _Producer(Keys, frozen=True):
+    harmless = "name version"
 
 
 class _Group(Group, frozen=True, kw_only=True):
+    harmless = "pre_quant_scale"  # of rows of activations
     has_zero_point: bool = False
-    pre_quant_scale: object = None  # of rows of activations
 
 
-class _OneLayer(Struct, frozen=True):
+class _OneLayer(Keys, frozen=True):
+    harmless = "pre_quant_scale"
     quant_algo: str
     group_size: int | None = None
     awq_block_size: int | None = None
     has_zero_point: bool | None = None
-    pre_quant_scale: object = None
 
 
-class _Keys(Struct, frozen=True):
+class _Keys(Keys, frozen=True):
+    harmless = "quant_method pre_quant_scale smoothquant_val"
     quant_algo: str | None = None
     group_size: int | None = None
     has_zero_point: bool | None = None
@@ -86,18 +65,15 @@ class _Keys(Struct, frozen=True):
     ignore: tuple[str, ...] | None = None
     quantized_layers: Mapping[str, _OneLayer] | None = None
     config_groups: Mapping[str, _Group] | None = None
-    quant_method: object = None
     producer: _Producer | None = None
-    pre_quant_scale: object = None  # of rows of activations
-    smoothquant_val: object = None
 
 
-class _File(Struct, frozen=True):
+class _File(Keys, frozen=True):
     """A file of its own, hf_quant_config.json."""
 
+    harmless = "quant_method"
     quantization: Mapping[str, object]
     producer: _Producer | None = None
-    quant_method: object = None
 
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
@@ -105,42 +81,37 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
         file = read(_File, found, place)
         return _stated(file.quantization, base, place.inside("quantization"))
     keys = read(_Keys, found, place)
-    lists = (("exclude_modules", keys.exclude_modules), ("ignore", keys.ignore))
-    return Stated(_rules(keys, base, place), kept_names(lists, place), _cache(keys, base, place))
+    return Stated(_rules(keys, base), kept_names(keys, "exclude_modules", "ignore"), _cache(keys, base))
 
 
-def _rules(keys: _Keys, base: NumberFormat, place: Place) -> tuple[Rule, ...]:
-    groups = place.inside("config_groups")
-    stated = rules_of(keys.config_groups or {}, base, groups)
-    algorithm = keys.quant_algo.upper() if keys.quant_algo is not None else None
-    if algorithm == _MIXED and keys.quantized_layers:
-        layers = place.inside("quantized_layers")
-        return tuple(_of_layer(name, one, base, layers.inside(name)) for name, one in keys.quantized_layers.items())
-    if algorithm is None or algorithm == _MIXED:
-        if algorithm is not None and not stated:
-            raise place.inside("quantized_layers").wrong(None, f"layers, as quant_algo is {_MIXED}")
+def _rules(keys: _Keys, base: NumberFormat) -> tuple[Rule, ...]:
+    stated = rules_of(keys.config_groups, base)
+    name, layers = keys.quant_algo or "", keys.quantized_layers
+    algorithm = None if keys.quant_algo is None else name.upper()
+    if algorithm == _MIXED and layers:
+        return tuple(_of_layer(one, base, names_of([name], one.place)) for name, one in layers.items())
+    if algorithm == _MIXED and not stated:
+        raise keys.inside("quantized_layers").wrong(None, f"layers, as quant_algo is {_MIXED}")
+    if algorithm in (None, _MIXED):
         return stated
-    if keys.quantized_layers:
-        raise place.inside("quantized_layers").wrong(list(keys.quantized_layers), f"none, as quant_algo is {algorithm}")
+    if layers:
+        raise keys.inside("quantized_layers").wrong(list(layers), f"none, as quant_algo is {algorithm}")
     size = keys.group_size if keys.group_size is not None else _common_group(keys.config_groups or {})
-    rule = _of_algorithm(keys.quant_algo or "", size, base, place, None, has_zero=keys.has_zero_point or False)
+    rule = _of_algorithm(name, size, base, keys.place, has_zero=keys.has_zero_point)
     for other in stated:
         if other.weights is not None and rule.weights is not None and other.weights.bits != rule.weights.bits:
-            raise other.place.inside("weights").wrong(
-                other.weights.bits, f"the {rule.weights.bits} bits of {algorithm}"
-            )
+            expected = f"the {rule.weights.bits} bits of {algorithm}"
+            raise other.place.inside("weights").wrong(other.weights.bits, expected)
     return (rule,)
 
 
-def _of_layer(name: str, one: _OneLayer, base: NumberFormat, place: Place) -> Rule:
+def _of_layer(one: _OneLayer, base: NumberFormat, names: Names) -> Rule:
     size = one.group_size if one.group_size is not None else one.awq_block_size
-    return _of_algorithm(
-        one.quant_algo, size, base, place, names_of([name], place), has_zero=one.has_zero_point or False
-    )
+    return _of_algorithm(one.quant_algo, size, base, one.place, names, has_zero=one.has_zero_point)
 
 
 def _of_algorithm(
-    name: str, size: int | None, base: NumberFormat, place: Place, names: Names | None, *, has_zero: bool
+    name: str, size: int | None, base: NumberFormat, place: Place, names: Names | None = None, *, has_zero: bool | None
 ) -> Rule:
     """Return the rule of an algorithm for some modules, or all."""
     algorithm = _ALGORITHMS.get(name.upper())
@@ -149,15 +120,14 @@ def _of_algorithm(
     group = algorithm.group
     if size:
         inside = place.inside("group_size")
-        if algorithm.is_block or not group:
+        if group in (0, _BLOCK):
             if size != (math.isqrt(group) or -1):
                 raise inside.wrong(size, f"{math.isqrt(group) or 'none'}, as quant_algo is {name}")
         else:
             group = group_of(size, inside)
-    scale, is_integer = algorithm.scale_bits or base.bits, algorithm.element.startswith("int")
-    bits = int(algorithm.element.removeprefix("int").removeprefix("fp"))
-    made = integers(bits, group, scale, bits if has_zero else 0) if is_integer else floats(bits, group, scale)
-    return Rule(names, made, algorithm.activations, place)
+    bits, scale = algorithm.bits, algorithm.scale_bits or base.bits
+    form = scaled(algorithm.kind, bits, group, scale, bits if has_zero else 0)
+    return Rule(place, form, algorithm.activations, names)
 
 
 def _common_group(groups: Mapping[str, _Group]) -> int | None:
@@ -166,14 +136,13 @@ def _common_group(groups: Mapping[str, _Group]) -> int | None:
     return next((size for size in sizes if size is not None), None)
 
 
-def _cache(keys: _Keys, base: NumberFormat, place: Place) -> NumberFormat | None:
-    scheme, inside = keys.kv_cache_scheme, place.inside("kv_cache_scheme")
-    if isinstance(scheme, TensorScheme):
-        return format_of(scheme, base, inside)
-    for name, at in ((keys.kv_cache_quant_algo, place.inside("kv_cache_quant_algo")), (scheme, inside)):
+def _cache(keys: _Keys, base: NumberFormat) -> NumberFormat | None:
+    if isinstance(keys.kv_cache_scheme, TensorScheme):
+        return format_of(keys.kv_cache_scheme, base)
+    for key, name in (("kv_cache_quant_algo", keys.kv_cache_quant_algo), ("kv_cache_scheme", keys.kv_cache_scheme)):
         if name is not None:
             if name.upper() not in _CACHES:
-                raise at.unknown(name, _CACHES)
+                raise keys.inside(key).unknown(name, _CACHES)
             return _CACHES[name.upper()]
     return None
 

@@ -23,7 +23,7 @@ from dfcompile.language_models.notebook.kernels import (
 )
 from dfcompile.language_models.notebook.machine import notebook_machine
 from dfcompile.language_models.notebook.printing import notebook_text, short_number
-from dfcompile.language_models.notebook.tiler import estimate, folded, roofline_s
+from dfcompile.language_models.notebook.tiler import BYTES_PER_VALUE, NotebookMachine, estimate, folded
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
 MODEL = notebook_model(read_configuration("llama-3.1-8b").values, "llama-3.1-8b")
@@ -47,6 +47,13 @@ def same(found: float | str | None, expected: str) -> bool:
     if expected == "" or isinstance(found, str) or found is None:
         return (found or "") == expected
     return math.isclose(found, float(expected), rel_tol=1e-12, abs_tol=0.0)
+
+
+def roofline_s(kernel: NotebookKernel, machine: NotebookMachine) -> tuple[float, float, float]:
+    """Compute time, memory time and the larger one, as the notebook's cell that was never run has them."""
+    compute = (kernel.compute or 0) / machine.macs_per_second
+    memory = ((kernel.weight or 0) + (kernel.kv_cache or 0)) * BYTES_PER_VALUE / machine.bandwidth
+    return compute, memory, max(compute, memory)
 
 
 def test_all_128_rows_are_those_of_the_notebook() -> None:

@@ -125,7 +125,7 @@ def test_shares_of_a_tensor_group_add_up(name: str) -> None:
         whole, part = (
             sum(
                 kernel.macs
-                for kernel in layer_kernels(one, model.hidden, "", 1, batch, BF16, StepChoices())
+                for kernel in layer_kernels(one, model.hidden, batch, BF16, StepChoices())
                 if not kernel.name.startswith(("q_a", "kv_a", "router", "expert"))
             )
             for one in (layer, share)
@@ -195,7 +195,7 @@ def test_cost_may_choose_fewer_chips_than_time() -> None:
 def test_groups_lie_along_the_network() -> None:
     links = (LinkLevel("sw", 8, 1.0), LinkLevel("r", 4, 1.0))
     extents = {
-        (stride, chips): None if found is None else [(link.kind, link.chips) for link in found.links]
+        (stride, chips): None if found is None else [(link.kind, link.chips) for link in found]
         for stride, chips in ((1, 4), (1, 16), (8, 4), (4, 4), (1, 3))
         for found in [group_of(links, stride, chips)]
     }

@@ -1,6 +1,7 @@
 """Tiles: published figures, and properties of drawn products."""
 
 import csv
+import math
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.language_models.notebook.tiler import tile_of
-from dfcompile.language_models.times.tiling import Memory, Product, best_tile, extents_of, lower_bound_bytes
+from dfcompile.language_models.times.tiled import Memory, Product, best_tile, extents_of
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
 CACHES = {"NVL-AX": 36 * 2**20, "JGS": 120 * 2**20}
 ROWS = list(csv.DictReader((DATA / "tiling_compare.csv").read_text().splitlines()))
 extents = st.integers(1, 600)
+
+
+def lower_bound_bytes(product: Product, capacity_bytes: float) -> float:
+    """Return bytes that no tiling is below: every operand once, and ``2 M N K / sqrt(S) - 2 S`` elements.
+
+    The second term alone, with ``+ M N`` instead of ``- 2 S``, is no bound: with A resident it is too large
+    [smith19]. Elements are counted by the smallest, so that mixed formats stay a bound.
+    """
+    element = min(product.a_bytes, product.b_bytes, product.c_bytes)
+    held = capacity_bytes / element
+    words = 2 * product.m * product.n * product.k / math.sqrt(held) - 2 * held if held > 0 else 0.0
+    return max(product.compulsory_bytes, words * element)
 
 
 def test_forty_tilings() -> None:

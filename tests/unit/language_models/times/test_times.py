@@ -17,8 +17,7 @@ from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import find_calibration
 from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.least_traffic import bound, least_bytes
-from dfcompile.language_models.times.tiled import level_traffic, product_of, tiled
-from dfcompile.language_models.times.tiling import Memory, Product, best_tile
+from dfcompile.language_models.times.tiled import Memory, Product, best_tile, level_traffic, product_of, tiled
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
