@@ -27,7 +27,7 @@ def _object(record: type) -> dict[str, Json]:
     return {
         "type": "object",
         "properties": {field.name: _property(field) for field in fields},
-        "required": [field.name for field in fields if not field.figure.is_optional],
+        "required": [field.name for field in fields if not field.is_optional],
         "additionalProperties": False,
     }
 
@@ -60,7 +60,7 @@ def _value(field: RecordField) -> dict[str, Json]:
 
 
 def _is_null(field: RecordField) -> bool:
-    return field.is_nullable and not field.figure.is_optional
+    return field.is_nullable and not field.is_optional
 
 
 def described_by(meaning: str) -> str:

@@ -12,17 +12,14 @@ _NAMED = 3  # operators in a sentence; JSON has all
 class OperatorGapSummary:
     """What an operator takes of all PEs together, beside what it would take ideally."""
 
-    operator: str = figure(meaning="the user's operator")
+    operator: str = figure("the user's operator")
     least_work_cycles: int = figure(
-        unit="cycles",
-        meaning="of one PE, that its tasks work at least, by whichever known expansion, into however many tasks it is "
-        "divided",
+        "of one PE, that its tasks work at least, by whichever known expansion, into however many tasks it is divided"
     )
-    more_work_cycles: int = figure(unit="cycles", meaning="of one PE, that its tasks work beyond that")
-    waiting_cycles: int = figure(unit="cycles", meaning="of one PE, in which its tasks have a PE and wait for others")
+    more_work_cycles: int = figure("of one PE, that its tasks work beyond that")
+    waiting_cycles: int = figure("of one PE, in which its tasks have a PE and wait for others")
     idle_cycles: int = figure(
-        unit="cycles",
-        meaning="of one PE, in which a PE has no task while tasks of the operator run; all tasks that run share it",
+        "of one PE, in which a PE has no task while tasks of the operator run; all tasks that run share it"
     )
 
     @property

@@ -26,7 +26,7 @@ def to_record(report: object) -> dict[str, Json]:
     kind: type = type(report)
     for field in fields_of(kind):
         value = getattr(report, field.name)
-        if not (field.figure.is_optional and (value is None or value == ())):
+        if not (field.is_optional and (value is None or value == ())):
             record[field.name] = plain(value, field.figure)
     return record
 

@@ -250,7 +250,7 @@ class DesignReport:
     )
     corrections: tuple[CorrectionSummary, ...] = figure(meaning="figures that a switch of `--compat` changes")
     assumptions: tuple[AssumptionSummary, ...] = figure(meaning="as above")
-    warnings: tuple[str, ...] = figure(meaning="as above", is_optional=True, default=())
+    warnings: tuple[str, ...] = figure(meaning="as above", default=())
 
 
 def design_schema() -> dict[str, Json]:
