@@ -7,15 +7,17 @@ from typing import Any
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import joined, path, text, yes_or_no
+from dfcompile.options.readers import joined, path, text
 from dfcompile.options.shared import (
     ROW_FORMATS,
     dims_option,
     file_option,
     fixed_inputs_option,
+    flag_option,
     html_option,
     output_option,
     shapes_option,
+    system_option,
 )
 from dfcompile.options.words import FixedInput
 
@@ -87,25 +89,17 @@ class BoundsOptions:
         more="Those that divide, as the tool of [huang24] has them.",
     )
     halo: str = _name("What windows find again: true, or forget as Timeloop does.", "true", "forget")
-    first_read: bool = option(
-        yes_or_no, "Count the first visit to a tile of the result as a read.", default=False, is_flag=True
-    )
+    first_read: bool = flag_option("Count the first visit to a tile of the result as a read.")
     within: float | None = option(
         real(1, 10**300, FACTOR),
         "Find the smallest buffer that moves at most so many times the least.",
         default=None,
         metavar="FACTOR",
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option(stage="reading")
-    dims: Mapping[str, int] = dims_option(stage="reading")
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
-    system: str | None = option(
-        text,
-        "The machine whose SRAM is marked and whose die is shared.",
-        default=None,
-        metavar="FILE|NAME",
-        complete="system",
-    )
+    shapes: Mapping[str, tuple[int, ...]] = shapes_option()
+    dims: Mapping[str, int] = dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option()
+    system: str | None = system_option("The machine whose SRAM is marked and whose die is shared.")
 
     def __post_init__(self) -> None:
         """Check what is asked.

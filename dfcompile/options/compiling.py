@@ -8,16 +8,19 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.options.numbers import count, counts
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import expansions, granularities, passes, path, text, word, yes_or_no
+from dfcompile.options.readers import expansions, granularities, passes, path, text
 from dfcompile.options.shared import (
     barrier_option,
     dims_option,
     effort_option,
     fixed_inputs_option,
+    flag_option,
     max_fifo_option,
     pes_option,
     shapes_option,
     solver_option,
+    system_option,
+    word_option,
 )
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
 
@@ -56,18 +59,14 @@ class Options:
         metavar="FILE",
         is_path=True,
     )
-    objective: Aim = option(
-        word(Aim),
+    objective: Aim = word_option(
         "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
         "energy or cost.",
+        Aim,
         default=Aim.TIME,
-        choices=tuple(Aim),
     )
-    volumes: Volumes = option(
-        word(Volumes),
-        "Of edges between tasks: each task's own share, or the whole array.",
-        default=Volumes.EXACT,
-        choices=tuple(Volumes),
+    volumes: Volumes = word_option(
+        "Of edges between tasks: each task's own share, or the whole array.", Volumes, default=Volumes.EXACT
     )
     partition: str = option(
         text,
@@ -80,12 +79,11 @@ class Options:
     effort: Effort = effort_option(Effort.QUICK)
     barrier: bool | None = barrier_option()
     max_fifo: int | None = max_fifo_option()
-    timing: Timing = option(
-        word(Timing),
+    timing: Timing = word_option(
         "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
+        Timing,
         more="*steady* is printed beside what is too large for a replay.",
         default=Timing.EXACT,
-        choices=tuple(Timing),
         stage="scheduling",
     )
     repeat: int = option(
@@ -114,16 +112,12 @@ class Options:
         metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
         is_repeatable=True,
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option("Size of a model input.", stage="reading")
-    dims: Mapping[str, int] = dims_option(stage="reading")
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
-    system: str | None = option(
-        text,
+    shapes: Mapping[str, tuple[int, ...]] = shapes_option("Size of a model input.")
+    dims: Mapping[str, int] = dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option()
+    system: str | None = system_option(
         "Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
         more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
-        default=None,
-        metavar="FILE|NAME",
-        complete="system",
     )
     chips: tuple[int, ...] = option(
         counts,
@@ -134,19 +128,11 @@ class Options:
         metavar="N[,N…]",
         is_repeatable=True,
     )
-    overlap: str = option(
-        word(OVERLAPS),
-        "Of compute, memory and network time of a configuration.",
-        default="perfect",
-        choices=OVERLAPS,
-    )
+    overlap: str = word_option("Of compute, memory and network time of a configuration.", OVERLAPS, default="perfect")
     solver: str = solver_option()
-    verify: bool = option(
-        yes_or_no,
+    verify: bool = flag_option(
         "Compile and run the lowered model and compare it with a reference.",
         more="On an example, see [below](#verification); needs g++.",
-        default=False,
-        is_flag=True,
     )
 
     def __post_init__(self) -> None:

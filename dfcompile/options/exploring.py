@@ -7,7 +7,7 @@ from dfcompile.errors import UserError
 from dfcompile.options.numbers import counts, within
 from dfcompile.options.option import option, table
 from dfcompile.options.readers import expansions, joined, path, text, texts
-from dfcompile.options.shared import dims_option, file_option, fixed_inputs_option, shapes_option
+from dfcompile.options.shared import dims_option, file_option, fixed_inputs_option, shapes_option, system_option
 from dfcompile.options.words import DEFAULT_TRIES, Expand, FixedInput
 
 OBJECTIVES = ("makespan", "io", "area", "energy", "cost")
@@ -57,12 +57,10 @@ class ExploreOptions:
         metavar="NAME",
         is_repeatable=True,
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option(stage="reading")
-    dims: Mapping[str, int] = dims_option(stage="reading")
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
-    system: str | None = option(
-        text, "The machine whose power and prices count.", default=None, metavar="FILE|NAME", complete="system"
-    )
+    shapes: Mapping[str, tuple[int, ...]] = shapes_option()
+    dims: Mapping[str, int] = dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option()
+    system: str | None = system_option("The machine whose power and prices count.")
     partition: str = option(text, "How spatial blocks are filled.", default="sb-rlx", metavar="NAME")
     tries: int = option(
         within(1, MOST_TRIES),

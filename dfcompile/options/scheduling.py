@@ -7,8 +7,15 @@ from dfcompile.errors import UserError
 from dfcompile.options.compiling import PARTITIONS
 from dfcompile.options.numbers import slack
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import as_given, fifos, names, word, yes_or_no
-from dfcompile.options.shared import barrier_option, effort_option, max_fifo_option, pes_option
+from dfcompile.options.readers import as_given, fifos, names
+from dfcompile.options.shared import (
+    barrier_option,
+    effort_option,
+    flag_option,
+    max_fifo_option,
+    pes_option,
+    word_option,
+)
 from dfcompile.options.words import Effort, Fifos, Objective, Timing
 
 
@@ -29,12 +36,8 @@ class DagOptions:
     )
     effort: Effort = effort_option(Effort.DEFAULT)
     barrier: bool | None = barrier_option()
-    timing: Timing = option(
-        word(Timing),
-        "Times of a replay with the FIFOs, or from mean intervals.",
-        default=Timing.EXACT,
-        choices=tuple(Timing),
-        stage="scheduling",
+    timing: Timing = word_option(
+        "Times of a replay with the FIFOs, or from mean intervals.", Timing, default=Timing.EXACT, stage="scheduling"
     )
     fifo: Fifos | None = option(
         fifos,
@@ -44,11 +47,10 @@ class DagOptions:
         metavar="in-flight|rule|minimal|N",
     )
     max_fifo: int | None = max_fifo_option()
-    objective: Objective = option(
-        word(Objective),
+    objective: Objective = word_option(
         "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs.",
+        Objective,
         default=Objective.MAKESPAN,
-        choices=tuple(Objective),
     )
     slack: Fraction | None = option(
         slack,
@@ -56,18 +58,8 @@ class DagOptions:
         default=None,
         metavar="PERCENT",
     )
-    front: bool = option(
-        yes_or_no,
-        "Show all schedules found of which none is both shorter and of smaller FIFOs.",
-        default=False,
-        is_flag=True,
-    )
-    simulate: bool = option(
-        yes_or_no,
-        "Replay the schedules with their FIFOs; say who waits for whom.",
-        default=False,
-        is_flag=True,
-    )
+    front: bool = flag_option("Show all schedules found of which none is both shorter and of smaller FIFOs.")
+    simulate: bool = flag_option("Replay the schedules with their FIFOs; say who waits for whom.")
 
     def __post_init__(self) -> None:
         """Check what options say together.

@@ -1,5 +1,6 @@
 """Options that several commands have."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +17,26 @@ SECTIONS = ("schedule", "bounds", "operators", "mapping", "time", "traffic", "co
 ALL = "all"
 
 
+def word_option(said: str, known: Iterable[str], *, default: str | None = None, **more: Any) -> Any:
+    """Return the option of one of a few words."""
+    return option(word(known), said, default=default, choices=tuple(known), **more)
+
+
+def flag_option(said: str, **more: Any) -> Any:
+    """Return the option that is set or not."""
+    return option(yes_or_no, said, default=False, is_flag=True, **more)
+
+
+def system_option(said: str, more: str = "") -> Any:
+    """Return the option of the machine."""
+    return option(text, said, more=more, default=None, metavar="FILE|NAME", complete="system")
+
+
 def _nothing() -> MappingProxyType[str, object]:
     return MappingProxyType({})
 
 
-def shapes_option(said: str = "Size of a model input that the model leaves open.", stage: str = "") -> Any:
+def shapes_option(said: str = "Size of a model input that the model leaves open.") -> Any:
     """Return the option of the shapes of inputs."""
     return option(
         shapes,
@@ -29,11 +45,11 @@ def shapes_option(said: str = "Size of a model input that the model leaves open.
         flags=("--shape",),
         metavar="INPUT=SIZExSIZE…",
         is_repeatable=True,
-        stage=stage,
+        stage="reading",
     )
 
 
-def dims_option(said: str = "Size of a symbolic dimension of the inputs.", stage: str = "") -> Any:
+def dims_option(said: str = "Size of a symbolic dimension of the inputs.") -> Any:
     """Return the option of the sizes of symbolic dimensions."""
     return option(
         dims,
@@ -43,11 +59,11 @@ def dims_option(said: str = "Size of a symbolic dimension of the inputs.", stage
         flags=("--dim",),
         metavar="NAME=SIZE",
         is_repeatable=True,
-        stage=stage,
+        stage="reading",
     )
 
 
-def fixed_inputs_option(stage: str = "") -> Any:
+def fixed_inputs_option() -> Any:
     """Return the option of the values of inputs."""
     return option(
         fixed_inputs,
@@ -57,7 +73,7 @@ def fixed_inputs_option(stage: str = "") -> Any:
         flags=("--input",),
         metavar="INPUT=VALUE[,VALUE…]",
         is_repeatable=True,
-        stage=stage,
+        stage="reading",
     )
 
 
@@ -105,12 +121,11 @@ def solver_option() -> Any:
 
 def effort_option(default: Effort) -> Any:
     """Return the option of how much a partitioner tries."""
-    return option(
-        word(Effort),
+    return word_option(
         "How much is tried for a short schedule.",
+        Effort,
         more="In tries, never in seconds: [what](scheduling.md#partitioners).",
         default=default,
-        choices=tuple(Effort),
         stage="scheduling",
     )
 
@@ -139,7 +154,7 @@ def output_option() -> Any:
 
 def verbose_option(said: str = "List the assumptions in the table.") -> Any:
     """Return the option of a longer table."""
-    return option(yes_or_no, said, default=False, flags=("-v", "--verbose"), is_flag=True)
+    return flag_option(said, flags=("-v", "--verbose"))
 
 
 def _sections(where: str, given: Names) -> tuple[str, ...]:
