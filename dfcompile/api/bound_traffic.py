@@ -1,4 +1,4 @@
-"""I/O bounds of a model or of one shape: what ``dfcompile bounds`` does."""
+"""I/O bounds of a model, and what bounds mean for a machine: what ``dfcompile bounds`` does."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dfcompile.api.bound_requests import CountedShape, parse_buffers
+from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -15,8 +15,8 @@ from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
-from dfcompile.bounds.tilings import Halo, Rules
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.bounds.tilings import Rules
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
@@ -24,54 +24,11 @@ from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, show_nothing
 from dfcompile.records import replace
+from dfcompile.report.plain_values import rounded
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
-
-
-def bound_shape(
-    shape: CountedShape,
-    *,
-    buffers: str | None = None,
-    word_bytes: int = 4,
-    rules: Rules | None = None,
-    within: float | None = None,
-) -> BoundsReport:
-    """Return the bounds of a product or a convolution.
-
-    Args:
-        shape: from `dfcompile.api.bound_requests`.
-        buffers: sizes; all powers of two between the least and the maximal effectual one, and that, if none are given.
-        word_bytes: of each operand and of the result.
-        rules: how traffic is counted.
-        within: smallest buffer to be found that moves at most so many times the least.
-
-    Raises:
-        UserError: a size has another form or is too large.
-    """
-    rules = Rules() if rules is None else rules
-    count, einsum = _normal(shape, rules)
-    operator = _operator(count, einsum, word_bytes)
-    name = operator.name
-    curve = operator.curve(rules)
-    sizes = (
-        powers_of_two(curve.least_size * word_bytes, curve.maximal_effectual_size * word_bytes)
-        if buffers is None
-        else parse_buffers(buffers, word_bytes)
-    )
-    rows = tuple(bound_row(operator, curve, size, rules, within) for size in sizes)
-    return BoundsReport(
-        name, rows, (), within, notes_of(rules, rows), ((name, bytes_curve(curve, word_bytes)),), 2 * operator.macs
-    )
-
-
-def _normal(shape: CountedShape, rules: Rules) -> CountedShape:
-    """Return a convolution whose windows are single words as products; the tool of [huang24] has none of that."""
-    _, einsum = shape
-    if isinstance(einsum, Convolution) and rules.halo is Halo.TRUE:
-        return einsum.product or shape
-    return shape
 
 
 def bound_model(
@@ -166,37 +123,45 @@ def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
     return WholeRow(size, model.compulsory_bytes, proved, None if plan is None else plan.traffic_bytes, unfused, plan)
 
 
-def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) -> BoundedOperator:
-    contracted = einsum.contracted
-    if isinstance(einsum, PlainEinsum):
-        words = tuple(einsum.words(tensor) for tensor in einsum.tensors if not tensor.is_result)
-    else:
-        words = (einsum.touched_words, contracted.compulsory_words - contracted.result_words - einsum.touched_words)
-    reads = tuple(Operand(name, count * size) for name, size in zip(("a", "b"), words, strict=True))
-    writes = (Operand("c", count * contracted.result_words),)
-    op_type = "product" if isinstance(einsum, PlainEinsum) else "convolution"
-    name = einsum.name if count == 1 else f"{count} x {einsum.name}"
-    return BoundedOperator(name, op_type, count, einsum, reads, writes, word_bytes)
-
-
 def bound_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
     """Return what an operator moves at least with a buffer of ``size`` bytes."""
     words = size // op.element_bytes
-    moved = curve.at(words)
-    # The float is exact for the factor that was typed; the product is rounded down to whole words.
-    enough = None if within is None else curve.size_within(int(Fraction(str(within)) * curve.least_traffic))
+    moved, effectual, enough = curve_bytes(curve, size, op.element_bytes, within)
     return BoundRow(
         operator=op.name,
-        op_type=op.op_type,
+        type=op.op_type,
         buffer_bytes=size,
         proved_bytes=op.proved(words) * op.element_bytes,
-        tiling_bytes=None if moved is None else moved * op.element_bytes,
+        tiling_bytes=moved,
         compulsory_bytes=op.compulsory_words * op.element_bytes,
-        effectual_buffer_bytes=curve.maximal_effectual_size * op.element_bytes,
-        within_buffer_bytes=None if enough is None else enough * op.element_bytes,
+        effectual_buffer_bytes=effectual,
+        within_buffer_bytes=enough,
         operations=2 * op.macs,
+        operations_per_byte=per_byte(2 * op.macs, moved),
         is_floor=op.is_floor,
         tiling=_tiling(op, curve, words, rules),
+    )
+
+
+def per_byte(operations: int, moved: int | None) -> float | int | None:
+    """Return the operations per byte that moves."""
+    return rounded(Fraction(operations, moved)) if moved else None
+
+
+def curve_bytes(curve: Curve, size: int, unit: int, within: float | None) -> tuple[int | None, int, int | None]:
+    """Return what a curve of units says in bytes.
+
+    Returns:
+        What moves with a buffer of ``size`` bytes; the buffer above which nothing moves less; the smallest that moves
+        at most ``within`` times the least. ``None``: no tiling fits, or nobody asked.
+    """
+    moved = curve.at(size // unit)
+    # The float is exact for the factor that was typed; the product is rounded down to whole words.
+    enough = None if within is None else curve.size_within(int(Fraction(str(within)) * curve.least_traffic))
+    return (
+        None if moved is None else moved * unit,
+        curve.maximal_effectual_size * unit,
+        None if enough is None else enough * unit,
     )
 
 

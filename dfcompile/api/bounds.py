@@ -1,8 +1,8 @@
 """I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
 
-from dfcompile.api.bound_fusions import bound_fusion
 from dfcompile.api.bound_requests import parse_attention, parse_bmm, parse_chain, parse_conv, parse_gemm
-from dfcompile.api.bound_traffic import bound_model, bound_shape
+from dfcompile.api.bound_shapes import bound_shape
+from dfcompile.api.bound_traffic import bound_model
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from dfcompile.frontend import ReadOptions
 from dfcompile.options import ShowStage, of_stage, show_nothing
@@ -38,7 +38,7 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
     if options.chain or options.attention:
         fused = parse_chain(options.chain) if options.chain else parse_attention(options.attention or "")
         with show("bounding the chain"):
-            return bound_fusion(fused, buffers=sizes, word_bytes=word_bytes, rules=rules, within=factor)
+            return bound_shape(fused, buffers=sizes, word_bytes=word_bytes, rules=rules, within=factor)
     text = options.gemm or options.bmm or options.conv or ""
     shape = (parse_gemm if options.gemm else parse_bmm if options.bmm else parse_conv)(text)
     with show(f"bounding {text}"):

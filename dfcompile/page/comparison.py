@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from dfcompile.errors import UserError
 from dfcompile.page.records import Record
@@ -116,25 +117,16 @@ class Comparison(Struct, frozen=True):
 
     def record(self) -> dict[str, Json]:
         """Return the comparison as JSON has it."""
-        changes: list[Json] = [
-            {
-                "report": change.report,
-                "where": change.where,
-                "figure": change.figure,
-                "base": change.base,
-                "value": change.value,
-                "change": change.change,
-                "is_headline": change.is_headline,
-            }
-            for change in self.changes
-        ]
         return {
             "format": SCHEMA,
             "kind": self.kind,
             "base": self.names[0],
             "reports": list(self.names),
             "figures": self.figures,
-            "changes": changes,
+            "changes": [
+                {**asdict(change), "change": change.change, "is_headline": change.is_headline}
+                for change in self.changes
+            ],
         }
 
 

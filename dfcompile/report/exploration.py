@@ -1,45 +1,31 @@
 """The report of an exploration: a table, JSON or CSV; the same bytes for the same question."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
 from msgspec import structs
 
-from dfcompile.errors import UserError, nearest
 from dfcompile.exploration import Explored, Objective
 from dfcompile.exploration.asked import MOST_TASKS
 from dfcompile.exploration.search import Point
 from dfcompile.exploration.space import OfferedGroup
-from dfcompile.host.printable import json_text, printable
+from dfcompile.host.printable import json_text
 from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.plain_values import Json, rounded
+from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 SCHEMA: Final = "dfcompile-exploration/2"
-FORMATS: Final = ("table", "json", "csv")
 _UNITS = ((1024**3, "GB"), (1024**2, "MB"), (1024, "kB"), (1, "B"))
 
 
-def check_exploration_format(name: str) -> str:
-    """Return the name of a form in which explorations are reported.
-
-    Raises:
-        UserError: it is none.
-    """
-    if name not in FORMATS:
-        raise UserError(f"--format {name!r}: unknown for explorations{nearest(name, FORMATS)}")
-    return name
-
-
 def exploration_text(explored: Explored, form: str, width: int, *, verbose: bool) -> str:
-    """Return an exploration in one of the `FORMATS`."""
+    """Return an exploration as ``table``, ``json`` or ``csv``."""
     if form == "json":
         return json_text(exploration_record(explored), indent=2) + "\n"
     if form == "csv":
-        return _csv(exploration_rows(explored))
+        return rows_csv(exploration_rows(explored))
     return _table(explored, width, verbose=verbose)
 
 
@@ -62,7 +48,7 @@ def exploration_record(explored: Explored) -> dict[str, Json]:
             {
                 "origins": list(group.origins),
                 "type": group.op_type,
-                "expansions": [_names(dict(names)) for names in group.options],
+                "expansions": [dict[str, Json](names) for names in group.options],
             }
             for group in explored.groups
         ],
@@ -135,19 +121,6 @@ def _row(explored: Explored, point: Point) -> dict[str, Json]:
 
 def _choices(explored: Explored, point: Point) -> dict[str, Json]:
     return {choice.key: choice.name for choice in explored.choices(point.candidate.picks)}
-
-
-def _names(names: Mapping[str, str]) -> dict[str, Json]:
-    return dict(names)
-
-
-def _csv(rows: Sequence[Mapping[str, Json]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
-                     for row in rows)  # fmt: skip
-    return text.getvalue()
 
 
 def _table(explored: Explored, width: int, *, verbose: bool) -> str:

@@ -13,9 +13,10 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     svg, html = outputs.svg, outputs.html
     check_targets((outputs.output, svg, html))
 
-    from dfcompile.report.traffic_bounds import bounds_text, check_bounds_format
+    from dfcompile.report.rows import check_row_format
+    from dfcompile.report.traffic_bounds import bounds_text
 
-    form = check_bounds_format(outputs.format)
+    form = check_row_format(outputs.format, "bounds")
 
     from dfcompile.api.bound_traffic import with_machine
     from dfcompile.api.bounds import bounds_of
