@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dfcompile.page.phrases import quantity
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View
-from dfcompile.page.views.assumptions import assumptions_of
 
 
 def bounds_view(report: Record) -> View:
@@ -16,7 +15,6 @@ def bounds_view(report: Record) -> View:
         question=f"How little does {subject} move, for every size of its buffer?",
         answer=_answer(report),
         charts=tuple(_charts(report)),
-        assumptions=assumptions_of(report, "notes"),
     )
 
 

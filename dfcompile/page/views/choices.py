@@ -42,8 +42,8 @@ def _chosen(best: ResultRow) -> Iterator[str]:
     """Yield that expansions and tasks were chosen, the words that give the same, and what published ones would give."""
     if not best.figures.is_set("automatic.is_taken"):
         return
-    rules = [f"--expand {rule}" for rule in best.figures.items("automatic.expand")]
-    rules += [f"--granularity {each}" for each in best.figures.items("automatic.granularity")]
+    rules = [f"--expand {rule}" for rule in best.figures.texts("automatic.expand")]
+    rules += [f"--granularity {each}" for each in best.figures.texts("automatic.granularity")]
     more = f" and {len(rules) - _RULES:,} more (in the report's JSON)" if len(rules) > _RULES else ""
     said = f"Expansions and tasks were chosen for {best.pes:,} PEs: {' '.join(rules[:_RULES])}{more}."
     published = best.figures.number("automatic.published_cycles")
@@ -119,7 +119,7 @@ def _hints(hints: Sequence[Record], best: ResultRow) -> Iterator[str]:
         chosen, hinted = hint.number("chosen_bound_cycles"), hint.number("hinted_bound_cycles")
         if chosen is None or hinted is None:
             continue
-        rules = [str(rule) for rule in hint.items("expand")]
+        rules = hint.texts("expand")
         more = f" and {len(rules) - _NAMED:,} more rules (in the table of hints)" if len(rules) > _NAMED else ""
         yield (
             f"--expand {' '.join(rules[:_NAMED])}{more}: the bound of these operators falls from "

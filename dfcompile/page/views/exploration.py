@@ -8,7 +8,6 @@ from typing import Final
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
-from dfcompile.page.views.assumptions import assumptions_of
 
 _AXES: Final = MappingProxyType(  # by objective; what was not asked for is in the table
     {
@@ -25,14 +24,13 @@ def exploration_view(report: Record) -> View:
     """Return the view of a ``dfcompile-exploration``."""
     front = report.parts("front")
     model = report.text("model") or "model"
-    objectives = " and ".join(str(name) for name in report.items("objectives"))
+    objectives = report.texts("objectives")
     return View(
         title=model,
-        question=f"Which lowerings and machines for {model} are not beaten in {objectives}?",
+        question=f"Which lowerings and machines for {model} are not beaten in {' and '.join(objectives)}?",
         answer=_answer(front, report.number("gap")),
         reasons=tuple(_reasons(report)),
-        charts=tuple(_charts(front, [str(name) for name in report.items("objectives")])),
-        assumptions=assumptions_of(report),
+        charts=tuple(_charts(front, objectives)),
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, is_wide
-from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
 
@@ -21,8 +20,6 @@ def language_model_view(report: Record) -> View:
         answer=" ".join(map(_answer, steps)),
         reasons=tuple(_reasons(steps)),
         charts=tuple(_charts(report, steps)),
-        assumptions=assumptions_of(report, "notes"),
-        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )
 
 
@@ -34,7 +31,7 @@ def _answer(step: Record) -> str:
     rate = step.number("tokens_per_s")
     found += f": {quantity(step.number('time_s') or 0, 's')}"
     found += f", {rate:,.0f} tokens/s" if rate is not None else ""
-    return f"{'; '.join((found, *map(str, step.items('assumptions'))))}."
+    return f"{'; '.join((found, *step.texts('assumptions')))}."
 
 
 def _reasons(steps: Sequence[Record]) -> Iterator[str]:

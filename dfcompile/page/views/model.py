@@ -6,7 +6,6 @@ from typing import Final
 from dfcompile.page.phrases import choices, counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
-from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.choices import choice_reasons
 from dfcompile.page.views.configurations import configuration_charts, limits
 from dfcompile.page.views.results import ResultRow, result_rows
@@ -36,8 +35,6 @@ def model_view(report: Record) -> View:
         answer=_answer(best),
         reasons=(*_reasons(best), *choice_reasons(rows, best)),
         charts=tuple(_charts(rows, best)),
-        assumptions=assumptions_of(report),
-        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )
 
 
@@ -61,7 +58,7 @@ def _answer(best: ResultRow) -> str:
 
 def _reasons(best: ResultRow) -> Iterator[str]:
     figures = best.figures
-    waits = [str(wait) for wait in figures.items("simulation.deadlock")]
+    waits = figures.texts("simulation.deadlock")
     if waits:
         yield f"Deadlock: {'; '.join(waits)}."
     limited = limits(figures.parts("mapping.configurations"))
