@@ -242,6 +242,11 @@ class Result:
     )
     verification: VerificationSummary | None = figure("with `--verify`: lowered model and reference", default=None)
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the model is lowered by the automatic choice."""
+        return self.automatic is not None and self.automatic.is_taken
+
 
 @record
 class AssumptionSummary:
@@ -271,6 +276,11 @@ class Report:
         "they are printed as well",
         default=(),
     )
+
+    @property
+    def mapped(self) -> list[tuple[Result, MappingSummary]]:
+        """The results with their mappings; none of a report on schedules alone."""
+        return [(result, result.mapping) for result in self.results if result.mapping is not None]
 
     @property
     def best(self) -> Mapping[int, Result]:

@@ -67,8 +67,5 @@ def where(report: Report, result: Result) -> str:
 
 def of_one_chip_count(report: Report) -> Report:
     """Return the report with the results of one number of chips: a schedule is that of one chip."""
-    first = next((result.mapping.chips_available for result in report.results if result.mapping is not None), 1)
-    kept = tuple(
-        result for result in report.results if result.mapping is None or result.mapping.chips_available == first
-    )
-    return replace(report, results=kept)
+    _, first = machine_of(report.results[0])
+    return replace(report, results=tuple(result for result in report.results if machine_of(result)[1] == first))

@@ -38,7 +38,7 @@ def screen_lines(report: Report, width: int) -> list[str]:
     lines = [*folded(answer(report), width), "", *result_table(report, width).lines(width)[2:]]
     lines += [line for table in repetition_tables(report) for line in table.lines(width)]
     best = {id(result) for result in report.best.values()}
-    for result, mapping in _mapped(report):
+    for result, mapping in report.mapped:
         if id(result) in best:
             lines += folded(_limit(report, result, mapping), width)
     for note in (*verification_notes(report), *_choices(report, width), *_hints(report)):
@@ -80,18 +80,15 @@ def _time(seconds: float) -> str:
     return f"{column.cells[0]} {column.heading}"
 
 
-def _mapped(report: Report) -> list[tuple[Result, MappingSummary]]:
-    return [(result, result.mapping) for result in report.results if result.mapping is not None]
-
-
 def result_table(report: Report, width: int = WIDTH) -> Table:
     """Return the table of the first screen: what each result takes on the machine, and costs."""
     room = _LOWERING if width >= WIDTH else _NARROW
-    results, mappings = zip(*_mapped(report), strict=True)
+    results, mappings = zip(*report.mapped, strict=True)
     is_compared = is_comparison(report)
     first = sorted(results, key=_cost)[:1] if len(results) > 1 else []
     best = {id(result) for result in (report.best.values() if is_compared else first)}
     cycles = ("-" if result.makespan_cycles is None else f"{result.makespan_cycles:,}" for result in results)
+    busy = (f"{100 * one.parts.work_s / one.time_s:.1f}" if one.time_s else "-" for one in mappings)
     label_columns = (
         Column("PEs", tuple(f"{result.pes:,}" for result in results)),
         *_chips(mappings),
@@ -108,7 +105,7 @@ def result_table(report: Report, width: int = WIDTH) -> Table:
             scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
             scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
             Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
-            Column("PEs\nbusy %", tuple(_busy(mapping) for mapping in mappings)),
+            Column("PEs\nbusy %", tuple(busy)),
         ),
     )
 
@@ -145,10 +142,6 @@ def _short(key: str, names: Sequence[str], room: int) -> str:
     return text
 
 
-def _busy(mapping: MappingSummary) -> str:
-    return f"{100 * mapping.parts.work_s / mapping.time_s:.1f}" if mapping.time_s else "-"
-
-
 def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
     """Return what limits a result, how far it is from the ideal, and what is proved."""
     of = {kind: sum(one.time_s for one in mapping.configurations if one.bound_by == kind)
@@ -170,8 +163,8 @@ def verification_notes(report: Report) -> Iterator[str]:
     seen: dict[str, VerificationSummary] = {}
     for result in report.results:
         if result.verification is not None:
-            is_chosen = result.automatic is not None and result.automatic.is_taken
-            seen[f"on {result.pes} PEs" if is_chosen else compared_label(report, result)] = result.verification
+            label = f"on {result.pes} PEs" if result.is_chosen else compared_label(report, result)
+            seen[label] = result.verification
     for label, found in seen.items():
         which = f" {label}" if label else ""
         part = f"{found.max_rel_error:.2g} of the largest value"
@@ -202,7 +195,7 @@ def _taken(report: Report) -> dict[int, str]:
     return {
         result.pes: choice_options(result.automatic.expand, result.automatic.granularity)
         for result in report.results
-        if result.automatic is not None and result.automatic.is_taken
+        if result.automatic is not None and result.is_chosen
     }
 
 
@@ -220,7 +213,7 @@ def _hints(report: Report) -> Iterator[str]:
     gains = [
         (result.schedule.makespan_cycles / result.automatic.estimated_cycles, result.pes)
         for result in report.best.values()
-        if result.automatic is not None and not result.automatic.is_taken
+        if result.automatic is not None and not result.is_chosen
         if result.schedule.makespan_cycles and result.automatic.estimated_cycles
     ]
     times, pes = max(gains, default=(1.0, 0))
