@@ -1,11 +1,11 @@
 """Sums up what the driver found out as a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point
-from dfcompile.frontend import AppliedPass, Coverage, ModelNode
+from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
 from dfcompile.options import Options
 from dfcompile.report.automatic_summary import automatic_summary
@@ -22,13 +22,8 @@ from dfcompile.report.figures import (
 )
 from dfcompile.report.filled import NS_PER_S, filled
 from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideal, Ideals
-from dfcompile.report.kernel_summary import kernel_groups
-from dfcompile.report.mapping_figures import (
-    IdealSummary,
-    LayoutSummary,
-    MappingSummary,
-    PerfectStreamsSummary,
-)
+from dfcompile.report.kernel_figures import KernelGroupSummary
+from dfcompile.report.mapping_figures import IdealSummary, LayoutSummary, MappingSummary, PerfectStreamsSummary
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
@@ -36,7 +31,6 @@ from dfcompile.report.traffic_figures import TrafficSummary
 from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
-from dfcompile.variants import Variant
 
 
 def summarize(exploration: Exploration) -> Report:
@@ -67,33 +61,25 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
 
 
 def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
-    variant, bound = point.variant, point.expansion_bound
+    variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
+    cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
+    found, effect = variant.deviation, variant.effect_of_inputs
+    verification = None
+    if found is not None:
+        effect_of_inputs = None if effect is None else effect.relative
+        verification = VerificationSummary(found.absolute, found.relative, effect_of_inputs)
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        makespan_cycles=_machine_cycles(point),
+        makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
-        automatic=None
-        if point.selection is None
-        else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
+        automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
         repetition=_repetition(point),
         mapping=_mapping(point, ideal),
         traffic=traffic,
-        verification=_verification(variant),
+        verification=verification,
     )
-
-
-def _machine_cycles(point: Point) -> int:
-    """Return the time on the machine in cycles, rounded up beyond the digits that a report has."""
-    return ceil(rounded(point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S))
-
-
-def _verification(variant: Variant) -> VerificationSummary | None:
-    found, effect = variant.deviation, variant.effect_of_inputs
-    if found is None:
-        return None
-    return VerificationSummary(found.absolute, found.relative, None if effect is None else effect.relative)
 
 
 def _repetition(point: Point) -> RepetitionSummary | None:
@@ -144,6 +130,30 @@ def _mapping(point: Point, ideal: Ideal) -> MappingSummary:
     )
 
 
+def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple[KernelGroupSummary, ...]:
+    """Return the kernels of a mapping, equal ones together, in the order of the first of them.
+
+    Args:
+        kernels: in order of execution.
+        chips: that share them.
+    """
+    groups: dict[tuple[object, ...], list[backend.KernelFigures]] = {}
+    for one in kernels:
+        times = (one.compute_ns, one.memory_ns, one.network_ns, one.time_ns)
+        key = (one.op, one.flop, one.dram_bytes, one.chip_bytes, one.received_bytes, *times)
+        groups.setdefault(key, []).append(one)
+    return tuple(
+        filled(
+            KernelGroupSummary,
+            equal[0],
+            kernels=tuple(each.name for each in equal),
+            count=len(equal),
+            network_bytes=equal[0].received_bytes / chips,
+        )
+        for equal in groups.values()
+    )
+
+
 def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> float:
     """Return that of perfect streams, which do the same operations on chips of the same kind, in another time."""
     if not attained.time_s:
@@ -161,41 +171,30 @@ def _layouts(point: Point) -> Iterator[LayoutSummary]:
         yield filled(LayoutSummary, each, configuration=number[each.kernel], access=access)
 
 
-def _granularity(options: Options) -> AssumptionSummary:
+def _lowering_assumptions(options: Options) -> tuple[AssumptionSummary, ...]:
+    expansions, granularity = "expansions that are not named", "granularity of tasks"
     if options.choice is not None:
-        return AssumptionSummary("granularity of tasks", "as saved", "--choice")
+        return tuple(AssumptionSummary(what, "as saved", "--choice") for what in (expansions, granularity))
+    chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
     others = "chosen per operator" if options.expand.chooses else "declared"
     said = ", ".join((options.granularity.every or others, *options.granularity.own))
-    return AssumptionSummary("granularity of tasks", said, "--granularity")
-
-
-def _expansions(options: Options) -> AssumptionSummary:
-    if options.choice is not None:
-        return AssumptionSummary("expansions that are not named", "as saved", "--choice")
-    chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
-    return AssumptionSummary("expansions that are not named", chosen, "--expand")
-
-
-def _effect(applied: AppliedPass) -> AssumptionSummary:
-    return AssumptionSummary(
-        f"pass {applied.name!r}", f"{applied.before} {applied.of} became {applied.after}", "--passes"
-    )
-
-
-def _choice_assumptions(points: Sequence[Point]) -> Iterator[AssumptionSummary]:
-    if any(point.selection is not None and point.selection.is_before_passes for point in points):
-        yield AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
+    return AssumptionSummary(expansions, chosen, "--expand"), AssumptionSummary(granularity, said, "--granularity")
 
 
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
+    is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
+    said = AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
-        _expansions(options),
-        _granularity(options),
-        *_choice_assumptions(points),
-        *(_effect(each) for point in points for each in point.variant.lowered.applied),
+        *_lowering_assumptions(options),
+        *([said] if is_before_passes else []),
+        *(
+            AssumptionSummary(f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}", "--passes")
+            for point in points
+            for one in point.variant.lowered.applied
+        ),
         *schedule_assumptions(point.scheduled for point in points),
     ]
     found += [

@@ -197,7 +197,7 @@ def _machine_labels(machines: Sequence[tuple[int, int]]) -> Iterator[Column]:
 def _configuration_rows(
     configurations: Sequence[ConfigurationSummary],
 ) -> Iterator[tuple[str, ConfigurationSummary, str]]:
-    """Yield number, figures and kernels of each configuration; of many those of the slowest, and the others together."""
+    """Yield number, figures and kernels of each configuration; of many the slowest, and the others together."""
     numbers = range(len(configurations))
     slowest = sorted(numbers, key=lambda number: -configurations[number].time_s)
     shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
