@@ -26,7 +26,7 @@ from dfcompile.choosing import (
     Sketch,
     Traffic,
 )
-from dfcompile.errors import InfeasibleError, UserError, nearest
+from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.lowering import (
@@ -362,12 +362,6 @@ def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System,
     is_quick = schedule.partition == QUICK_PARTITION
     planning = scheduling if is_quick else replace(scheduling, partition=QUICK_PARTITION, barrier=None)
     return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
-
-
-def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    if name not in known:
-        raise UserError(f"--{what} {name!r}: unknown{nearest(name, known)}")
-    return name
 
 
 def _check_fit(model: Model, variants: Sequence[Variant], plan: Plan, choices: Iterable[Choice]) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dfcompile.errors import InternalError
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import DesignReport, design_schema
-from dfcompile.report.field_table import field_table, records_in
 from dfcompile.report.figure import fields_of, figure, record, shown_in
 from dfcompile.report.figures import Report, report_schema
 from dfcompile.report.json_schema import schema_of
@@ -20,6 +19,7 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.rows import rows_of
 from dfcompile.report.text_tables import Column
 from dfcompile.testing import sample_reports
+from tests.field_table import field_table, records_in
 from tests.report_schemas import validate
 
 # What a contributor writes to have a figure in the report, and no more: one class, or one more line in one.
