@@ -82,9 +82,8 @@ def bound_operators(
         whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
         steps.add()
         slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
-    return BoundsReport(
-        bounded.name, rows if "operator" in per else (), whole, within, notes_of(rules, rows), slopes, _work(bounded)
-    )
+    notes, work = notes_of(rules, rows), sum(2 * op.macs for op in bounded.operators)
+    return BoundsReport(bounded.name, rows if "operator" in per else (), whole, within, notes, slopes, work)
 
 
 def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[tuple[str, Curve], ...]:
@@ -95,17 +94,14 @@ def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: boo
     if not draws:
         return ((f"{model.name}, each operator alone", unfused),)
     found = []
-    for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, _all_bytes(model)))):
+    whole = sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
+    for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, whole))):
         try:
             found.append((size, least_plan(model, size, rules, DRAWN_STATES).traffic_bytes))
         except InfeasibleError:  # the next size may be enough
             continue
     held = front(*np.array(found, dtype=np.int64).T)
     return (f"{model.name}, each operator alone", unfused), (f"{model.name}, with tensors held", held)
-
-
-def _all_bytes(model: BoundedModel) -> int:
-    return sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
 
 
 def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
@@ -195,10 +191,6 @@ def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
     if any(row.is_floor for row in rows):
         said.append("each word once: no tiling is known, the figures are floors")
     return tuple(said)
-
-
-def _work(model: BoundedModel) -> int:
-    return sum(2 * op.macs for op in model.operators)
 
 
 def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | None]:

@@ -36,8 +36,9 @@ def unknown_option(
     own = _names(command)
     message = f"no such option {error.option_name!r}"
     if command is not model and command.name == model.name and error.option_name in _names(model):
+        file = next((word for word in words if not word.startswith("-")), "-")
         return (
-            f"{message} for a DFModel set-up file, which {_file_of(words)!r} is by its suffix "
+            f"{message} for a DFModel set-up file, which {file!r} is by its suffix "
             "(a model is a .py or .onnx file, a canonical DAG is given to 'dfcompile schedule')"
         )
     close = [name for name in own if name.startswith(error.option_name)]
@@ -47,7 +48,3 @@ def unknown_option(
 
 def _names(command: click.Command) -> list[str]:
     return [name for param in command.params for name in (*param.opts, *param.secondary_opts) if name.startswith("--")]
-
-
-def _file_of(words: Sequence[str]) -> str:
-    return next((word for word in words if not word.startswith("-")), "-")

@@ -38,7 +38,11 @@ def plugins_listing(width: int, *, verbose: bool = False) -> str:
         verbose: list our own as well, and the tracebacks of what cannot be imported.
     """
     kinds = [listed() for listed in KINDS]
-    rows = [(kind.plural, kind.groups[0], *_counts(kind)) for kind in kinds]
+    own = [sum(is_own(origin) for _, origin in kind.plugins) for kind in kinds]
+    rows = [
+        (kind.plural, kind.groups[0], str(count), str(len(kind.plugins) - count))
+        for kind, count in zip(kinds, own, strict=True)
+    ]
     headings = ("kind", "entry-point group", "own", "plug-ins")
     columns = [
         Column(text, tuple(cells), is_text=True) for text, cells in zip(headings, zip(*rows, strict=True), strict=True)
@@ -47,11 +51,6 @@ def plugins_listing(width: int, *, verbose: bool = False) -> str:
     lines += [line for kind in kinds for line in _found(kind, width, verbose=verbose)]
     lines += _failed(kinds, width, verbose=verbose)
     return page(lines)
-
-
-def _counts(kind: KindListing) -> tuple[str, str]:
-    own = sum(is_own(origin) for _, origin in kind.plugins)
-    return str(own), str(len(kind.plugins) - own)
 
 
 def _found(kind: KindListing, width: int, *, verbose: bool) -> Iterator[str]:
