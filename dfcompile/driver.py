@@ -7,6 +7,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
+from dfcompile import expansion_names
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
 from dfcompile.canonical_dag.extraction.extract import extract_graph
@@ -169,16 +170,17 @@ def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> Expa
 
 def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> AutomaticChoice:
     before_passes = _is_chosen_before_passes(plan, alternatives)
+    asked, granularity = plan.options.granularity, plan.extraction.granularity
     return AutomaticChoice(
         outline_of=lowerings.outline_before_passes if before_passes else lowerings.outline,
         known=alternatives,
         table=plan.table,
         rules=plan.rules if plan.chooses else (),
-        granularity=plan.granularity if plan.chooses else None,
+        granularity=granularity if plan.chooses and asked.every is not None else None,
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
-        own=plan.extraction.granularity.own if plan.chooses else (),
-        limits=QUICK if plan.is_quick else THOROUGH,
+        own=granularity.own if plan.chooses else (),
+        limits=QUICK if plan.options.expand.rest == expansion_names.QUICK else THOROUGH,
     )
 
 
@@ -206,19 +208,19 @@ def _selection(
 
 def _scores(choice: AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> Scores | None:
     """Return what is to be small; ``None``: time or makespan."""
-    match plan.aim:
+    match plan.options.objective:
         case Aim.TIME | Aim.MAKESPAN:
             return None
         case Aim.IO:
             return Traffic(plan.extraction.volumes, choice.finish)
         case Aim.ENERGY | Aim.COST:
             return _MappedScores(schedule, plan, lowerings)
-    assert_never(plan.aim)
+    assert_never(plan.options.objective)
 
 
 def _machine(schedule: ScheduleOptions, plan: Plan) -> Machine | None:
     """Return the machine whose time is to be small; ``None``: it is something else."""
-    if plan.aim is not Aim.TIME:
+    if plan.options.objective is not Aim.TIME:
         return None
     system = plan.system.with_cores(schedule.pes)
     chip = system.accelerator
@@ -252,7 +254,7 @@ class _MappedScores:
         variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))
         *_, point = _points((variant, None), self._schedule, None, self._plan, show_nothing)
         found = point.attained
-        return (found.energy_j if self._plan.aim is Aim.ENERGY else found.cost_usd), found.time_s
+        return (found.energy_j if self._plan.options.objective is Aim.ENERGY else found.cost_usd), found.time_s
 
     def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
         """Return that no bound is known."""
@@ -297,22 +299,23 @@ def _points(
     show: ShowStage,
 ) -> Iterator[Point]:
     (variant, selection), pes = chosen, schedule.pes
+    chip_counts, repeat = plan.options.chips, plan.options.repeat
     named = "".join(f"{choice} " for choice in variant.choices)
-    with work_of(1 + len(plan.chips)) as steps:
+    with work_of(1 + len(chip_counts)) as steps:
         with show(f"scheduling {named}on {pes} processing elements"):
             made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
             found = variant.scheduling.on(schedule, made)
             steps.add()
-        repetition = best_repetition(variant.scheduling, schedule, plan.repeat) if plan.repeat > 1 else None
+        repetition = best_repetition(variant.scheduling, schedule, repeat) if repeat > 1 else None
         system = plan.system.with_cores(pes)
-        counts = backend.ChipCounts(variant.graph, system, plan.mapping, plan.chips)
+        counts = backend.ChipCounts(variant.graph, system, plan.mapping, chip_counts)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
             known = found.schedule if found.schedule.timing.is_exact else None
             tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
         lower, adds_up = _shares(variant, plan), _adds_up(variant, plan)
         attained = backend.AttainedCounts(tasks, counts, lower, adds_up=adds_up).fastest()
-        for chips in plan.chips:
+        for chips in chip_counts:
             with show(f"mapping {named}on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
                 mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
                 fastest = next(attained)

@@ -103,33 +103,21 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
     kept = set(map(id, shown))
     own = [row for row in rows if id(row) in kept]
-    mapped = (
-        ("proved bound", "mapping.bound_time_s"),
-        ("ideal", "mapping.ideal_time_s"),
-        ("attained", "mapping.time_s"),
-    )
-    marks = _bracket_marks(own, mapped, best)
-    if marks:
-        yield Chart(
-            ChartKind.BRACKET,
-            "Bound, ideal and makespan",
-            "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this machine. The shortest "
-            f"{_ROWS_OF_BRACKETS} results at most.",
-            Axis("time", "s"),
-            Axis("result"),
-            marks,
-        )
-    paths = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
-             ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
-    yield Chart(
-        ChartKind.BRACKET,
-        "Bound and makespan on the contention-free machine" if marks else "Bound and makespan",
-        "What is attained, and what no schedule of this lowering, or of any, can be below. The shortest "
-        f"{_ROWS_OF_BRACKETS} results at most.",
-        Axis("makespan", "cycles"),
-        Axis("result"),
-        _bracket_marks(own, paths, best),
-    )
+    times = (("proved bound", "mapping.bound_time_s"), ("ideal", "mapping.ideal_time_s"),
+             ("attained", "mapping.time_s"))  # fmt: skip
+    cycles = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
+              ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
+    mapped = _bracket_marks(own, times, best)
+    most = f"The shortest {_ROWS_OF_BRACKETS} results at most."
+    if mapped:
+        caption = "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this machine."
+        title, axis = "Bound, ideal and makespan", Axis("time", "s")
+        yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), mapped)
+    caption = "What is attained, and what no schedule of this lowering, or of any, can be below."
+    title, axis = "Bound and makespan", Axis("makespan", "cycles")
+    title += " on the contention-free machine" if mapped else ""
+    marks = _bracket_marks(own, cycles, best)
+    yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), marks)
 
 
 def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], best: ResultRow) -> tuple[Mark, ...]:
