@@ -21,9 +21,11 @@ class OptionSummary:
     )
     tasks: int = figure("of one of the operators", unit="tasks", heading="tasks")
     work_cycles: int = figure("of them", heading="work\ncycles")
-    least_cycles: int = figure("that no schedule of the operator alone falls below", heading="at least\ncycles")
+    least_cycles: int = figure(
+        "that no schedule of the operator alone falls below", heading="at least\ncycles", of="bound_cycles"
+    )
     alone_cycles: int = figure(
-        "that it takes, by an estimate, if everything it reads is there", heading="alone\ncycles"
+        "that it takes, by an estimate, if everything it reads is there", heading="alone\ncycles", of="cycles"
     )
     is_chosen: bool = figure("whether this is the one that the automatic choice has")
 

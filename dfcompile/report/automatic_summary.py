@@ -7,6 +7,7 @@ from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
+from dfcompile.report.filled import filled
 
 
 def automatic_summary(selection: Selection, makespan_cycles: int | None) -> AutomaticSummary:
@@ -72,13 +73,11 @@ def _options(
     pieces = selection.sketch.candidate.granularity.pieces_of(origin)
     for option in operators.known:
         expansions = dict(option.expansions)
-        yield OptionSummary(
+        yield filled(
+            OptionSummary,
+            option,
+            option.alone,
             operators=operators.origins,
             expansions=MappingProxyType(expansions),
-            pieces=option.pieces,
-            tasks=option.alone.tasks,
-            work_cycles=option.alone.work_cycles,
-            least_cycles=option.alone.bound_cycles,
-            alone_cycles=option.alone.cycles,
             is_chosen=option.pieces == pieces and expansions == dict(taken.get(origin, {})),
         )

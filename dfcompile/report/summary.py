@@ -21,29 +21,31 @@ from dfcompile.report.figures import (
     VerificationSummary,
 )
 from dfcompile.report.filled import NS_PER_S, filled
-from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideal, Ideals
+from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideals
 from dfcompile.report.kernel_figures import KernelGroupSummary
 from dfcompile.report.mapping_figures import IdealSummary, LayoutSummary, MappingSummary, PerfectStreamsSummary
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
-from dfcompile.report.traffic_figures import TrafficSummary
 from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
+from dfcompile.traffic_plans import TrafficPlans
 
 
 def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
     ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
-    found = tuple((point, ideals.of(point)) for point in exploration.points)
+    found = tuple((point, *ideals.of(point)) for point in exploration.points)
     return Report(
         model=_model(first.lowered.name, first.lowered.nodes),
-        results=tuple(_result(point, ideal, traffic_summary(exploration.plans, point)) for point, ideal in found),
+        results=tuple(
+            _result(point, _mapping(point, ideal, time_s), exploration.plans) for point, ideal, time_s in found
+        ),
         assumptions=(
             *_assumptions(exploration.options, exploration.points),
-            *([] if all(ideal.is_known for _, ideal in found) else [TRAFFIC_ALONE]),
+            *([] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]),
             *complex_assumptions(
                 dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
             ),
@@ -60,7 +62,7 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
     return ModelSummary(name, len(nodes), sum(ways), *ways)
 
 
-def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
+def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Result:
     variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
     cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
     found, effect = variant.deviation, variant.effect_of_inputs
@@ -76,8 +78,8 @@ def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
         repetition=_repetition(point),
-        mapping=_mapping(point, ideal),
-        traffic=traffic,
+        mapping=mapping,
+        traffic=traffic_summary(plans, point),
         verification=verification,
     )
 
@@ -114,18 +116,18 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
     return ExpansionsSummary(bound.cycles, gap, hints, gaps)
 
 
-def _mapping(point: Point, ideal: Ideal) -> MappingSummary:
+def _mapping(point: Point, ideal: IdealSummary, ideal_time_s: float) -> MappingSummary:
     streams, attained = point.mapping, point.attained
     return filled(
         MappingSummary,
         attained,
         chips_available=point.chips,
-        ideal_time_s=ideal.time_s,
+        ideal_time_s=ideal_time_s,
         configs=len(attained.configurations),
         utilization=_utilization(streams, attained),
         sharding=tuple(_layouts(point)),
         kernels=kernel_groups(attained.kernels, attained.chips),
-        ideal=filled(IdealSummary, ideal),
+        ideal=ideal,
         perfect_streams=filled(PerfectStreamsSummary, streams, streams.figures, configs=len(streams.figures.configs)),
     )
 
