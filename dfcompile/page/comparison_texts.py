@@ -43,7 +43,7 @@ def _table(comparison: Comparison, width: int) -> str:
         Column("figure", tuple(change.figure for change in shown), is_text=True),
         Column("before", tuple(_cell(change.base) for change in shown), is_text=_has_texts(shown)),
         Column("after", tuple(_cell(change.value) for change in shown), is_text=_has_texts(shown)),
-        Column("change\n%", tuple(_per_cent(change) for change in shown)),
+        Column("change\n%", tuple("-" if one.change is None else f"{100 * one.change:+.2f}" for one in shown)),
     )
     lines = Table(f"against {comparison.names[0]}, results and largest changes first", labels, columns).lines(width)
     rest = len(changes) - len(shown)
@@ -69,7 +69,3 @@ def _cell(value: Leaf) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else printable(value)
-
-
-def _per_cent(change: Change) -> str:
-    return "-" if change.change is None else f"{100 * change.change:+.2f}"

@@ -75,16 +75,8 @@ def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object]) -> Co
     """Return the column of a figure; none where no row has it, or all of them have the value that hides it."""
     values = [held_at(row, path) for row in rows]
     is_missing = all(held_at(row, path[:-1]) is None for row in rows)
-    if is_missing or all(_is_hidden(value, figure) for value in values):
+    if is_missing or (figure.hidden is not None and all(value == figure.hidden for value in values)):
         return None
-    return _shown(figure, values)
-
-
-def _is_hidden(value: object, figure: Figure) -> bool:
-    return figure.hidden is not None and value == figure.hidden
-
-
-def _shown(figure: Figure, values: Sequence[object]) -> Column:
     if "{}" in figure.heading:
         numbers = [float(value) for value in values if isinstance(value, int | float | Fraction)]
         column = scaled(figure.heading, numbers)
@@ -105,13 +97,9 @@ def cell(value: object, figure: Figure) -> str:
         case bool():
             return "yes" if value else "no"
         case int() | float() | Fraction():
-            return _number(value, figure.cell)
+            number = value if isinstance(value, int) else float(value)
+            is_share = figure.cell.endswith("%")
+            return f"{100 * float(value):{figure.cell[:-1]}f}" if is_share else f"{number:{figure.cell}}"
         case tuple():
             return ", ".join(str(part) for part in value)
     return str(value)
-
-
-def _number(value: float | Fraction, form: str) -> str:
-    if form.endswith("%"):
-        return format(100 * float(value), f"{form[:-1]}f")
-    return format(value if isinstance(value, int) else float(value), form)

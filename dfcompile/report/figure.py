@@ -42,7 +42,7 @@ class Figure:
         words: pairs of a value and what tables show instead of it.
         hidden: the column is left out where all rows have this value.
         csv: name in CSV, where it is not the field's.
-        prefix: of a record: comes before its names in CSV that were taken already.
+        prefix: of a record: comes before its names in CSV that were taken already; by default the name of the field.
         choices: the texts that are possible.
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.

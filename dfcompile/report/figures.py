@@ -223,7 +223,6 @@ class Result:
     automatic: AutomaticSummary | None = figure(
         "what was chosen, or would be by `--expand auto`; absent of models with `--expand published` or rules "
         "alone that are large, or have `--passes`, `--volumes array` or another `--granularity`",
-        prefix="automatic",
         default=None,
     )
     simulation: SimulationSummary | None = figure(
@@ -233,12 +232,10 @@ class Result:
         "with `--repeat`: the schedule repeated", prefix="repeated", default=None
     )
     mapping: MappingSummary | None = figure(
-        "figures of the mapping to the machine; absent from `dfcompile schedule`", prefix="mapping", default=None
+        "figures of the mapping to the machine; absent from `dfcompile schedule`", default=None
     )
     traffic: TrafficSummary | None = figure(
-        "what the mapping moves beside the least possible; absent from `dfcompile schedule`",
-        prefix="traffic",
-        default=None,
+        "what the mapping moves beside the least possible; absent from `dfcompile schedule`", default=None
     )
     verification: VerificationSummary | None = figure("with `--verify`: lowered model and reference", default=None)
 

@@ -202,16 +202,14 @@ class MappingSummary:
         cell=".1%",
         csv="mapping_utilization",
     )
-    parts: TimePartsSummary = figure("where the time goes", prefix="part")
+    parts: TimePartsSummary = figure("where the time goes")
     configurations: tuple[ConfigurationSummary, ...] = figure("in their order, on one chip")
     exchanges: tuple[ExchangeSummary, ...] = figure("between chips; none on one chip")
     phases: tuple[PhaseSummary, ...] = figure("spatial blocks of all configurations, in their order")
     kernels: tuple[KernelGroupSummary, ...] = figure("what each does on one chip; equal ones together")
-    roofs: RoofsSummary = figure("of one chip: what kernels attain at most", prefix="roof")
-    ideal: IdealSummary = figure("what `ideal_time_s` is of", prefix="ideal")
-    perfect_streams: PerfectStreamsSummary = figure(
-        "the same operators by the model of [ko24]", prefix="perfect_streams"
-    )
+    roofs: RoofsSummary = figure("of one chip: what kernels attain at most")
+    ideal: IdealSummary = figure("what `ideal_time_s` is of")
+    perfect_streams: PerfectStreamsSummary = figure("the same operators by the model of [ko24]")
     network_chips: tuple[int, ...] = figure(
         "chips along each dimension of the network, the innermost first; absent on one chip", default=()
     )

@@ -30,14 +30,14 @@ class OperatorGapSummary:
 
 def operator_gaps(times: Sequence[OperatorTime], least_work: Mapping[str, int]) -> tuple[OperatorGapSummary, ...]:
     """Return the gaps of all operators that take time or work."""
-    taken = {time.origin: time for time in times}
-    origins = dict.fromkeys([*least_work, *taken])
-    found = (_gap(taken.get(origin, OperatorTime(origin, 0, 0, 0)), least_work.get(origin, 0)) for origin in origins)
+    taken = {origin: OperatorTime(origin, 0, 0, 0) for origin in least_work}
+    taken |= {time.origin: time for time in times}
+    found = []
+    for origin, time in taken.items():
+        least = least_work.get(origin, 0)
+        more = time.work_cycles - least
+        found.append(OperatorGapSummary(origin, least, more, time.waiting_cycles, time.idle_cycles))
     return tuple(gap for gap in found if gap.least_work_cycles or gap.gap_cycles)
-
-
-def _gap(time: OperatorTime, least: int) -> OperatorGapSummary:
-    return OperatorGapSummary(time.origin, least, time.work_cycles - least, time.waiting_cycles, time.idle_cycles)
 
 
 def gap_note(where: str, pes: int, makespan: int, gaps: Sequence[OperatorGapSummary]) -> str:
