@@ -51,6 +51,6 @@ def list_systems() -> None:
 @click.option("-v", "--verbose", is_flag=True, help="List dfcompile's own parts and tracebacks as well.")
 def list_plugins(*, verbose: bool) -> None:
     """List the kinds of plug-ins, what is found of each and where, and what cannot be imported and why."""
-    from dfcompile.cli.plugin_listing import plugins_listing
+    from dfcompile.cli.listings import plugins_listing
 
     write_text(plugins_listing(output_width(), verbose=verbose), None)

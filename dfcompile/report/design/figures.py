@@ -7,7 +7,7 @@ from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
 from dfcompile.report.figures import AssumptionSummary
 from dfcompile.report.json_schema import schema_of
-from dfcompile.report.kernel_figures import BOUND_BY
+from dfcompile.report.mapping_figures import BOUND_BY
 from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-design/1"
