@@ -1,12 +1,10 @@
 """I/O bounds of a model, and what bounds mean for a machine: what ``dfcompile bounds`` does."""
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -19,50 +17,13 @@ from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.tilings import Rules
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
-from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
-from dfcompile.operator_shapes import bounded_model
-from dfcompile.options import ShowStage, show_nothing
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
-
-
-def bound_model(
-    model: Path,
-    reading: ReadOptions,
-    *,
-    buffers: str | None = None,
-    rules: Rules | None = None,
-    within: float | None = None,
-    per: tuple[str, ...] = ("operator", "model"),
-    draws: bool = False,
-    show: ShowStage = show_nothing,
-) -> BoundsReport:
-    """Return the bounds of a model and of its operators.
-
-    Args:
-        model: file.
-        reading: what reading it needs to be told.
-        buffers: sizes; a few common ones if none are given.
-        rules: how traffic is counted.
-        within: smallest buffer to be found that moves at most so many times the least.
-        per: ``operator``, ``model``: of what rows are made.
-        draws: whether plans are made for all powers of two, so that their curve can be drawn.
-        show: gives a context that lasts as long as a stage.
-
-    Raises:
-        UserError: the model cannot be read, or a size has another form.
-    """
-    rules = Rules() if rules is None else rules
-    sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
-    with show(f"reading {model}"):
-        read = read_model(model, reading)
-    with show(f"bounding {read.program.name}"):
-        return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)
 
 
 def bound_operators(
@@ -74,7 +35,16 @@ def bound_operators(
     per: tuple[str, ...] = ("operator", "model"),
     draws: bool = False,
 ) -> BoundsReport:
-    """Return the bounds of a model that is read, as of `bound_model`, with buffers of ``sizes`` bytes."""
+    """Return the bounds of a model and of its operators.
+
+    Args:
+        bounded: the model.
+        sizes: of buffers, in bytes.
+        rules: how traffic is counted.
+        within: smallest buffer to be found that moves at most so many times the least.
+        per: ``operator``, ``model``: of what rows are made.
+        draws: whether plans are made for all powers of two, so that their curve can be drawn.
+    """
     with work_of(2 + draws) as steps:
         curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
         rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)

@@ -17,7 +17,8 @@ from dfcompile.api.bound_requests import (
     parse_gemm,
 )
 from dfcompile.api.bound_traffic import (
-    bound_model,
+    DEFAULT_BUFFERS,
+    bound_operators,
     bound_row,
     bytes_curve,
     curve_bytes,
@@ -33,7 +34,8 @@ from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
-from dfcompile.frontend import ReadOptions
+from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing
 from dfcompile.options.bounding import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
@@ -60,10 +62,11 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
     if options.model is not None:
         named = options.per.split(",") if options.per else ROWS
         rows = tuple(dict.fromkeys(one_of("--per", each, ROWS) for each in named))
-        reading = ReadOptions(**of_stage(options, "reading"))
-        return bound_model(
-            options.model, reading, buffers=sizes, rules=rules, within=factor, per=rows, draws=draws, show=show
-        )
+        buffers = parse_buffers(DEFAULT_BUFFERS if sizes is None else sizes, 1)
+        with show(f"reading {options.model}"):
+            program = read_model(options.model, ReadOptions(**of_stage(options, "reading"))).program
+        with show(f"bounding {program.name}"):
+            return bound_operators(bounded_model(program), buffers, rules, within=factor, per=rows, draws=draws)
     if options.chain or options.attention:
         fused = parse_chain(options.chain) if options.chain else parse_attention(options.attention or "")
         with show("bounding the chain"):

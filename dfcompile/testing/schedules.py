@@ -1,4 +1,4 @@
-"""Checks that canonical DAGs are the same each time and that schedules of them are accepted, whatever they come from."""
+"""Checks that canonical DAGs are the same each time, and that schedules of them are accepted."""
 
 from dfcompile.canonical_dag import CanonicalDag, format_dag
 from dfcompile.scheduler import ScheduleOptions, check, schedule
