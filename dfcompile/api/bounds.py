@@ -5,17 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from dfcompile.api.bound_requests import (
-    Chain,
-    CountedShape,
-    GroupedAttention,
-    parse_attention,
-    parse_bmm,
-    parse_buffers,
-    parse_chain,
-    parse_conv,
-    parse_gemm,
-)
+from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, parse_buffers
 from dfcompile.api.bound_traffic import (
     DEFAULT_BUFFERS,
     bound_operators,
@@ -67,13 +57,9 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
             program = read_model(options.model, ReadOptions(**of_stage(options, "reading"))).program
         with show(f"bounding {program.name}"):
             return bound_operators(bounded_model(program), buffers, rules, within=factor, per=rows, draws=draws)
-    if options.chain or options.attention:
-        fused = parse_chain(options.chain) if options.chain else parse_attention(options.attention or "")
-        with show("bounding the chain"):
-            return bound_shape(fused, buffers=sizes, word_bytes=word_bytes, rules=rules, within=factor)
-    text = options.gemm or options.bmm or options.conv or ""
-    shape = (parse_gemm if options.gemm else parse_bmm if options.bmm else parse_conv)(text)
-    with show(f"bounding {text}"):
+    name, text = next((name, text) for name, text in options.shapes_asked.items() if text)
+    shape = PARSERS[name](text)
+    with show("bounding the chain" if name in ("chain", "attention") else f"bounding {text}"):
         return bound_shape(shape, buffers=sizes, word_bytes=word_bytes, rules=rules, within=factor)
 
 

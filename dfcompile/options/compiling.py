@@ -6,22 +6,10 @@ from types import MappingProxyType
 
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
+from dfcompile.options import shared
 from dfcompile.options.numbers import count, counts
 from dfcompile.options.option import option, table
 from dfcompile.options.readers import expansions, granularities, passes, path, text
-from dfcompile.options.shared import (
-    barrier_option,
-    dims_option,
-    effort_option,
-    fixed_inputs_option,
-    flag_option,
-    max_fifo_option,
-    pes_option,
-    shapes_option,
-    solver_option,
-    system_option,
-    word_option,
-)
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
 
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
@@ -35,7 +23,7 @@ class Options:
     """A run of the main job."""
 
     model: Path = option(path, "File to read.", is_argument=True, is_path=True)
-    pes: tuple[int, ...] = pes_option()
+    pes: tuple[int, ...] = shared.pes_option()
     expand: Expand = option(
         expansions,
         "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
@@ -59,13 +47,13 @@ class Options:
         metavar="FILE",
         is_path=True,
     )
-    objective: Aim = word_option(
+    objective: Aim = shared.word_option(
         "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
         "energy or cost.",
         Aim,
         default=Aim.TIME,
     )
-    volumes: Volumes = word_option(
+    volumes: Volumes = shared.word_option(
         "Of edges between tasks: each task's own share, or the whole array.", Volumes, default=Volumes.EXACT
     )
     partition: str = option(
@@ -76,10 +64,10 @@ class Options:
         complete=PARTITIONS,
         stage="scheduling",
     )
-    effort: Effort = effort_option(Effort.QUICK)
-    barrier: bool | None = barrier_option()
-    max_fifo: int | None = max_fifo_option()
-    timing: Timing = word_option(
+    effort: Effort = shared.effort_option(Effort.QUICK)
+    barrier: bool | None = shared.barrier_option()
+    max_fifo: int | None = shared.max_fifo_option()
+    timing: Timing = shared.word_option(
         "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
         Timing,
         more="*steady* is printed beside what is too large for a replay.",
@@ -112,10 +100,10 @@ class Options:
         metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
         is_repeatable=True,
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option("Size of a model input.")
-    dims: Mapping[str, int] = dims_option()
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option()
-    system: str | None = system_option(
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option("Size of a model input.")
+    dims: Mapping[str, int] = shared.dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = shared.fixed_inputs_option()
+    system: str | None = shared.system_option(
         "Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
         more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
     )
@@ -128,9 +116,11 @@ class Options:
         metavar="N[,N…]",
         is_repeatable=True,
     )
-    overlap: str = word_option("Of compute, memory and network time of a configuration.", OVERLAPS, default="perfect")
-    solver: str = solver_option()
-    verify: bool = flag_option(
+    overlap: str = shared.word_option(
+        "Of compute, memory and network time of a configuration.", OVERLAPS, default="perfect"
+    )
+    solver: str = shared.solver_option()
+    verify: bool = shared.flag_option(
         "Compile and run the lowered model and compare it with a reference.",
         more="On an example, see [below](#verification); needs g++.",
     )

@@ -4,24 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import option, table
 from dfcompile.options.readers import joined, text, texts
-from dfcompile.options.shared import (
-    ROW_FORMATS,
-    dims_option,
-    file_option,
-    flag_option,
-    html_option,
-    output_option,
-    verbose_option,
-    word_option,
-)
 
 
 def _one_of(said: str, *words: str, default: str | None = None, **more: Any) -> Any:
     """Return the option of one of a few words, the first of them by default."""
-    return word_option(said, words, default=default or words[0], **more)
+    return shared.word_option(said, words, default=default or words[0], **more)
 
 
 def _texts(said: str, metavar: str, more: str = "") -> Any:
@@ -46,7 +37,7 @@ class LanguageOptions:
         "another one is refused by name. What a file leaves out is what its class takes, and listed under the "
         "assumptions.",
     )
-    allow_download: bool = flag_option(
+    allow_download: bool = shared.flag_option(
         "Fetch a model's config.json, and nothing else, if it is not on this machine.",
         more="With `huggingface_hub`, if that is installed and `HF_HUB_OFFLINE` does not forbid it. Without this "
         "option nothing is ever downloaded.",
@@ -78,7 +69,7 @@ class LanguageOptions:
     aim: str = _one_of(
         "What the search makes small: the step's time, chips times time, or energy.", "time", "cost", "energy"
     )
-    time: str | None = word_option(
+    time: str | None = shared.word_option(
         "By which the tables count; roofline, or calibrated with --efficiency.",
         ("bound", "roofline", "tiling", "calibrated"),
         more="All that are known are beside each other in *steps*.",
@@ -125,23 +116,23 @@ class LanguageOptions:
     shared_prefix: int = option(
         within(0, 2**40), "Tokens at the beginning that all sequences share.", default=0, metavar="TOKENS"
     )
-    expert_histogram: Path | None = file_option("How often each expert was chosen: numbers.")
-    allow_oversubscribed: bool = flag_option("Let pass what memory does not hold.")
+    expert_histogram: Path | None = shared.file_option("How often each expert was chosen: numbers.")
+    allow_oversubscribed: bool = shared.flag_option("Let pass what memory does not hold.")
     usd_per_chip_hour: float = option(real(0, 10**6), "For cost per million tokens.", default=0.0, metavar="USD")
     sweep: str | None = _text(
         "What a change would bring.", "batch|chips|dtype|context=V[,V…]", None, "One row per value."
     )
-    map: bool = flag_option(
+    map: bool = shared.flag_option(
         "Also fuse a layer of each kind, and shard it over up to --chips chips.",
         more="See [layers as dataflow graphs](#layers-as-dataflow-graphs).",
     )
-    from_graph: bool = flag_option(
+    from_graph: bool = shared.flag_option(
         "Hold one step against the graph that transformers runs (needs it and torch).",
         more="See [below](#from-the-real-graph).",
     )
-    from_onnx: Path | None = file_option("The same against the graph in an ONNX file.")
-    dims: Mapping[str, int] = dims_option("Size of a symbolic dimension of that file.")
-    compat: str | None = word_option(
+    from_onnx: Path | None = shared.file_option("The same against the graph in an ONNX file.")
+    dims: Mapping[str, int] = shared.dims_option("Size of a symbolic dimension of that file.")
+    compat: str | None = shared.word_option(
         "What the notebook prints, mistakes included.", ("notebook",), more="See [the notebook](#the-notebook)."
     )
 
@@ -150,11 +141,11 @@ class LanguageOptions:
 class LanguageOutputs:
     """Where a study is written, and how."""
 
-    html: Path | None = html_option()
+    html: Path | None = shared.html_option()
     format: str = _one_of(
         "Of the report.",
-        *ROW_FORMATS,
+        *shared.ROW_FORMATS,
         more="JSON has exact integers of any size; CSV a row per kernel, or per row of the sweep.",
     )
-    verbose: bool = verbose_option()
-    output: Path | None = output_option()
+    verbose: bool = shared.verbose_option()
+    output: Path | None = shared.output_option()
