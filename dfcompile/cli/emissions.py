@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.columns_form import dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
@@ -45,7 +46,13 @@ def _program(program: Program) -> Files:
 
 
 def _canonical(variant: Variant) -> Files:
-    forms = {"dag": format_dag, "json": dag_to_json, "npz": dag_to_npz, "dot": to_dot, "svg": dag_to_svg}
+    forms: dict[str, Callable[[CanonicalDag], str | bytes]] = {
+        "dag": format_dag,
+        "json": dag_to_json,
+        "npz": dag_to_npz,
+        "dot": to_dot,
+        "svg": dag_to_svg,
+    }
     return {f"{variant.dag.name}.{suffix}": form(variant.dag) for suffix, form in forms.items()}
 
 

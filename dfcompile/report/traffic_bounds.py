@@ -155,11 +155,11 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
 def _whole_record(row: WholeRow) -> dict[str, Json]:
     held: dict[str, Json] = dict.fromkeys(("is_exact", "kept", "operators"))
     if row.plan is not None:
-        operators = [
+        operators: list[Json] = [
             {"operator": share.name, "traffic_bytes": share.traffic_bytes, "free_bytes": share.free_bytes}
             for share in row.plan.operators
         ]
-        held = {"is_exact": row.plan.is_exact, "kept": list(row.plan.kept), "operators": [*operators]}
+        held = {"is_exact": row.plan.is_exact, "kept": list(row.plan.kept), "operators": operators}
     return plain_fields(row, without="plan") | held
 
 
