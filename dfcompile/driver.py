@@ -6,27 +6,12 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from dfcompile import choosing, expansion_names
 from dfcompile import dfmodel_backend as backend
-from dfcompile import expansion_names
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.share import ProgramShare
-from dfcompile.choosing import (
-    QUICK,
-    SLOWLY_SCHEDULED,
-    THOROUGH,
-    UNBOUNDED,
-    AutomaticChoice,
-    Limits,
-    Machine,
-    Memory,
-    Score,
-    Scores,
-    Selection,
-    Sketch,
-    Traffic,
-)
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
@@ -77,7 +62,7 @@ class Point(Struct, frozen=True, eq=False):
     mapping: backend.Mapping
     chips: int
     attained: backend.TaskMapping
-    selection: Selection | None
+    selection: choosing.Selection | None
     system: backend.System
     least_work: Mapping[str, int] | None = None
     repetition: Repetition | None = None
@@ -168,10 +153,10 @@ def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> Expa
     return expansion_bound(alternatives, pes) if plan.extraction == DEFAULT_OPTIONS else None
 
 
-def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> AutomaticChoice:
+def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> choosing.AutomaticChoice:
     before_passes = _is_chosen_before_passes(plan, alternatives)
     asked, granularity = plan.options.granularity, plan.extraction.granularity
-    return AutomaticChoice(
+    return choosing.AutomaticChoice(
         outline_of=lowerings.outline_before_passes if before_passes else lowerings.outline,
         known=alternatives,
         table=plan.table,
@@ -180,7 +165,7 @@ def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlter
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
         own=granularity.own if plan.chooses else (),
-        limits=QUICK if plan.options.expand.rest == expansion_names.QUICK else THOROUGH,
+        limits=choosing.QUICK if plan.options.expand.rest == expansion_names.QUICK else choosing.THOROUGH,
     )
 
 
@@ -189,8 +174,8 @@ def _is_chosen_before_passes(plan: Plan, alternatives: KnownAlternatives) -> boo
 
 
 def _selection(
-    choice: AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
-) -> Selection | None:
+    choice: choosing.AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
+) -> choosing.Selection | None:
     """Return the automatic choice; where expansions are named, what it would be, if that is quickly said."""
     if choice is None:
         return None
@@ -206,19 +191,21 @@ def _selection(
     )
 
 
-def _scores(choice: AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> Scores | None:
+def _scores(
+    choice: choosing.AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
+) -> choosing.Scores | None:
     """Return what is to be small; ``None``: time or makespan."""
     match plan.options.objective:
         case Aim.TIME | Aim.MAKESPAN:
             return None
         case Aim.IO:
-            return Traffic(plan.extraction.volumes, choice.finish)
+            return choosing.Traffic(plan.extraction.volumes, choice.finish)
         case Aim.ENERGY | Aim.COST:
             return _MappedScores(schedule, plan, lowerings)
     assert_never(plan.options.objective)
 
 
-def _machine(schedule: ScheduleOptions, plan: Plan) -> Machine | None:
+def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     """Return the machine whose time is to be small; ``None``: it is something else."""
     if plan.options.objective is not Aim.TIME:
         return None
@@ -230,7 +217,7 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> Machine | None:
         return _tasks(dag, schedule, system, plan).whole_ns(timed.schedule) * ghz
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
-    return Machine(Memory(sram_bytes, per_cycle), time_of)
+    return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), time_of)
 
 
 class _MappedScores:
@@ -240,25 +227,25 @@ class _MappedScores:
         self._schedule, self._plan, self._lowerings = schedule, plan, lowerings.unverified()
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> choosing.Limits:
         """As many tasks are mapped."""
-        return replace(SLOWLY_SCHEDULED, tasks=_MAPPED_TASKS)
+        return replace(choosing.SLOWLY_SCHEDULED, tasks=_MAPPED_TASKS)
 
     @property
     def is_needed(self) -> bool:
         """The mapping of the choice is made again."""
         return False
 
-    def of(self, sketch: Sketch) -> Score:
+    def of(self, sketch: choosing.Sketch) -> choosing.Score:
         """Return what the report says of the choice."""
         variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))
         *_, point = _points((variant, None), self._schedule, None, self._plan, show_nothing)
         found = point.attained
         return (found.energy_j if self._plan.options.objective is Aim.ENERGY else found.cost_usd), found.time_s
 
-    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
+    def bound(self, sketch: choosing.Sketch) -> choosing.Score:  # noqa: ARG002  # of a protocol
         """Return that no bound is known."""
-        return UNBOUNDED
+        return choosing.UNBOUNDED
 
     planned = bound
 
@@ -292,7 +279,7 @@ def _saved_variant(model: Model, plan: Plan, lowerings: Lowerings, pes: int) -> 
 
 
 def _points(
-    chosen: tuple[Variant, Selection | None],
+    chosen: tuple[Variant, choosing.Selection | None],
     schedule: ScheduleOptions,
     bound: ExpansionBound | None,
     plan: Plan,

@@ -1,10 +1,12 @@
 """The report, frozen: each figure with its unit, its meaning and the tables that show it (docs/report-format.md)."""
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
+from dfcompile.records import replace
 from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figure import figure, record, shown_in
 from dfcompile.report.json_schema import schema_of
@@ -240,6 +242,17 @@ class Result:
     verification: VerificationSummary | None = figure("with `--verify`: lowered model and reference", default=None)
 
     @property
+    def machine(self) -> tuple[int, int]:
+        """Processing elements and chips at hand."""
+        return self.pes, self.mapping.chips_available if self.mapping else 1
+
+    @property
+    def variation(self) -> Mapping[str, str]:
+        """Its choices: expansions, and the partitioner or the options of the schedule."""
+        choice = self.schedule.choice
+        return {**self.expansions, **({"options": choice} if choice else {"partition": self.schedule.partition})}
+
+    @property
     def is_chosen(self) -> bool:
         """Whether the model is lowered by the automatic choice."""
         return self.automatic is not None and self.automatic.is_taken
@@ -278,6 +291,34 @@ class Report:
     def mapped(self) -> list[tuple[Result, MappingSummary]]:
         """The results with their mappings; none of a report on schedules alone."""
         return [(result, result.mapping) for result in self.results if result.mapping is not None]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What results differ in: expansions, the partitioner."""
+        variations = [result.variation for result in self.results]
+        keys = dict.fromkeys(key for variation in variations for key in variation)
+        return tuple(key for key in keys if len({variation.get(key) for variation in variations}) > 1)
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether results of one machine differ in their choices: those of several may have been chosen."""
+        counts = Counter(result.machine for result in self.results)
+        return max(counts.values(), default=0) > 1 and len(self.compared) > 0
+
+    def compared_choices(self, result: Result) -> str:
+        """Return the choices of a result in which others differ; empty if none are compared."""
+        keys = self.compared if self.is_comparison else ()
+        return " ".join(f"{key}={result.variation.get(key, '-')}" for key in keys)
+
+    def where(self, result: Result) -> str:
+        """Return what tells a result from the others."""
+        return " ".join(filter(None, (f"{result.pes} PEs", self.compared_choices(result))))
+
+    @property
+    def of_one_chip_count(self) -> "Report":
+        """The report with the results of one number of chips: a schedule is that of one chip."""
+        _, first = self.results[0].machine
+        return replace(self, results=tuple(result for result in self.results if result.machine[1] == first))
 
     @property
     def best(self) -> Mapping[int, Result]:

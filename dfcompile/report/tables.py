@@ -13,16 +13,7 @@ from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Res
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.operator_figures import gap_note
 from dfcompile.report.report_format import Page
-from dfcompile.report.row_labels import (
-    BEST,
-    chips_column,
-    compared_label,
-    is_comparison,
-    labels,
-    machine_of,
-    of_one_chip_count,
-    where,
-)
+from dfcompile.report.row_labels import BEST, chips_column, labels
 from dfcompile.report.screen import screen_lines
 from dfcompile.report.text_tables import Column, Table, folded, listed
 from dfcompile.report.text_tables import page as text_of
@@ -80,7 +71,7 @@ def counted_assumptions(assumptions: Sequence[AssumptionSummary], width: int) ->
 
 
 def _schedule_tables(report: Report) -> Iterator[Table]:
-    scheduled = of_one_chip_count(report)
+    scheduled = report.of_one_chip_count
     names, results = tuple(labels(scheduled)), scheduled.results
     sampled = STEADY if any(result.schedule.steady_error is not None for result in results) else ()
     yield Table(_contention_free("schedule", report), names, table_columns("schedule", results, sampled))
@@ -89,7 +80,7 @@ def _schedule_tables(report: Report) -> Iterator[Table]:
 
 
 def _bound_tables(report: Report) -> Iterator[Table]:
-    scheduled = of_one_chip_count(report)
+    scheduled = report.of_one_chip_count
     columns = table_columns("bounds", scheduled.results)
     yield Table(_contention_free("bounds", report), tuple(labels(scheduled)), columns)
 
@@ -99,7 +90,7 @@ def _contention_free(title: str, report: Report) -> str:
 
 
 def _operator_tables(report: Report) -> Iterator[Table]:
-    results = of_one_chip_count(report).results
+    results = report.of_one_chip_count.results
     if any(result.is_chosen for result in results):
         yield from option_tables(results)
 
@@ -175,14 +166,14 @@ def _configuration_tables(report: Report) -> Iterator[Table]:
         for result, label in _by_mapping(report)
         for row in _configuration_rows(result.mapping.configurations if result.mapping else ())
     ]
-    names = [*_machine_labels([machine_of(result) for result, *_ in rows])]
-    if is_comparison(report):
+    names = [*_machine_labels([result.machine for result, *_ in rows])]
+    if report.is_comparison:
         names.append(Column("expansions", tuple(label for _, label, *_ in rows), is_text=True))
     names.append(Column("config", tuple(number for *_, number, _, _ in rows)))
     columns = table_columns("configurations", [figures for *_, figures, _ in rows])
     kernels = Column("kernels", tuple(kernels for *_, kernels in rows), is_text=True)
     yield Table("configurations", tuple(names), (*columns, kernels))
-    found = [(machine_of(result), one) for result, mapping in report.mapped for one in mapping.exchanges]
+    found = [(result.machine, one) for result, mapping in report.mapped for one in mapping.exchanges]
     exchanges = tuple(dict.fromkeys(found))
     if exchanges:
         machines = _machine_labels([machine for machine, _ in exchanges])
@@ -224,12 +215,12 @@ def _configuration_rows(
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
     """Yield the first result of each different list of configurations, with the expansions that share it."""
     sharing: dict[tuple[tuple[int, int], tuple[ConfigurationSummary, ...]], list[Result]] = {}
-    counts = Counter(machine_of(result) for result in report.results)
+    counts = Counter(result.machine for result in report.results)
     for result, mapping in report.mapped:
-        sharing.setdefault((machine_of(result), mapping.configurations), []).append(result)
+        sharing.setdefault((result.machine, mapping.configurations), []).append(result)
     for (machine, _), equal in sharing.items():
         everything = len(equal) == counts[machine]
-        yield equal[0], "all" if everything else ", ".join(compared_label(report, result) for result in equal)
+        yield equal[0], "all" if everything else ", ".join(report.compared_choices(result) for result in equal)
 
 
 def _schedule_notes(report: Report) -> Iterator[str]:
@@ -238,8 +229,8 @@ def _schedule_notes(report: Report) -> Iterator[str]:
         yield "contention-free: memory has no limit and takes no time (--system contention-free)"
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
-            yield f"deadlock on {where(report, result)}: {'; '.join(result.simulation.deadlock)}"
-    if is_comparison(report):
+            yield f"deadlock on {report.where(result)}: {'; '.join(result.simulation.deadlock)}"
+    if report.is_comparison:
         yield f"{BEST} least makespan of its number of PEs"
     elif any(result.schedule.choice for result in report.results):
         yield f"chosen: {report.results[0].schedule.choice}"
@@ -256,7 +247,7 @@ def _bound_notes(report: Report) -> Iterator[str]:
     best = {id(result) for result in report.best.values()}
     for result, found in over:
         if id(result) in best and found.operators and result.schedule.makespan_cycles is not None:
-            yield gap_note(where(report, result), result.pes, result.schedule.makespan_cycles, found.operators)
+            yield gap_note(report.where(result), result.pes, result.schedule.makespan_cycles, found.operators)
     for result, found in over:
         yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
 
@@ -266,7 +257,7 @@ def _hint(report: Report, result: Result, hint: HintSummary) -> str:
     more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
     operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
     cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
-    return f"hint on {where(report, result)}: {rules}{more} may be better for {operators} at least {cycles}"
+    return f"hint on {report.where(result)}: {rules}{more} may be better for {operators} at least {cycles}"
 
 
 def _operator_notes(report: Report) -> Iterator[str]:
