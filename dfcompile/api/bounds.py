@@ -1,35 +1,34 @@
 """I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, parse_buffers
-from dfcompile.api.bound_traffic import (
-    DEFAULT_BUFFERS,
-    bound_operators,
-    bound_row,
-    bytes_curve,
-    curve_bytes,
-    notes_of,
-    per_byte,
-    powers_of_two,
-)
-from dfcompile.bounds.curve import Curve
+from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.plain import PlainEinsum
+from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
+from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
+from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
+from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
+from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing
 from dfcompile.options.bounding import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport
+from dfcompile.records import replace
+from dfcompile.report.plain_values import rounded
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow
 
 
 def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = show_nothing) -> BoundsReport:
@@ -115,13 +114,17 @@ def bound_shape(
     )
     sizes = everywhere if buffers is None else parse_buffers(buffers, word_bytes)
     alone = [(op, op.curve(rules)) for op in asked.operators]
-    rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
+    rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
+    operations = _operations(asked.operators)
     fused = () if model is None else tuple(
-        _fused_row(model, name, curve, size, within) for name, curve in curves.items() for size in sizes
+        _row((model.name, name), curve, (size, word_bytes), within, proved_model_bytes(model, size),
+             model.compulsory_bytes, operations)
+        for name, curve in curves.items()
+        for size in sizes
     )  # fmt: skip
     slopes = tuple((name, bytes_curve(curve, word_bytes)) for name, curve in curves.items())
     notes = (*notes_of(rules, rows), *((_NOTE,) if fused else ()))
-    return BoundsReport(asked.name, rows, (), within, notes, slopes, _operations(asked.operators), fused)
+    return BoundsReport(asked.name, rows, (), within, notes, slopes, operations, fused)
 
 
 def _asked(shape: CountedShape | Chain | GroupedAttention, word_bytes: int, rules: Rules) -> _Shape:
@@ -154,24 +157,152 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
     return BoundedOperator(name, op_type, count, einsum, reads, writes, word_bytes)
 
 
-def _fused_row(model: BoundedModel, name: str, curve: Curve, size: int, within: float | None) -> BoundRow:
-    operations = _operations(model.operators)
-    moved, effectual, enough = curve_bytes(curve, size, model.operators[0].element_bytes, within)
+def _operations(operators: tuple[BoundedOperator, ...]) -> int:
+    return sum(2 * op.macs for op in operators)
+
+
+DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
+DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
+
+
+def bound_operators(
+    bounded: BoundedModel,
+    sizes: tuple[int, ...],
+    rules: Rules,
+    *,
+    within: float | None = None,
+    per: tuple[str, ...] = ("operator", "model"),
+    draws: bool = False,
+) -> BoundsReport:
+    """Return the bounds of a model and of its operators.
+
+    Args:
+        bounded: the model.
+        sizes: of buffers, in bytes.
+        rules: how traffic is counted.
+        within: smallest buffer to be found that moves at most so many times the least.
+        per: ``operator``, ``model``: of what rows are made.
+        draws: whether plans are made for all powers of two, so that their curve can be drawn.
+    """
+    with work_of(2 + draws) as steps:
+        curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
+        rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
+        steps.add()
+        whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
+        steps.add()
+        slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
+    notes, work = notes_of(rules, rows), _operations(bounded.operators)
+    return BoundsReport(bounded.name, rows if "operator" in per else (), whole, within, notes, slopes, work)
+
+
+def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[tuple[str, Curve], ...]:
+    """Return the curve of each operator alone and, if it is to be drawn, of plans at powers of two."""
+    if not alone:
+        return ()
+    unfused = total(alone)
+    if not draws:
+        return ((f"{model.name}, each operator alone", unfused),)
+    found = []
+    whole = sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
+    for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, whole))):
+        try:
+            found.append((size, least_plan(model, size, rules, DRAWN_STATES).traffic_bytes))
+        except InfeasibleError:  # the next size may be enough
+            continue
+    held = front(*np.array(found, dtype=np.int64).T)
+    return (f"{model.name}, each operator alone", unfused), (f"{model.name}, with tensors held", held)
+
+
+def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
+    """Return what a model moves at least with a buffer."""
+    unfused: int | None = 0
+    for op in model.operators:
+        words = op.curve(rules).at(size // op.element_bytes)
+        unfused = None if unfused is None or words is None else unfused + words * op.element_bytes
+    plan: ResidencyPlan | None
+    try:
+        plan = least_plan(model, size, rules)
+    except InfeasibleError:
+        plan = None
+    proved = proved_model_bytes(model, size)
+    return WholeRow(size, model.compulsory_bytes, proved, None if plan is None else plan.traffic_bytes, unfused, plan)
+
+
+def _operator_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
+    """Return what an operator moves at least with a buffer of ``size`` bytes."""
+    words, unit = size // op.element_bytes, op.element_bytes
+    row = _row((op.name, op.op_type), curve, (size, unit), within, op.proved(words) * unit, op.compulsory_words * unit,
+               2 * op.macs)  # fmt: skip
+    return replace(row, is_floor=op.is_floor, tiling=_tiling(op, curve, words, rules))
+
+
+def _row(
+    named: tuple[str, str],
+    curve: Curve,
+    buffer: tuple[int, int],
+    within: float | None,
+    proved_bytes: int,
+    compulsory_bytes: int,
+    operations: int,
+) -> BoundRow:
+    """Return what a curve says of a buffer.
+
+    Args:
+        named: what moves, and of which kind it is.
+        curve: in units.
+        buffer: its size and that of a unit, in bytes.
+        within: as of `bound_shape`.
+        proved_bytes: that move in any case with this buffer.
+        compulsory_bytes: that move with any.
+        operations: additions and multiplications.
+    """
+    size, unit = buffer
+    moved = curve.at(size // unit)
+    moved_bytes = None if moved is None else moved * unit
+    # The float is exact for the factor that was typed; the product is rounded down to whole words.
+    enough = None if within is None else curve.size_within(int(Fraction(str(within)) * curve.least_traffic))
     return BoundRow(
-        operator=model.name,
-        type=name,
-        buffer_bytes=size,
-        proved_bytes=proved_model_bytes(model, size),
-        tiling_bytes=moved,
-        compulsory_bytes=model.compulsory_bytes,
-        effectual_buffer_bytes=effectual,
-        within_buffer_bytes=enough,
+        *named,
+        size,
+        proved_bytes,
+        moved_bytes,
+        compulsory_bytes,
+        effectual_buffer_bytes=curve.maximal_effectual_size * unit,
+        within_buffer_bytes=None if enough is None else enough * unit,
         operations=operations,
-        operations_per_byte=per_byte(operations, moved),
+        operations_per_byte=rounded(Fraction(operations, moved_bytes)) if moved_bytes else None,
         is_floor=False,
         tiling="",
     )
 
 
-def _operations(operators: tuple[BoundedOperator, ...]) -> int:
-    return sum(2 * op.macs for op in operators)
+def _tiling(op: BoundedOperator, curve: Curve, words: int, rules: Rules) -> str:
+    """Return the tile of each rank, and of products the innermost loops."""
+    step = curve.step_at(words)
+    shape = op.shape.windows if isinstance(op.shape, Pooling) else op.shape
+    if step < 0 or not curve.tilings.shape[1] or not isinstance(shape, PlainEinsum | Convolution):
+        return "each word once" if op.is_floor else ""
+    tiles = tuple(curve.tilings[step].tolist())
+    text = " ".join(f"{rank}={tile}" for rank, tile in zip(shape.ranks, tiles, strict=True))
+    loops = innermost_loops(shape, tiles, rules) if isinstance(shape, PlainEinsum) else ()
+    return f"{text}, {' '.join(loops)} innermost" if loops else text
+
+
+def powers_of_two(least: int, most: int) -> tuple[int, ...]:
+    """Return the powers of two from a size to a larger one, and that; in bytes."""
+    powers = [1 << power for power in range((least - 1).bit_length(), most.bit_length()) if 1 << power < most]
+    return (*powers, most)
+
+
+def bytes_curve(curve: Curve, word_bytes: int) -> Curve:
+    """Return a curve of words in bytes."""
+    return front(curve.sizes * word_bytes, curve.traffic * word_bytes)
+
+
+def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
+    """Return what is said of rows of operators."""
+    first = "" if rules.elides_first_read else ", first visits of results read"
+    said = [f"tiles: {rules.tiles}, halo: {rules.halo}{first}; proved: no schedule of the operator alone moves less"]
+    if any(row.is_floor for row in rows):
+        said.append("each word once: no tiling is known, the figures are floors")
+    return tuple(said)

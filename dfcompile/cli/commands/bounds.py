@@ -18,7 +18,7 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
 
     form = check_row_format(outputs.format, "bounds")
 
-    from dfcompile.api.bound_traffic import with_machine
+    from dfcompile.api.bound_machines import with_machine
     from dfcompile.api.bounds import bounds_of
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
