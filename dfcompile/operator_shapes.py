@@ -73,15 +73,9 @@ def _root(tensor: Tensor, root: dict[str, str]) -> str:
 
 
 def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
-    for types, read in _READERS:
-        if op.op_type in types:
-            found = read(op)
-            if found is not None:
-                count, shape, operands = found
-                break
-    else:
-        operands = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
-        count, shape = 1, _rows(op)
+    read = next((read for types, read in _READERS if op.op_type in types), lambda _: None)
+    largest_first = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
+    count, shape, operands = read(op) or (1, _rows(op), largest_first)
     unit = gcd(*(tensor.element_bytes for tensor in (*operands, *op.results())))
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):

@@ -1,13 +1,13 @@
 """The options of every stage, checked as far as that is possible before the model is read."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import registered_dag_passes
-from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
+from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
@@ -74,7 +74,7 @@ class Plan(Struct, frozen=True):
     @property
     def fixed(self) -> tuple[Choice, ...]:
         """Choices that the user leaves no alternative to."""
-        return tuple(Choice(rule.op_type, rule.names[0], rule.origin) for rule in self.rules if len(rule.names) == 1)
+        return tuple(rule.choices[0] for rule in self.rules if len(rule.names) == 1)
 
 
 def plan_of(options: Options) -> Plan:
@@ -146,31 +146,23 @@ def _saved(options: Options) -> Mapping[int, Chosen]:
 
 def _chosen(saved: SavedChoice, options: Options) -> Chosen:
     granularity = parse_granularity(saved.granularity.every or "declared", saved.granularity.own)
-    choices = (Choice(rule.op_type, rule.names[0], rule.origin) for rule in saved.rules)
-    return Chosen(tuple(choices), ExtractionOptions(options.volumes, granularity))
+    return Chosen(tuple(rule.choices[0] for rule in saved.rules), ExtractionOptions(options.volumes, granularity))
 
 
 def addressed_plan(plan: Plan, model: Model) -> Plan:
     """Return the plan with choices whose types, names and patterns are told apart, now that the model is known."""
     origins = operator_origins(model.program)
-    _check_origins(plan.extraction.granularity, origins)
-    for chosen in plan.saved.values():
-        _check_origins(chosen.extraction.granularity, origins)
-    saved = {
-        pes: replace(chosen, choices=tuple(addressed(choice, plan.table, origins) for choice in chosen.choices))
-        for pes, chosen in plan.saved.items()
-    }
-    combinations = (
-        tuple(addressed(choice, plan.table, origins) for choice in choices) for choices in plan.combinations
-    )
-    rules = []
-    for rule in plan.rules:
-        first = addressed(Choice(rule.op_type, rule.names[0], rule.origin), plan.table, origins)
-        rules.append(replace(rule, op_type=first.op_type, origin=first.origin))
-    return replace(plan, combinations=tuple(combinations), rules=tuple(rules), saved=MappingProxyType(saved))
+    for extraction in (plan.extraction, *(chosen.extraction for chosen in plan.saved.values())):
+        for origin, _ in extraction.granularity.own:
+            if origin not in origins:
+                raise UserError(f"granularity of {origin!r}: no operator of that name{nearest(origin, origins)}")
 
+    def told(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+        return tuple(addressed(choice, plan.table, origins) for choice in choices)
 
-def _check_origins(granularity: Granularity, origins: Collection[str]) -> None:
-    for origin, _ in granularity.own:
-        if origin not in origins:
-            raise UserError(f"granularity of {origin!r}: no operator of that name{nearest(origin, origins)}")
+    saved = {pes: replace(chosen, choices=told(chosen.choices)) for pes, chosen in plan.saved.items()}
+    firsts = told(rule.choices[0] for rule in plan.rules)
+    rules = (replace(rule, op_type=one.op_type, origin=one.origin)
+             for rule, one in zip(plan.rules, firsts, strict=True))  # fmt: skip
+    combinations = tuple(map(told, plan.combinations))
+    return replace(plan, combinations=combinations, rules=tuple(rules), saved=MappingProxyType(saved))
