@@ -22,7 +22,7 @@ from dfcompile.lowering.operators.description import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import ImportFault, KindListing, is_own
 from dfcompile.report.report_format import REPORT_FORMATS
-from dfcompile.report.text_tables import Column, folded, listing_lines, page
+from dfcompile.report.text_tables import INDENT, Column, folded, listing_lines, page
 from dfcompile.scheduler.partitioner import PARTITIONERS
 
 DEFAULT = "*"
@@ -36,17 +36,13 @@ def expansions_listing(width: int) -> str:
     listed = []
     for dialect, title in TITLES.items():
         rows = []
-        for found, origin in ((plugin.value, plugin.origin) for plugin in table.plugins):
+        for plugin in table.plugins:
+            found, origin = plugin.value, plugin.origin
             named = table.by_operator.get((dialect, found.op_type), {})
             values = sorted((name for name in named if base_name(name) == base_name(found.name)), key=natural_order)
             if found.dialect == dialect and found.name == values[0]:
-                mark = (
-                    DEFAULT
-                    if found.is_default or len(named) == 1
-                    else CONDITIONAL
-                    if found.condition is not None
-                    else ""
-                )
+                conditional = "" if found.condition is None else CONDITIONAL
+                mark = DEFAULT if found.is_default or len(named) == 1 else conditional
                 rows.append((found.op_type, mark, *told_names(values), origin, found.source, _plain(found.summary)))
         listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
     conditional = f"{CONDITIONAL} taken instead where its description says so"
@@ -137,8 +133,12 @@ def _plain(docstring: str) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> str:
+    return page(_lines(headings, rows, width))
+
+
+def _lines(headings: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> list[str]:
     columns = zip(headings, zip(*rows, strict=True), strict=True)
-    return page(listing_lines([Column(heading, cells, is_text=True) for heading, cells in columns], width))
+    return listing_lines([Column(heading, cells, is_text=True) for heading, cells in columns], width)
 
 
 KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
@@ -152,7 +152,6 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     systems_listed,
     REPORT_FORMATS.listed,
 )
-_INDENT = "   "
 
 
 def plugins_listing(width: int, *, verbose: bool = False) -> str:
@@ -168,11 +167,7 @@ def plugins_listing(width: int, *, verbose: bool = False) -> str:
         (kind.plural, kind.groups[0], str(count), str(len(kind.plugins) - count))
         for kind, count in zip(kinds, own, strict=True)
     ]
-    headings = ("kind", "entry-point group", "own", "plug-ins")
-    columns = [
-        Column(text, tuple(cells), is_text=True) for text, cells in zip(headings, zip(*rows, strict=True), strict=True)
-    ]
-    lines = listing_lines(columns, width)
+    lines = _lines(("kind", "entry-point group", "own", "plug-ins"), rows, width)
     lines += [line for kind in kinds for line in _found(kind, width, verbose=verbose)]
     lines += _failed(kinds, width, verbose=verbose)
     return page(lines)
@@ -183,8 +178,7 @@ def _found(kind: KindListing, width: int, *, verbose: bool) -> Iterator[str]:
     if shown:
         yield ""
         yield f"{kind.plural} of {', '.join(kind.groups)}"
-        names, origins = zip(*shown, strict=True)
-        yield from listing_lines([Column("name", names, is_text=True), Column("origin", origins, is_text=True)], width)
+        yield from _lines(("name", "origin"), shown, width)
 
 
 def _failed(kinds: list[KindListing], width: int, *, verbose: bool) -> Iterator[str]:
@@ -194,14 +188,14 @@ def _failed(kinds: list[KindListing], width: int, *, verbose: bool) -> Iterator[
         yield ""
         yield "what cannot be used"
     for line, fault in faults.items():
-        yield from folded(printable(line), width, _INDENT)
+        yield from folded(printable(line), width, INDENT)
         if verbose:
             yield from trace_lines(fault)
     for clash in clashes:
-        yield from folded(printable(clash), width, _INDENT)
+        yield from folded(printable(clash), width, INDENT)
 
 
 def trace_lines(fault: ImportFault) -> Iterator[str]:
     """Yield the traceback of a module that cannot be imported, from the module on."""
     for line in "".join(traceback.format_exception(fault.error)).splitlines():
-        yield f"{_INDENT}{printable(line)}"
+        yield f"{INDENT}{printable(line)}"

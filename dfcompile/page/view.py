@@ -134,6 +134,21 @@ class View:
     warnings: tuple[str, ...] = ()
 
 
+def spread(
+    kind: ChartKind,
+    title: str,
+    caption: str,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    marks: tuple[Mark, ...],
+    guides: tuple[Guide, ...] = (),
+) -> Chart:
+    """Return a chart with axes of equal factors where the marks span much; axes are given by label and unit."""
+    across = Axis(*x, is_log=is_wide(tuple(float(mark.x) for mark in marks)))
+    up = Axis(*y, is_log=is_wide(tuple(mark.y for mark in marks)))
+    return Chart(kind, title, caption, across, up, marks, guides)
+
+
 def is_wide(numbers: tuple[float, ...]) -> bool:
     """Return whether positive numbers span so much that an axis of equal factors shows more."""
     return bool(numbers) and min(numbers) > 0 and max(numbers) > 5 * min(numbers)

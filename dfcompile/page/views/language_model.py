@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, is_wide
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, spread
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
 
@@ -91,16 +91,10 @@ def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
     for step in steps:
         dots = tuple(_dots(step))
         if dots:
-            yield Chart(
-                ChartKind.DOTS,
-                f"Roofline of {step.text('step')}",
-                "A dot per kernel of a chip: what it computes per byte against how fast it does.",
-                Axis("operations per byte", "MAC/B", is_log=is_wide(tuple(float(mark.x) for mark in dots))),
-                Axis("attained", "MAC/s", is_log=is_wide(tuple(mark.y for mark in dots))),
-                dots,
-                tuple(_roof(report, dots)),
-            )
-
+            title = f"Roofline of {step.text('step')}"
+            caption = "A dot per kernel of a chip: what it computes per byte against how fast it does."
+            axes = ("operations per byte", "MAC/B"), ("attained", "MAC/s")
+            yield spread(ChartKind.DOTS, title, caption, *axes, dots, tuple(_roof(report, dots)))
     for mapped in report.parts("mapped"):
         for part in mapped.parts("parts"):
             of = f"a layer of {part.text('part')}, {mapped.text('step')}"

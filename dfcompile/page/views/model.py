@@ -6,7 +6,7 @@ from typing import Final
 
 from dfcompile.page.phrases import choices, counted, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
+from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, spread
 from dfcompile.page.views.configurations import configuration_charts, limits
 from dfcompile.page.views.results import ResultRow, result_rows
 from dfcompile.page.views.roofline import roofline_charts
@@ -72,15 +72,15 @@ def _reasons(best: ResultRow) -> Iterator[str]:
 def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     yield from _brackets(rows, best)
     for path, title, unit in _BY_PES:
-        marks = tuple(
-            Mark(figures.number("pes") or 0, value, row.lowering, row.name, is_chosen=row is best)
-            for row in rows
-            for figures in (row.figures,)
-            if (value := figures.number(path)) is not None
-        )
+        marks = _marks(rows, "pes", path, best)
         if len({mark.x for mark in marks}) > 1 < len({mark.y for mark in marks}):  # what never changes is in the tables
-            yield _by_pes(title, unit, marks)
-    yield from _pareto(rows, best)
+            caption = "A line per choice of expansions; the ringed dot is the shortest."
+            heading, axes = f"{title} against processing elements", (("processing elements", "PEs"), (title, unit))
+            yield spread(ChartKind.LINES, heading, caption, *axes, marks)
+    marks = _marks(rows, "schedule.io_bytes", "makespan_cycles", best)
+    if len({mark.x for mark in marks}) > 1:
+        caption, axes = "Lower and further left is better.", (("I/O", "bytes"), ("makespan", "cycles"))
+        yield spread(ChartKind.DOTS, "Makespan against I/O", caption, *axes, marks)
     yield from configuration_charts(best.figures.parts("mapping.configurations"), best.name)
     yield from roofline_charts(best.figures.part("mapping"), best.name)
     yield from _operators(best)
@@ -88,14 +88,13 @@ def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     yield from sharding_chart(mapping.parts("sharding"), mapping.numbers("network_chips"), best.name)
 
 
-def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:
-    return Chart(
-        ChartKind.LINES,
-        f"{title} against processing elements",
-        "A line per choice of expansions; the ringed dot is the shortest.",
-        Axis("processing elements", "PEs", is_log=is_wide(tuple(float(mark.x) for mark in marks))),
-        Axis(title, unit, is_log=is_wide(tuple(mark.y for mark in marks))),
-        marks,
+def _marks(rows: Sequence[ResultRow], x: str, y: str, best: ResultRow) -> tuple[Mark, ...]:
+    """Return a mark per result that has both figures."""
+    found = ((row, row.figures.number(x), row.figures.number(y)) for row in rows)
+    return tuple(
+        Mark(across, up, row.lowering, row.name, is_chosen=row is best)
+        for row, across, up in found
+        if across is not None and up is not None
     )
 
 
@@ -127,24 +126,6 @@ def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], 
         for series, path in paths
         if (value := row.figures.number(path)) is not None
     )
-
-
-def _pareto(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
-    marks = tuple(
-        Mark(moved, makespan, row.lowering, row.name, is_chosen=row is best)
-        for row in rows
-        if (moved := row.figures.number("schedule.io_bytes")) is not None
-        and (makespan := row.figures.number("makespan_cycles")) is not None
-    )
-    if len({mark.x for mark in marks}) > 1:
-        yield Chart(
-            ChartKind.DOTS,
-            "Makespan against I/O",
-            "Lower and further left is better.",
-            Axis("I/O", "bytes", is_log=is_wide(tuple(float(mark.x) for mark in marks))),
-            Axis("makespan", "cycles", is_log=is_wide(tuple(mark.y for mark in marks))),
-            marks,
-        )
 
 
 def _operators(best: ResultRow) -> Iterator[Chart]:
