@@ -1,5 +1,6 @@
 """The part of the report on the automatic choice: what it is, what it brings, what each operator could be."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dfcompile.report.figure import figure, record, shown_in
@@ -63,17 +64,12 @@ class AutomaticSummary:
 
 def best_options(options: Sequence[OptionSummary]) -> tuple[OptionSummary, ...]:
     """Return of operators with several expansions the best granularity of each, and the one that was chosen."""
-    several = {
-        option.operators
-        for option in options
-        if any(other.operators == option.operators and other.expansions != option.expansions for other in options)
-    }
-    best: dict[tuple[tuple[str, ...], str], OptionSummary] = {}
+    alike: dict[tuple[tuple[str, ...], str], list[OptionSummary]] = {}
     for option in options:
-        key = option.operators, str(dict(option.expansions))
-        if option.operators not in several:
-            continue
-        rank = (not option.is_chosen, option.alone_cycles, option.tasks)
-        if key not in best or rank < (not best[key].is_chosen, best[key].alone_cycles, best[key].tasks):
-            best[key] = option
-    return tuple(best.values())
+        alike.setdefault((option.operators, str(dict(option.expansions))), []).append(option)
+    lowerings = Counter(operators for operators, _ in alike)
+    return tuple(
+        min(found, key=lambda option: (not option.is_chosen, option.alone_cycles, option.tasks))
+        for (operators, _), found in alike.items()
+        if lowerings[operators] > 1
+    )
