@@ -48,9 +48,14 @@ def summarize_schedules(
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
     depth = depths.streaming_depth_cycles
-    makespan = scheduled.figures.makespan_cycles
-    sslr = None if makespan is None else Fraction(makespan, depth) if depth else Fraction(1)
+    sslr = _sslr(scheduled.figures.makespan_cycles, depth)
     return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, sslr=sslr)
+
+
+def _sslr(makespan_cycles: int | None, depth_cycles: int) -> Fraction | None:
+    if makespan_cycles is None:
+        return None
+    return Fraction(makespan_cycles, depth_cycles) if depth_cycles else Fraction(1)
 
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:
