@@ -242,9 +242,14 @@ def _kept_of_triangle(op: Operator, tensor: Tensor) -> int:
 
 def _left_of_padding(op: Operator, tensor: Tensor) -> int:
     """Return the elements if no padding is negative; else none is certain."""
+    return 0 if _crops(op) else prod(tensor.shape)
+
+
+def _crops(op: Operator) -> bool:
     pads = op.inputs[1] if len(op.inputs) > 1 else None
-    sizes = op.integers("pads", ()) if pads is None else pads.value
-    return 0 if sizes is None or (np.asarray(sizes, np.int64) < 0).any() else prod(tensor.shape)
+    if pads is None:
+        return any(size < 0 for size in op.integers("pads", ()))
+    return pads.value is None or bool((np.asarray(pads.value, np.int64) < 0).any())
 
 
 def _on_diagonals(op: Operator, place: int, tensor: Tensor) -> int:

@@ -17,7 +17,6 @@ from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
 from dfcompile.moved_operands import least_read, least_written, moving, words_of
-from dfcompile.records import replace
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -62,7 +61,9 @@ def bounded_model(program: Program) -> BoundedModel:
         operators.append(_operator(op, root))
     outputs = {root[name] for name in root if roles.get(name) is TensorRole.OUTPUT}
     found = tuple(
-        replace(t, role=TensorRole.OUTPUT) if t.name in outputs and t.role is TensorRole.INTERMEDIATE else t
+        BoundedTensor(t.name, t.words, t.element_bytes, TensorRole.OUTPUT)
+        if t.name in outputs and t.role is TensorRole.INTERMEDIATE
+        else t
         for t in tensors.values()
     )
     return BoundedModel(program.name, tuple(operators), found)
@@ -73,9 +74,15 @@ def _root(tensor: Tensor, root: dict[str, str]) -> str:
 
 
 def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
-    read = next((read for types, read in _READERS if op.op_type in types), lambda _: None)
-    largest_first = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
-    count, shape, operands = read(op) or (1, _rows(op), largest_first)
+    for types, read in _READERS:
+        if op.op_type in types:
+            found = read(op)
+            if found is not None:
+                count, shape, operands = found
+                break
+    else:
+        operands = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
+        count, shape = 1, _rows(op)
     unit = gcd(*(tensor.element_bytes for tensor in (*operands, *op.results())))
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
