@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.measurement import ROOT, save
 from dfcompile.api.bound_requests import parse_buffers
-from dfcompile.api.bounds import DEFAULT_BUFFERS, bound_operators
+from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
 from dfcompile.bounds.einsum.products import crossed_product, gemm

@@ -19,7 +19,7 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     form = check_row_format(outputs.format, "bounds")
 
     from dfcompile.api.bound_machines import with_machine
-    from dfcompile.api.bounds import bounds_of
+    from dfcompile.api.bound_traffic import bounds_of
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
     found = bounds_of(options, draws=svg is not None or html is not None, show=show_stage)

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.api.bound_requests import CountedShape, parse_bmm, parse_conv, parse_gemm
-from dfcompile.api.bounds import bound_shape
+from dfcompile.api.bound_traffic import bound_shape
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from tests.examples import examples
 from tests.unit.bounds.walks import Walked, WalkedTensor, points
