@@ -1,4 +1,4 @@
-"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention; what ``dfcompile bounds`` does."""
+"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
 
 from collections.abc import Mapping
 from fractions import Fraction
