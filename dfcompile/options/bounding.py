@@ -47,23 +47,17 @@ class BoundsOptions:
         "and values.",
         "H,M,N,D[,groups=G…]",
     )
-    buffers: str | None = option(
+    buffers: str | None = shared.list_option(
         joined,
         "Buffer sizes: 64KiB,1MiB.",
+        "SIZE[,SIZE…]",
         more="In bytes, or with `kB`/`KiB`, `MB`/`MiB`, `GB`/`GiB` (powers of 1,024); without, all powers of two of a "
         "shape, and 64 KiB to 16 MiB of a model.",
         default=None,
         flags=("--buffer",),
-        metavar="SIZE[,SIZE…]",
-        is_repeatable=True,
     )
-    per: str = option(
-        joined,
-        "Tables of a model: operator, model; both by default.",
-        default="",
-        metavar="NAME[,NAME]",
-        complete=ROWS,
-        is_repeatable=True,
+    per: str = shared.list_option(
+        joined, "Tables of a model: operator, model; both by default.", "NAME[,NAME]", default="", complete=ROWS
     )
     word: int = option(
         within(1, 16, "{} to {} bytes"),

@@ -24,28 +24,23 @@ class Options:
 
     model: Path = option(path, "File to read.", is_argument=True, is_path=True)
     pes: tuple[int, ...] = shared.pes_option()
-    expand: Expand = option(
+    expand: Expand = shared.list_option(
         expansions,
         "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
         "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
         "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other "
         "choices. published: the default expansion of each type.",
+        "auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         more="See [choosing expansions](choosing.md). `dfcompile expansions` lists the names, and marks what is taken "
         "where none is given: `*` always, `+` where the description says so (grouped convolutions are not turned into "
         "products of tiny matrices). Beside rules alone the rest is as published, so that variants differ in nothing "
         "else.",
         default=CHOSEN,
-        metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
-        is_repeatable=True,
     )
-    choice: Path | None = option(
-        path,
+    choice: Path | None = shared.file_option(
         "Take expansions and granularity of each number of PEs from a file that --save-choice wrote.",
         more="A [text](choosing.md#keeping-a-choice) of options.",
-        default=None,
-        metavar="FILE",
-        is_path=True,
     )
     objective: Aim = shared.word_option(
         "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
@@ -81,24 +76,21 @@ class Options:
         default=1,
         metavar="N",
     )
-    granularity: Granularities = option(
+    granularity: Granularities = shared.list_option(
         granularities,
         "Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
         "split; what it leaves open is chosen where expansions are, else as declared.",
+        "declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
         more="Every scope, or those of one operator, in up to N pieces; at most N tasks per family; large tasks cut "
         "into up to N.",
         default=Granularities(),
-        metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
-        is_repeatable=True,
     )
-    passes: tuple[str, ...] = option(
+    passes: tuple[str, ...] = shared.list_option(
         passes,
         "Passes of programs and of canonical DAGs to apply, in order.",
+        "NAME[{OPTION=VALUE,…}][,NAME…]",
         more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
         "their options.",
-        default=(),
-        metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
-        is_repeatable=True,
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option("Size of a model input.")
     dims: Mapping[str, int] = shared.dims_option()
@@ -107,14 +99,13 @@ class Options:
         "Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
         more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
     )
-    chips: tuple[int, ...] = option(
+    chips: tuple[int, ...] = shared.list_option(
         counts,
         "Chips at hand; kernels are sharded over as many of them as give the least time.",
+        "N[,N…]",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
         "shardings](dfmodel.md#models-on-several-chips).",
         default=(1,),
-        metavar="N[,N…]",
-        is_repeatable=True,
     )
     overlap: str = shared.word_option(
         "Of compute, memory and network time of a configuration.", OVERLAPS, default="perfect"

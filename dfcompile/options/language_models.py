@@ -16,7 +16,7 @@ def _one_of(said: str, *words: str, default: str | None = None, **more: Any) -> 
 
 
 def _texts(said: str, metavar: str, more: str = "") -> Any:
-    return option(texts, said, more=more, default=(), metavar=metavar, is_repeatable=True)
+    return shared.list_option(texts, said, metavar, more=more)
 
 
 def _text(said: str, metavar: str, default: str | None, more: str = "") -> Any:

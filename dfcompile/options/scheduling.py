@@ -18,14 +18,13 @@ class DagOptions:
 
     dag: Path = option(as_given, "The graph, or its file.", is_argument=True, is_path=True)
     pes: tuple[int, ...] = shared.pes_option()
-    partition: tuple[str, ...] = option(
+    partition: tuple[str, ...] = shared.list_option(
         names,
         "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's; several are compared, and "
         "the best is marked.",
+        "NAME[,NAME…]",
         default=("best",),
-        metavar="NAME[,NAME…]",
         complete=PARTITIONS,
-        is_repeatable=True,
     )
     effort: Effort = shared.effort_option(Effort.DEFAULT)
     barrier: bool | None = shared.barrier_option()

@@ -7,7 +7,7 @@ from typing import Any
 
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import count, counts, parts
-from dfcompile.options.option import option, table
+from dfcompile.options.option import Read, option, table
 from dfcompile.options.readers import Names, as_given, dims, fixed_inputs, one_of, path, shapes, text, word, yes_or_no
 from dfcompile.options.words import Effort
 
@@ -25,6 +25,11 @@ def word_option(said: str, known: Iterable[str], *, default: str | None = None, 
 def flag_option(said: str, **more: Any) -> Any:
     """Return the option that is set or not."""
     return option(yes_or_no, said, default=False, is_flag=True, **more)
+
+
+def list_option(read: Read, said: str, metavar: str, *, default: object = (), **more: Any) -> Any:
+    """Return the option that may be given several times."""
+    return option(read, said, metavar=metavar, default=default, is_repeatable=True, **more)
 
 
 def system_option(said: str, more: str = "") -> Any:
@@ -136,7 +141,7 @@ def html_option() -> Any:
 
 
 def file_option(said: str, **more: Any) -> Any:
-    """Return the option of a file that is written."""
+    """Return the option of a file."""
     return option(path, said, default=None, metavar="FILE", is_path=True, **more)
 
 
@@ -184,13 +189,11 @@ class Outputs:
 
     html: Path | None = html_option()
     format: str = format_option(more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md).")
-    show: tuple[str, ...] = option(
+    show: tuple[str, ...] = list_option(
         _sections,
         f"More tables below the first screen: {', '.join(SECTIONS)}, or all.",
-        default=(),
-        metavar="NAME[,NAME…]",
+        "NAME[,NAME…]",
         complete=(*SECTIONS, ALL),
-        is_repeatable=True,
     )
     verbose: bool = verbose_option("Everything, as --show all.")
     output: Path | None = output_option()
