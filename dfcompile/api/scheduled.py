@@ -1,4 +1,4 @@
-"""The schedules behind a report, each with its result there."""
+"""The schedules behind a report, each with its result there, and pictures as notebooks show them."""
 
 from collections.abc import Iterator
 from os import PathLike

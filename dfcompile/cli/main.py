@@ -7,7 +7,7 @@ import difflib
 import gc
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -63,20 +63,20 @@ def _run(words: list[str]) -> None:
     if words and words[0] in COMMANDS:
         command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"
     else:
-        check_first_word(words, COMMANDS)
+        _check_first_word(words)
     try:
         with command.make_context(prefix, list(words), obj=said_command(prefix, words)) as context, showing_progress():
             command.invoke(context)
     except click.NoSuchOption as error:
         named = error.ctx.command if error.ctx is not None else command
-        raise UserError(unknown_option(error, words, named, compile_model)) from error
+        raise UserError(_unknown_option(error, words, named)) from error
 
 
 def _default_command(words: Sequence[str]) -> click.Command:
     return solve_design_file if is_design_call(words) else compile_model
 
 
-def check_first_word(words: Sequence[str], commands: Iterable[str]) -> None:
+def _check_first_word(words: Sequence[str]) -> None:
     """Check that the first word is not a command with a slip of the pen.
 
     Raises:
@@ -84,25 +84,16 @@ def check_first_word(words: Sequence[str], commands: Iterable[str]) -> None:
     """
     if not words or words[0].startswith("-") or "/" in words[0] or Path(words[0]).suffix or Path(words[0]).exists():
         return
-    close = difflib.get_close_matches(words[0].lower(), list(commands), n=1)
+    close = difflib.get_close_matches(words[0].lower(), list(COMMANDS), n=1)
     if close:
         raise UserError(f"{words[0]!r}: no such command or file (did you mean {close[0]!r}?)")
 
 
-def unknown_option(
-    error: click.NoSuchOption, words: Sequence[str], command: click.Command, model: click.Command
-) -> str:
-    """Return what to say of an option that a command has not: the nearest one, or whose it is.
-
-    Args:
-        error: of click.
-        words: of the command line.
-        command: that was taken.
-        model: the command for models, whose options set-up files do not have.
-    """
+def _unknown_option(error: click.NoSuchOption, words: Sequence[str], command: click.Command) -> str:
+    """Return what to say of an option that a command has not: the nearest one, or that it is one of models."""
     own = _names(command)
     message = f"no such option {error.option_name!r}"
-    if command is not model and command.name == model.name and error.option_name in _names(model):
+    if command is solve_design_file and error.option_name in _names(compile_model):
         file = next((word for word in words if not word.startswith("-")), "-")
         return (
             f"{message} for a DFModel set-up file, which {file!r} is by its suffix "

@@ -1,4 +1,4 @@
-"""The part of the report on mappings: attained, bound, ideal, and where the time goes (docs/report-format.md)."""
+"""The part of the report on mappings: attained, bound, ideal, kernels, where the time goes (docs/report-format.md)."""
 
 from typing import Final
 
