@@ -66,11 +66,6 @@ class Reported(Paged):
         """The report as ``--format json`` writes it."""
         return self.render("json")
 
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-        return PageSource()
-
     def __str__(self) -> str:
         return self.table
 

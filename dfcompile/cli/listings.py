@@ -1,4 +1,4 @@
-"""Lists what is registered: expansions, passes, operators, systems, kinds of plug-ins, each with where it comes from."""
+"""Lists what is registered and where it comes from: expansions, passes, operators, systems, kinds of plug-ins."""
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence

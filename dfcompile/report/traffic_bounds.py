@@ -1,6 +1,6 @@
 """The report of I/O bounds: tables, JSON or CSV."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -164,51 +164,37 @@ def _whole_record(row: WholeRow) -> dict[str, Json]:
 
 
 def _table(report: BoundsReport, width: int) -> str:
-    lines: list[str] = []
-    if report.whole:
-        lines += _whole(report.whole, width)
-    if report.fusions:
-        lines += _fusions(report, width)
-    if report.operators:
-        lines += _operators(report, width)
-    lines += [line for note in report.notes for line in folded(note, width, "  ")]
-    return page(lines)
+    lines = [line for table in _tables(report) for line in table.lines(width)]
+    return page(lines + [line for note in report.notes for line in folded(note, width, "  ")])
 
 
-def _whole(rows: Sequence[WholeRow], width: int) -> list[str]:
-    columns = (
-        Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
-        Column("with tensors\nheld, bytes", tuple(_bytes(row.fused_bytes) for row in rows)),
-        Column("each operator\nalone, bytes", tuple(_bytes(row.unfused_bytes) for row in rows)),
-        Column("tensors\nheld", tuple("-" if row.plan is None else str(len(row.plan.kept)) for row in rows)),
-        Column("exact", tuple("-" if row.plan is None else "yes" if row.plan.is_exact else "no" for row in rows)),
-    )
-    return Table("whole model", (Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),), columns).lines(
-        width
-    )
+def _tables(report: BoundsReport) -> Iterator[Table]:
+    whole, fusions, operators = report.whole, report.fusions, report.operators
+    columns: tuple[Column, ...]
+    if whole:
+        columns = (
+            Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in whole)),
+            Column("with tensors\nheld, bytes", tuple(_bytes(row.fused_bytes) for row in whole)),
+            Column("each operator\nalone, bytes", tuple(_bytes(row.unfused_bytes) for row in whole)),
+            Column("tensors\nheld", tuple("-" if row.plan is None else str(len(row.plan.kept)) for row in whole)),
+            Column("exact", tuple("-" if row.plan is None else "yes" if row.plan.is_exact else "no" for row in whole)),
+        )
+        yield Table("whole model", (_buffers(whole),), columns)
+    if fusions:
+        labels = (Column("on the chip", tuple(row.type for row in fusions), is_text=True), _buffers(fusions))
+        yield Table(fusions[0].operator, labels, tuple(_figures(fusions, report.within, "best known\nbytes")))
+    if operators:
+        labels = (Column("operator", tuple(row.operator for row in operators), is_text=True), _buffers(operators))
+        columns = (
+            Column("type", tuple(row.type for row in operators), is_text=True),
+            *_figures(operators, report.within, "best tiling\nbytes"),
+            Column("tiling", tuple(row.tiling for row in operators), is_text=True),
+        )
+        yield Table("operators", labels, columns)
 
 
-def _fusions(report: BoundsReport, width: int) -> list[str]:
-    rows = report.fusions
-    labels = (
-        Column("on the chip", tuple(row.type for row in rows), is_text=True),
-        Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
-    )
-    return Table(rows[0].operator, labels, tuple(_figures(rows, report.within, "best known\nbytes"))).lines(width)
-
-
-def _operators(report: BoundsReport, width: int) -> list[str]:
-    rows = report.operators
-    columns = [
-        Column("type", tuple(row.type for row in rows), is_text=True),
-        *_figures(rows, report.within, "best tiling\nbytes"),
-        Column("tiling", tuple(row.tiling for row in rows), is_text=True),
-    ]
-    labels = (
-        Column("operator", tuple(row.operator for row in rows), is_text=True),
-        Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
-    )
-    return Table("operators", labels, tuple(columns)).lines(width)
+def _buffers(rows: Sequence[BoundRow | WholeRow]) -> Column:
+    return Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows))
 
 
 def _figures(rows: Sequence[BoundRow], within: float | None, moved: str) -> list[Column]:

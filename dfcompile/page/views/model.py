@@ -1,4 +1,4 @@
-"""The page of a model, or of a canonical DAG: makespan, I/O, cost per expansion and number of PEs; which one and why."""
+"""The page of a model, or of a canonical DAG: makespan, I/O, cost per choice and number of PEs; which one and why."""
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
