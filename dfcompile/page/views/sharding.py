@@ -91,14 +91,13 @@ def design_sharding_chart(kernels: Sequence[Record], chips: float) -> Iterator[C
         Axis("dimension"),
         Axis("kernel"),
         tuple(
-            Mark("split", 0, _DIMENSIONS.get(dimension, "whole"), _exchanged(kernel), row=row)
+            Mark(
+                "split",
+                0,
+                _DIMENSIONS.get(kernel.text("sharding"), "whole"),
+                f"exchanges: {kernel.text('exchange')}" if kernel.text("exchange") else "no exchange",
+                row=f"{kernel.number('configuration')} · {kernel.text('name')}",
+            )
             for kernel in kernels
-            for dimension in (kernel.text("sharding"),)
-            for row in (f"{kernel.number('configuration')} · {kernel.text('name')}",)
         ),
     )
-
-
-def _exchanged(kernel: Record) -> str:
-    exchange = kernel.text("exchange")
-    return f"exchanges: {exchange}" if exchange else "no exchange"
