@@ -1,6 +1,6 @@
 """The options of every stage, checked as far as that is possible before the model is read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -157,12 +157,13 @@ def addressed_plan(plan: Plan, model: Model) -> Plan:
             if origin not in origins:
                 raise UserError(f"granularity of {origin!r}: no operator of that name{nearest(origin, origins)}")
 
-    def told(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    def told(choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
         return tuple(addressed(choice, plan.table, origins) for choice in choices)
 
     saved = {pes: replace(chosen, choices=told(chosen.choices)) for pes, chosen in plan.saved.items()}
-    firsts = told(rule.choices[0] for rule in plan.rules)
-    rules = (replace(rule, op_type=one.op_type, origin=one.origin)
-             for rule, one in zip(plan.rules, firsts, strict=True))  # fmt: skip
+    rules = []
+    for rule in plan.rules:
+        first = addressed(rule.choices[0], plan.table, origins)
+        rules.append(replace(rule, op_type=first.op_type, origin=first.origin))
     combinations = tuple(map(told, plan.combinations))
     return replace(plan, combinations=combinations, rules=tuple(rules), saved=MappingProxyType(saved))

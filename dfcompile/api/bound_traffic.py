@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -116,15 +117,15 @@ def bound_shape(
     alone = [(op, op.curve(rules)) for op in asked.operators]
     rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
     operations = _operations(asked.operators)
-    fused = () if model is None else tuple(
-        _row((model.name, name), curve, (size, word_bytes), within, proved_model_bytes(model, size),
-             model.compulsory_bytes, operations)
-        for name, curve in curves.items()
-        for size in sizes
-    )  # fmt: skip
+    fused = []
+    if model is not None:
+        for (name, curve), size in product(curves.items(), sizes):
+            proved, compulsory = proved_model_bytes(model, size), model.compulsory_bytes
+            row = _row((model.name, name), curve, (size, word_bytes), within, proved, compulsory, operations)
+            fused.append(row)
     slopes = tuple((name, bytes_curve(curve, word_bytes)) for name, curve in curves.items())
     notes = (*notes_of(rules, rows), *((_NOTE,) if fused else ()))
-    return BoundsReport(asked.name, rows, (), within, notes, slopes, operations, fused)
+    return BoundsReport(asked.name, rows, (), within, notes, slopes, operations, tuple(fused))
 
 
 def _asked(shape: CountedShape | Chain | GroupedAttention, word_bytes: int, rules: Rules) -> _Shape:
@@ -231,8 +232,8 @@ def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
 def _operator_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
     """Return what an operator moves at least with a buffer of ``size`` bytes."""
     words, unit = size // op.element_bytes, op.element_bytes
-    row = _row((op.name, op.op_type), curve, (size, unit), within, op.proved(words) * unit, op.compulsory_words * unit,
-               2 * op.macs)  # fmt: skip
+    proved, compulsory = op.proved(words) * unit, op.compulsory_words * unit
+    row = _row((op.name, op.op_type), curve, (size, unit), within, proved, compulsory, 2 * op.macs)
     return replace(row, is_floor=op.is_floor, tiling=_tiling(op, curve, words, rules))
 
 

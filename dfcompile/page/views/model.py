@@ -18,6 +18,17 @@ _BY_PES: Final = (
     ("schedule.fifo_elements", "FIFOs", "elements"),
     ("mapping.cost_usd", "Cost", "USD"),
 )
+# Series of brackets, and where their figures are.
+_TIMES: Final = (
+    ("proved bound", "mapping.bound_time_s"),
+    ("ideal", "mapping.ideal_time_s"),
+    ("attained", "mapping.time_s"),
+)
+_CYCLES: Final = (
+    ("proved bound", "schedule.lower_bound_cycles"),
+    ("attained", "schedule.makespan_cycles"),
+    ("bound over all expansions", "over_expansions.lower_bound_cycles"),
+)
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
 
@@ -102,11 +113,7 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
     kept = set(map(id, shown))
     own = [row for row in rows if id(row) in kept]
-    times = (("proved bound", "mapping.bound_time_s"), ("ideal", "mapping.ideal_time_s"),
-             ("attained", "mapping.time_s"))  # fmt: skip
-    cycles = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
-              ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
-    mapped = _bracket_marks(own, times, best)
+    mapped = _bracket_marks(own, _TIMES, best)
     most = f"The shortest {_ROWS_OF_BRACKETS} results at most."
     if mapped:
         caption = "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this machine."
@@ -115,7 +122,7 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     caption = "What is attained, and what no schedule of this lowering, or of any, can be below."
     title, axis = "Bound and makespan", Axis("makespan", "cycles")
     title += " on the contention-free machine" if mapped else ""
-    marks = _bracket_marks(own, cycles, best)
+    marks = _bracket_marks(own, _CYCLES, best)
     yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), marks)
 
 
