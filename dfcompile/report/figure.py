@@ -152,7 +152,7 @@ def _field(described: type, held: Field[object], hint: object) -> RecordField:
     *rest, last = held.name.split("_")
     if not said.unit and "per" not in rest:
         said = replace(said, unit=_UNITS.get(last, ""))
-    if said.heading and not said.tables:
+    if said.heading and not said.tables and hasattr(described, _TABLE):
         said = replace(said, tables=(getattr(described, _TABLE),))
     is_list = is_nullable = False
     if get_origin(hint) in (Union, UnionType):
