@@ -6,27 +6,13 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from dfcompile import choosing, expansion_names
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.share import ProgramShare
-from dfcompile.choosing import (
-    QUICK,
-    SLOWLY_SCHEDULED,
-    THOROUGH,
-    UNBOUNDED,
-    AutomaticChoice,
-    Limits,
-    Machine,
-    Memory,
-    Score,
-    Scores,
-    Selection,
-    Sketch,
-    Traffic,
-)
-from dfcompile.errors import InfeasibleError, UserError, nearest
+from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.lowering import (
@@ -76,7 +62,7 @@ class Point(Struct, frozen=True, eq=False):
     mapping: backend.Mapping
     chips: int
     attained: backend.TaskMapping
-    selection: Selection | None
+    selection: choosing.Selection | None
     system: backend.System
     least_work: Mapping[str, int] | None = None
     repetition: Repetition | None = None
@@ -167,18 +153,19 @@ def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> Expa
     return expansion_bound(alternatives, pes) if plan.extraction == DEFAULT_OPTIONS else None
 
 
-def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> AutomaticChoice:
+def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> choosing.AutomaticChoice:
     before_passes = _is_chosen_before_passes(plan, alternatives)
-    return AutomaticChoice(
+    asked, granularity = plan.options.granularity, plan.extraction.granularity
+    return choosing.AutomaticChoice(
         outline_of=lowerings.outline_before_passes if before_passes else lowerings.outline,
         known=alternatives,
         table=plan.table,
         rules=plan.rules if plan.chooses else (),
-        granularity=plan.granularity if plan.chooses else None,
+        granularity=granularity if plan.chooses and asked.every is not None else None,
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
-        own=plan.extraction.granularity.own if plan.chooses else (),
-        limits=QUICK if plan.is_quick else THOROUGH,
+        own=granularity.own if plan.chooses else (),
+        limits=choosing.QUICK if plan.options.expand.rest == expansion_names.QUICK else choosing.THOROUGH,
     )
 
 
@@ -187,8 +174,8 @@ def _is_chosen_before_passes(plan: Plan, alternatives: KnownAlternatives) -> boo
 
 
 def _selection(
-    choice: AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
-) -> Selection | None:
+    choice: choosing.AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
+) -> choosing.Selection | None:
     """Return the automatic choice; where expansions are named, what it would be, if that is quickly said."""
     if choice is None:
         return None
@@ -204,21 +191,23 @@ def _selection(
     )
 
 
-def _scores(choice: AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> Scores | None:
+def _scores(
+    choice: choosing.AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
+) -> choosing.Scores | None:
     """Return what is to be small; ``None``: time or makespan."""
-    match plan.aim:
+    match plan.options.objective:
         case Aim.TIME | Aim.MAKESPAN:
             return None
         case Aim.IO:
-            return Traffic(plan.extraction.volumes, choice.finish)
+            return choosing.Traffic(plan.extraction.volumes, choice.finish)
         case Aim.ENERGY | Aim.COST:
             return _MappedScores(schedule, plan, lowerings)
-    assert_never(plan.aim)
+    assert_never(plan.options.objective)
 
 
-def _machine(schedule: ScheduleOptions, plan: Plan) -> Machine | None:
+def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     """Return the machine whose time is to be small; ``None``: it is something else."""
-    if plan.aim is not Aim.TIME:
+    if plan.options.objective is not Aim.TIME:
         return None
     system = plan.system.with_cores(schedule.pes)
     chip = system.accelerator
@@ -228,7 +217,7 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> Machine | None:
         return _tasks(dag, schedule, system, plan).whole_ns(timed.schedule) * ghz
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
-    return Machine(Memory(sram_bytes, per_cycle), time_of)
+    return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), time_of)
 
 
 class _MappedScores:
@@ -238,25 +227,25 @@ class _MappedScores:
         self._schedule, self._plan, self._lowerings = schedule, plan, lowerings.unverified()
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> choosing.Limits:
         """As many tasks are mapped."""
-        return replace(SLOWLY_SCHEDULED, tasks=_MAPPED_TASKS)
+        return replace(choosing.SLOWLY_SCHEDULED, tasks=_MAPPED_TASKS)
 
     @property
     def is_needed(self) -> bool:
         """The mapping of the choice is made again."""
         return False
 
-    def of(self, sketch: Sketch) -> Score:
+    def of(self, sketch: choosing.Sketch) -> choosing.Score:
         """Return what the report says of the choice."""
         variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))
         *_, point = _points((variant, None), self._schedule, None, self._plan, show_nothing)
         found = point.attained
-        return (found.energy_j if self._plan.aim is Aim.ENERGY else found.cost_usd), found.time_s
+        return (found.energy_j if self._plan.options.objective is Aim.ENERGY else found.cost_usd), found.time_s
 
-    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
+    def bound(self, sketch: choosing.Sketch) -> choosing.Score:  # noqa: ARG002  # of a protocol
         """Return that no bound is known."""
-        return UNBOUNDED
+        return choosing.UNBOUNDED
 
     planned = bound
 
@@ -290,29 +279,30 @@ def _saved_variant(model: Model, plan: Plan, lowerings: Lowerings, pes: int) -> 
 
 
 def _points(
-    chosen: tuple[Variant, Selection | None],
+    chosen: tuple[Variant, choosing.Selection | None],
     schedule: ScheduleOptions,
     bound: ExpansionBound | None,
     plan: Plan,
     show: ShowStage,
 ) -> Iterator[Point]:
     (variant, selection), pes = chosen, schedule.pes
+    chip_counts, repeat = plan.options.chips, plan.options.repeat
     named = "".join(f"{choice} " for choice in variant.choices)
-    with work_of(1 + len(plan.chips)) as steps:
+    with work_of(1 + len(chip_counts)) as steps:
         with show(f"scheduling {named}on {pes} processing elements"):
             made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
             found = variant.scheduling.on(schedule, made)
             steps.add()
-        repetition = best_repetition(variant.scheduling, schedule, plan.repeat) if plan.repeat > 1 else None
+        repetition = best_repetition(variant.scheduling, schedule, repeat) if repeat > 1 else None
         system = plan.system.with_cores(pes)
-        counts = backend.ChipCounts(variant.graph, system, plan.mapping, plan.chips)
+        counts = backend.ChipCounts(variant.graph, system, plan.mapping, chip_counts)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
             known = found.schedule if found.schedule.timing.is_exact else None
             tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
         lower, adds_up = _shares(variant, plan), _adds_up(variant, plan)
         attained = backend.AttainedCounts(tasks, counts, lower, adds_up=adds_up).fastest()
-        for chips in plan.chips:
+        for chips in chip_counts:
             with show(f"mapping {named}on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
                 mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
                 fastest = next(attained)
@@ -362,12 +352,6 @@ def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System,
     is_quick = schedule.partition == QUICK_PARTITION
     planning = scheduling if is_quick else replace(scheduling, partition=QUICK_PARTITION, barrier=None)
     return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
-
-
-def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    if name not in known:
-        raise UserError(f"--{what} {name!r}: unknown{nearest(name, known)}")
-    return name
 
 
 def _check_fit(model: Model, variants: Sequence[Variant], plan: Plan, choices: Iterable[Choice]) -> None:

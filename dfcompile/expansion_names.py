@@ -59,19 +59,6 @@ def natural_order(name: str) -> tuple[str, int, str]:
     return base_name(name), len(name), name
 
 
-def named_word(texts: Collection[str]) -> str | None:
-    """Return which of the words of ``--expand`` is among its values, if any is.
-
-    Raises:
-        UserError: several are.
-    """
-    named = {text.strip() for text in texts}
-    words = [word for word in WORDS if word in named]
-    if len(words) > 1:
-        raise UserError(f"--expand: found {' and '.join(words)} against one of them")
-    return words[0] if words else None
-
-
 def word_of(texts: Collection[str]) -> str:
     """Return what becomes of expansions that no rule is about: the word that is named, or what holds without one.
 
@@ -84,4 +71,8 @@ def word_of(texts: Collection[str]) -> str:
     >>> word_of([]), word_of(["MatMul=mv,op"]), word_of(["MatMul=mv,op", "auto"])
     ('quick', 'published', 'auto')
     """
-    return named_word(texts) or (PUBLISHED if texts else QUICK)
+    named = {text.strip() for text in texts}
+    words = [word for word in WORDS if word in named]
+    if len(words) > 1:
+        raise UserError(f"--expand: found {' and '.join(words)} against one of them")
+    return words[0] if words else PUBLISHED if texts else QUICK

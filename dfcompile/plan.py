@@ -1,16 +1,15 @@
 """The options of every stage, checked as far as that is possible before the model is read."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import registered_dag_passes
-from dfcompile.canonical_dag.extraction import DECLARED, ExtractionOptions, Granularity
+from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.expansion_names import QUICK
 from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
 from dfcompile.host.inputs import read_text
 from dfcompile.host.reasons import reason_of
@@ -23,7 +22,7 @@ from dfcompile.lowering import (
     registered_expansions,
     registered_passes,
 )
-from dfcompile.options import Aim, Choice, ExpansionRule, Granularities, Options, of_stage
+from dfcompile.options import Choice, ExpansionRule, Options, of_stage
 from dfcompile.options.choice_file import SavedChoice, parse_choices
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
@@ -49,24 +48,23 @@ class Chosen(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """The options of every stage, checked before the model is read."""
 
+    options: Options  # of the user
     reading: ReadOptions
     table: ExpansionTable
     passes: ChosenPasses
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
     saved: Mapping[int, Chosen]  # by number of processing elements; empty: nothing is taken from a file
-    chooses: bool
-    is_quick: bool
-    aim: Aim
     rules: tuple[ExpansionRule, ...]
-    granularity: Granularity | None
     schedules: tuple[ScheduleOptions, ...]
     system: backend.System
     mapping: backend.MappingOptions
-    chips: tuple[int, ...]
-    verify: bool
-    repeat: int
     warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
+
+    @property
+    def chooses(self) -> bool:
+        """Whether expansions and tasks, as far as they are left open, are chosen in this run."""
+        return self.options.expand.chooses and not self.saved
 
     @property
     def is_chosen(self) -> bool:
@@ -76,7 +74,7 @@ class Plan(Struct, frozen=True):
     @property
     def fixed(self) -> tuple[Choice, ...]:
         """Choices that the user leaves no alternative to."""
-        return tuple(Choice(rule.op_type, rule.names[0], rule.origin) for rule in self.rules if len(rule.names) == 1)
+        return tuple(rule.choices[0] for rule in self.rules if len(rule.names) == 1)
 
 
 def plan_of(options: Options) -> Plan:
@@ -92,9 +90,6 @@ def plan_of(options: Options) -> Plan:
             if choice.op_type in types:  # others are names of operators, which only the model knows
                 table.check(choice)
     asked = options.granularity
-    granularity = None
-    if asked != Granularities():
-        granularity = parse_granularity(asked.every or "declared", asked.own)
     system = backend.load_system(options.system)
     for pes in options.pes:
         system.with_cores(pes)
@@ -111,26 +106,19 @@ def plan_of(options: Options) -> Plan:
         *FILE_KINDS.collect().faults,
     )
     return Plan(
+        options=options,
         reading=ReadOptions(**of_stage(options, "reading"), operators=frozenset(table.op_types(ONNX))),
         table=table,
         passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.expand.combinations,
-        extraction=ExtractionOptions(options.volumes, granularity or DECLARED),
+        extraction=ExtractionOptions(options.volumes, parse_granularity(asked.every or "declared", asked.own)),
         saved=_saved(options),
-        chooses=options.expand.chooses and options.choice is None,
-        is_quick=options.expand.rest == QUICK,
-        aim=options.objective,
         rules=options.expand.rules,
-        granularity=granularity if asked.every is not None or not options.expand.chooses else None,
         schedules=tuple(ScheduleOptions(pes, **of_stage(options, "scheduling")) for pes in options.pes),
         system=system,
         mapping=backend.MappingOptions(
-            solver=backend.find_solver(options.solver).name,
-            overlap=OVERLAPS[options.overlap],
+            solver=backend.find_solver(options.solver).name, overlap=OVERLAPS[options.overlap]
         ),
-        chips=options.chips,
-        verify=options.verify,
-        repeat=options.repeat,
         warnings=(*system.warnings, *dict.fromkeys(map(str, faults))),
     )
 
@@ -158,31 +146,24 @@ def _saved(options: Options) -> Mapping[int, Chosen]:
 
 def _chosen(saved: SavedChoice, options: Options) -> Chosen:
     granularity = parse_granularity(saved.granularity.every or "declared", saved.granularity.own)
-    choices = (Choice(rule.op_type, rule.names[0], rule.origin) for rule in saved.rules)
-    return Chosen(tuple(choices), ExtractionOptions(options.volumes, granularity))
+    return Chosen(tuple(rule.choices[0] for rule in saved.rules), ExtractionOptions(options.volumes, granularity))
 
 
 def addressed_plan(plan: Plan, model: Model) -> Plan:
     """Return the plan with choices whose types, names and patterns are told apart, now that the model is known."""
     origins = operator_origins(model.program)
-    _check_origins(plan.extraction.granularity, origins)
-    for chosen in plan.saved.values():
-        _check_origins(chosen.extraction.granularity, origins)
-    saved = {
-        pes: replace(chosen, choices=tuple(addressed(choice, plan.table, origins) for choice in chosen.choices))
-        for pes, chosen in plan.saved.items()
-    }
-    combinations = (
-        tuple(addressed(choice, plan.table, origins) for choice in choices) for choices in plan.combinations
-    )
+    for extraction in (plan.extraction, *(chosen.extraction for chosen in plan.saved.values())):
+        for origin, _ in extraction.granularity.own:
+            if origin not in origins:
+                raise UserError(f"granularity of {origin!r}: no operator of that name{nearest(origin, origins)}")
+
+    def told(choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+        return tuple(addressed(choice, plan.table, origins) for choice in choices)
+
+    saved = {pes: replace(chosen, choices=told(chosen.choices)) for pes, chosen in plan.saved.items()}
     rules = []
     for rule in plan.rules:
-        first = addressed(Choice(rule.op_type, rule.names[0], rule.origin), plan.table, origins)
+        first = addressed(rule.choices[0], plan.table, origins)
         rules.append(replace(rule, op_type=first.op_type, origin=first.origin))
-    return replace(plan, combinations=tuple(combinations), rules=tuple(rules), saved=MappingProxyType(saved))
-
-
-def _check_origins(granularity: Granularity, origins: Collection[str]) -> None:
-    for origin, _ in granularity.own:
-        if origin not in origins:
-            raise UserError(f"granularity of {origin!r}: no operator of that name{nearest(origin, origins)}")
+    combinations = tuple(map(told, plan.combinations))
+    return replace(plan, combinations=combinations, rules=tuple(rules), saved=MappingProxyType(saved))

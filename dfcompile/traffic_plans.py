@@ -39,15 +39,10 @@ class TrafficPlans:
             size_bytes: of all chips together; 0: unlimited.
         """
         if size_bytes not in self._plans:
+            held = sum(tensor.words * tensor.element_bytes for tensor in self.model.tensors)
+            enough = 4 * held + 2**20  # for all tensors and the largest tiles
             try:
-                found = least_plan(self.model, size_bytes or self._unlimited, RULES, MOST_STATES)
+                self._plans[size_bytes] = least_plan(self.model, size_bytes or enough, RULES, MOST_STATES)
             except UserError:
-                found = None
-            self._plans[size_bytes] = found
+                self._plans[size_bytes] = None
         return self._plans[size_bytes]
-
-    @property
-    def _unlimited(self) -> int:
-        """A size that holds all tensors and the largest tiles."""
-        held = sum(tensor.words * tensor.element_bytes for tensor in self.model.tensors)
-        return 4 * held + 2**20

@@ -84,7 +84,7 @@ class Lowerings:
 
     def variant(self, choices: tuple[Choice, ...], extraction: ExtractionOptions, label: str) -> Variant:
         """Return the model under a choice; of choices with one effect the first is kept."""
-        with work_of(3 + _VERIFIED_PARTS * self._plan.verify) as steps:
+        with work_of(3 + _VERIFIED_PARTS * self._plan.options.verify) as steps:
             with self._show(f"lowering {label}".rstrip()):
                 library, lowered = self._lowered(choices)
                 steps.add(2)
@@ -105,7 +105,8 @@ class Lowerings:
 
     def unverified(self) -> "Lowerings":
         """Return the same without verification and progress, for choices that are only compared."""
-        return Lowerings(self._model, replace(self._plan, verify=False), show_nothing)
+        plan = replace(self._plan, options=replace(self._plan.options, verify=False))
+        return Lowerings(self._model, plan, show_nothing)
 
     def chosen(self, candidate: Candidate, label: str) -> Variant:
         """Return the model under an automatic choice."""
@@ -137,7 +138,7 @@ class Lowerings:
             graph = backend.dataflow_graph(dag)
             steps.add()
         deviation = effect = None
-        if plan.verify:
+        if plan.options.verify:
             from dfcompile.lowering.execution.verification import verified_deviation  # likewise
 
             with self._show("verifying the lowered model"), steps.part(_VERIFIED_PARTS):

@@ -29,8 +29,8 @@ from dfcompile.options.bounding import BoundsOptions, BoundsOutputs
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
 from dfcompile.options.option import defaults_of, flags_of
 from dfcompile.report.design.figures import DesignReport
-from dfcompile.report.field_table import field_table, records_in
 from dfcompile.report.figures import Report
+from tests.field_table import field_table, records_in
 
 ROOT = Path(__file__).parent.parent
 # A fenced block whose first line is a command. What follows the first bar is a shell's: `| head`.

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.cli import main as cli
-from dfcompile.cli.plugin_listing import KINDS
+from dfcompile.cli.listings import KINDS
 from dfcompile.report.design.figures import design_schema
 from dfcompile.report.figures import report_schema
 from dfcompile.report.plain_values import Json

@@ -1,7 +1,8 @@
 """What a caller asks of I/O bounds: single shapes and buffer sizes as texts. Imports nothing heavy."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -131,10 +132,7 @@ def parse_chain(text: str) -> Chain:
     Raises:
         UserError: another form, or a size out of range.
     """
-    form = "M,W0,W1[,W2…]: rows, and columns of the input and of each result"
-    words = text.split(",")
-    if len(words) < 3:
-        raise UserError(f"--chain: found {text!r} against {form}")
+    words = _words("--chain", text, 3, "M,W0,W1[,W2…]: rows, and columns of the input and of each result")
     rows, *widths = (size for word in words for size in _sizes("--chain", [word], "N"))
     return Chain(rows, tuple(widths))
 
@@ -146,9 +144,7 @@ def parse_attention(text: str) -> GroupedAttention:
         UserError: another form, a size out of range, or groups that do not divide the heads.
     """
     form = "H,M,N,D[,value=V,groups=G]"
-    words = text.split(",")
-    if len(words) < 4:
-        raise UserError(f"--attention: found {text!r} against {form}")
+    words = _words("--attention", text, 4, form)
     heads, queries, keys, width = (size for word in words[:4] for size in _sizes("--attention", [word], form))
     named = {"value": width, "groups": heads} | _named("--attention", words[4:], form, ("value", "groups"))
     groups = named["groups"]
@@ -166,9 +162,7 @@ def parse_conv(text: str) -> CountedShape:
         UserError: another form, a size out of range, or groups that do not divide the channels.
     """
     form = "C,K,PxQ,RxS[,stride=N,dilation=N,pad=N,groups=N,batch=N]"
-    words = text.split(",")
-    if len(words) < 4:
-        raise UserError(f"--conv: found {text!r} against {form}")
+    words = _words("--conv", text, 4, form)
     channels, filters = _sizes("--conv", words[:2], form)
     outputs, taps = (_sizes("--conv", word.split("x"), form) for word in words[2:4])
     if len(outputs) != len(taps):
@@ -188,6 +182,13 @@ def _axis(outputs: int, taps: int, stride: int, dilation: int, pad: int) -> Wind
     if 2 * pad >= span:
         raise UserError(f"--conv: found pad={pad} against less than half of the {span} words that windows span")
     return WindowAxis(outputs, taps, stride, dilation, pad, span - 2 * pad)
+
+
+def _words(option: str, text: str, least: int, form: str) -> list[str]:
+    words = text.split(",")
+    if len(words) < least:
+        raise UserError(f"{option}: found {text!r} against {form}")
+    return words
 
 
 def _named(option: str, words: Sequence[str], form: str, names: Sequence[str]) -> dict[str, int]:
@@ -214,3 +215,8 @@ def _sizes(option: str, words: Sequence[str], form: str) -> tuple[int, ...]:
     if option in ("--gemm", "--bmm") and len(found) != count:
         raise UserError(f"{option}: found {len(found)} sizes against {form}")
     return tuple(found)
+
+
+PARSERS: Final[Mapping[str, Callable[[str], CountedShape | Chain | GroupedAttention]]] = MappingProxyType(
+    {"gemm": parse_gemm, "bmm": parse_bmm, "conv": parse_conv, "chain": parse_chain, "attention": parse_attention}
+)  # by option

@@ -64,12 +64,8 @@ class ExplorationRun(Paged):
         return PageSource(self.files)
 
 
-def _nobody(_progress: Progress) -> None:
+def _nobody(_told: object) -> None:
     """Tell nobody."""
-
-
-def _say_nothing(_line: str) -> None:
-    """Warn of nothing."""
 
 
 @takes(ExploreOptions)
@@ -78,7 +74,7 @@ def explore_model(
     *,
     show: ShowStage = show_nothing,
     notify: Callable[[Progress], None] = _nobody,
-    warn: Callable[[str], None] = _say_nothing,
+    warn: Callable[[str], None] = _nobody,
     **options: Any,
 ) -> ExplorationRun:
     """Find the Pareto set over expansions, granularities, processing elements and on-chip memory.
@@ -100,7 +96,7 @@ def explored(
     options: ExploreOptions,
     show: ShowStage = show_nothing,
     notify: Callable[[Progress], None] = _nobody,
-    warn: Callable[[str], None] = _say_nothing,
+    warn: Callable[[str], None] = _nobody,
 ) -> ExplorationRun:
     """Explore with options that were read already; see `explore_model`."""
     reading = ReadOptions(**of_stage(options, "reading"))

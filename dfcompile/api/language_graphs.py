@@ -79,10 +79,7 @@ def _table(kernels: tuple[GraphKernel, ...]) -> Table:
         (
             Column("kind", tuple(one.kind for one in kernels), is_text=True),
             Column("count", tuple(f"{one.count:,}" for one in kernels)),
-            Column("m", tuple(str(one.m) for one in kernels)),
-            Column("k", tuple(str(one.k) for one in kernels)),
-            Column("n", tuple(str(one.n) for one in kernels)),
-            Column("batch", tuple(str(one.batch) for one in kernels)),
+            *(Column(name, tuple(str(getattr(one, name)) for one in kernels)) for name in ("m", "k", "n", "batch")),
             Column("MACs", tuple(f"{one.macs:,}" for one in kernels)),
         ),
     )

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.host.stages import counted
@@ -32,7 +32,7 @@ from dfcompile.language_models.times.kernel_time import TimeModel
 from dfcompile.language_models.times.step_time import Transfers
 from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions
-from dfcompile.options.numbers import read_real
+from dfcompile.options.numbers import read_real, within
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
@@ -170,8 +170,6 @@ def swept(request: Request, text: str) -> Sequence[Mapping[str, Json]]:
 
 
 def _swept_rows(request: Request, change: str, value: str) -> list[Mapping[str, Json]]:
-    from dfcompile.errors import InfeasibleError
-
     rows: list[Mapping[str, Json]] = []
     for batch in request.batches:
         row: dict[str, Json] = {"change": change, "value": value, "step": batch.name}
@@ -181,17 +179,15 @@ def _swept_rows(request: Request, change: str, value: str) -> list[Mapping[str, 
             empty = dict.fromkeys(("time_ms", "tokens_per_s", "per_sequence", "held_bytes"))
             rows.append({**row, **empty, "degrees": "does not fit", "assumptions": None})
             continue
-        rows.append(
-            row
-            | {
-                "time_ms": rounded(step.exec_s * 1e3),
-                "tokens_per_s": rounded(step.tokens_per_s),
-                "per_sequence": rounded(step.tokens_per_s_per_sequence),
-                "held_bytes": step.deployment.held_bytes,
-                "degrees": step.deployment.degrees.name,
-                "assumptions": "; ".join(step.assumptions),
-            }
-        )
+        row |= {
+            "time_ms": rounded(step.exec_s * 1e3),
+            "tokens_per_s": rounded(step.tokens_per_s),
+            "per_sequence": rounded(step.tokens_per_s_per_sequence),
+            "held_bytes": step.deployment.held_bytes,
+            "degrees": step.deployment.degrees.name,
+            "assumptions": "; ".join(step.assumptions),
+        }
+        rows.append(row)
     return rows
 
 
@@ -248,7 +244,4 @@ def _chips(text: str) -> tuple[int, ...]:
 
 
 def _positive(option: str, text: str, most: int) -> int:
-    word = text.strip()
-    if not (word.isascii() and word.isdecimal() and len(word) < 20 and 1 <= int(word) <= most):
-        raise UserError(f"{option}: found {word[:40]!r} against a whole number of 1 to {most}")
-    return int(word)
+    return within(1, most, "a whole number of {} to {}")(option, text.strip())

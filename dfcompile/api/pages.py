@@ -82,11 +82,15 @@ def page_html(report_json: str, command: str, source: PageSource, links: tuple[L
     from dfcompile.page.provenance import provenance_of
     from dfcompile.visualization.timeline import timeline_of
 
-    ending = [each for each in _shortest_first(source.schedules) if each.result.makespan_cycles is not None]
+    ordered = sorted(source.schedules, key=makespan_order)
+    ending = [each for each in ordered if each.result.makespan_cycles is not None]
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, __version__, source.files)
-    graph = source.graph or _graph(source.schedules, source.dags)
-    left_out = 0 if graph is not None else _families(source.schedules)
+    graph, left_out = source.graph, 0
+    if graph is None and ordered:
+        best = ordered[0]
+        graph = _graph(best, source.dags[source.schedules.index(best)] if source.dags else best.dag)
+        left_out = len(best.dag.scopes) if graph is None else 0
     report, subject = json.loads(report_json), subject_of(source.files)
     return html_page(Content(report, provenance, timelines, graph, subject, links, left_out))
 
@@ -96,8 +100,10 @@ def subject_of(files: Sequence[Path]) -> str:
     return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
 
 
-def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:
-    return sorted(schedules, key=lambda each: (each.result.makespan_cycles is None, each.result.makespan_cycles or 0))
+def makespan_order(found: ScheduleResult) -> tuple[bool, int]:
+    """Return what orders schedules by their makespan; one that ends in a deadlock is last."""
+    cycles = found.result.makespan_cycles
+    return cycles is None, cycles or 0
 
 
 def _name(found: ScheduleResult) -> str:
@@ -105,19 +111,11 @@ def _name(found: ScheduleResult) -> str:
     return f"{found.result.pes} PEs, {found.result.schedule.partition} {lowering}".strip()
 
 
-def _graph(schedules: Sequence[ScheduleResult], dags: Sequence[CanonicalDag]) -> Dataflow | None:
-    """Return the graph of the shortest schedule, in its configurations, if a page has room for it."""
+def _graph(found: ScheduleResult, dag: CanonicalDag) -> Dataflow | None:
+    """Return the graph of a schedule, in its configurations, if a page has room for it."""
     from dfcompile.visualization.dataflow import dataflow_of
 
-    for best in _shortest_first(schedules)[:1]:
-        dag = dags[schedules.index(best)] if dags else best.dag
-        if len(dag.scopes) <= _MOST_FAMILIES:
-            mapping = best.result.mapping
-            sets = () if mapping is None else mapping.configurations
-            return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})
-    return None
-
-
-def _families(schedules: Sequence[ScheduleResult]) -> int:
-    """Return how many families the graph has that a page would show."""
-    return max((len(each.dag.scopes) for each in _shortest_first(schedules)[:1]), default=0)
+    if len(dag.scopes) > _MOST_FAMILIES:
+        return None
+    sets = () if found.result.mapping is None else found.result.mapping.configurations
+    return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dfcompile.api.pages import Paged, PageSource
+from dfcompile.api.pages import Paged, PageSource, makespan_order
 from dfcompile.api.scheduled import ScheduleResult
 from dfcompile.errors import UserError
 from dfcompile.report.figures import Report, Result
@@ -66,11 +66,6 @@ class Reported(Paged):
         """The report as ``--format json`` writes it."""
         return self.render("json")
 
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-        return PageSource()
-
     def __str__(self) -> str:
         return self.table
 
@@ -122,7 +117,7 @@ class Run(Reported):
         if not found:
             there = dict.fromkeys(_described(one.result) for one in self.schedules)
             raise UserError(f"schedule: found none like that (there are: {'; '.join(there)})")
-        return min(found, key=_cost)
+        return min(found, key=lambda one: (*makespan_order(one), one.figures.fifo_elements))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,11 +135,6 @@ class ModelRun(Run):
         """What a page shows beside the report: the schedules, and the tasks of all chips."""
         dags = [point.variant.dag for point in self.exploration.points]
         return PageSource(self.files, self.schedules, dags)
-
-
-def _cost(found: ScheduleResult) -> tuple[bool, int, int]:
-    cycles = found.result.makespan_cycles
-    return cycles is None, cycles or 0, found.figures.fifo_elements
 
 
 def _described(result: Result) -> str:

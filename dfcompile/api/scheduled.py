@@ -1,13 +1,32 @@
-"""The schedules behind a report, each with its result there."""
+"""The schedules behind a report, each with its result there, and pictures as notebooks show them."""
 
 from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
 
 from msgspec import Struct
 
-from dfcompile.api.pictures import Picture
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.host.outputs import write_text
 from dfcompile.report.figures import Report, Result
 from dfcompile.scheduler import Schedule, ScheduleFigures
+
+
+class Picture(Struct, frozen=True):
+    """A drawing as SVG text."""
+
+    svg: str
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write it to a file.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        write_text(self.svg, Path(file))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
 
 
 class ScheduleResult(Struct, frozen=True, eq=False):

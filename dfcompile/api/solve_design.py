@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dfcompile.api.pages import PageSource
-from dfcompile.api.pictures import Picture
 from dfcompile.api.runs import Reported
+from dfcompile.api.scheduled import Picture
 from dfcompile.audit.design import audit_design
 from dfcompile.dfmodel_backend.check.design_recomputation import recompute_design
 from dfcompile.dfmodel_backend.check.designs import check_design

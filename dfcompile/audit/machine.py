@@ -4,7 +4,7 @@ from dfcompile.audit.comparing import MULTIPLIED, expect
 from dfcompile.audit.network import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, Amount, System
 from dfcompile.errors import VerificationError
-from dfcompile.report.kernel_figures import RoofsSummary
+from dfcompile.report.mapping_figures import RoofsSummary
 
 PER_GIGA = 1e9
 

@@ -1,7 +1,7 @@
 """Completion of commands, options and names in a shell: ``eval "$(_DFCOMPILE_COMPLETE=bash_source dfcompile)"``."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
@@ -58,32 +58,43 @@ class _Commands(click.Group):
         return [*{item.value: item for item in found}.values(), *files_of_user]
 
 
-def complete_system(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the known systems that a word may become, and the user's files."""
-    from dfcompile.dfmodel_backend import named_systems
+def completion_of(kind: str | tuple[str, ...]) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes a word of a kind of names, or of a list of these names."""
 
-    names = [name for name in named_systems().by_name if name.startswith(incomplete)]
-    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+    def complete_word(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        match kind:
+            case "system":
+                from dfcompile.dfmodel_backend import named_systems
+
+                return [*_starting(incomplete, named_systems().by_name), CompletionItem(incomplete, type="file")]
+            case "solver":
+                from dfcompile.dfmodel_backend import fusion_solvers
+
+                return _starting(incomplete, fusion_solvers().by_name)
+            case "format":
+                from dfcompile.report.report_format import registered_formats
+
+                return _starting(incomplete, registered_formats().by_name)
+            case "expansion":
+                return _expansions(incomplete)
+            case "lowering":
+                return [*_starting(incomplete, WORDS), *_expansions(incomplete)]
+        return _last(incomplete, kind)
+
+    return complete_word
 
 
-def complete_solver(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the solvers that a word may become."""
-    from dfcompile.dfmodel_backend import fusion_solvers
-
-    return [CompletionItem(name) for name in fusion_solvers().by_name if name.startswith(incomplete)]
+def _starting(word: str, names: Iterable[str], before: str = "") -> list[CompletionItem]:
+    return [CompletionItem(f"{before}{name}") for name in names if name.startswith(word)]
 
 
-def complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return a completion that knows names; a list is completed at its last comma."""
-
-    def complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        before, comma, word = incomplete.rpartition(",")
-        return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(word)]
-
-    return complete_name
+def _last(listed: str, names: Iterable[str], before: str = "") -> list[CompletionItem]:
+    """Return what the last name of a list may become."""
+    others, comma, word = listed.rpartition(",")
+    return _starting(word, names, f"{before}{others}{comma}")
 
 
-def complete_expansion(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _expansions(incomplete: str) -> list[CompletionItem]:
     """Return the operator types that have expansions, or the expansions of the one that was typed."""
     from dfcompile.lowering import registered_expansions
 
@@ -91,23 +102,6 @@ def complete_expansion(_ctx: click.Context, _param: click.Parameter, incomplete:
     op_type, equals, typed = rest.partition("=")
     table = registered_expansions().by_operator
     if not equals:
-        known = sorted({name for _, name in table if name.startswith(op_type)})
-        return [CompletionItem(f"{origin}{colon}{name}=") for name in known]
-    before, comma, word = typed.rpartition(",")
+        return _starting(op_type, [f"{name}=" for name in sorted({name for _, name in table})], f"{origin}{colon}")
     names = sorted({name for (_, known), named in table.items() if known == op_type for name in named})
-    return [
-        CompletionItem(f"{origin}{colon}{op_type}={before}{comma}{name}") for name in names if name.startswith(word)
-    ]
-
-
-def complete_lowering(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return what `complete_expansion` does, and the words for all operators together."""
-    words = [CompletionItem(word) for word in WORDS if word.startswith(incomplete)]
-    return [*words, *complete_expansion(ctx, param, incomplete)]
-
-
-def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the report formats that a word may become."""
-    from dfcompile.report.report_format import registered_formats
-
-    return [CompletionItem(name) for name in registered_formats().by_name if name.startswith(incomplete)]
+    return _last(typed, names, f"{origin}{colon}{op_type}=")

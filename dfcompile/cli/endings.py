@@ -75,7 +75,8 @@ def _failed(error: Exception) -> int:
         leave_stdout()
     match error:
         case click.ClickException():
-            return _fail(_lowered(error.format_message()))
+            message = error.format_message().rstrip(".")
+            return _fail(f"{message[:1].lower()}{message[1:]}")
         case PluginError():
             return _blame(error)
         case UnsupportedOpError():
@@ -83,7 +84,9 @@ def _failed(error: Exception) -> int:
         case UserError():
             return _fail(str(error))
         case MemoryError():
-            return _fail(f"memory: more is needed than there is{_detail(error)} (a smaller model, fewer --pes at once)")
+            text = " ".join(str(error).split())
+            detail = f": {text}" if text else ""
+            return _fail(f"memory: more is needed than there is{detail} (a smaller model, fewer --pes at once)")
         case RecursionError():
             return _fail("input: nested too deeply (graphs in graphs, functions in functions, lists in lists)")
         case OSError() if error.errno in OUTER_ERRORS:
@@ -105,23 +108,15 @@ def _blame(error: PluginError) -> int:
     return MENDABLE
 
 
-def _detail(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f": {text}" if text else ""
-
-
-def _lowered(message: str) -> str:
-    return f"{message[:1].lower()}{message[1:]}".rstrip(".")
-
-
 def _fail(message: str, ending: str = "", longest: int = LONGEST_LINE) -> int:
     say(f"dfcompile: error: {message}", ending, longest)
     return MENDABLE
 
 
-def warn(message: str) -> None:
-    """Print one line on standard error that something is probably not as it was meant."""
-    say(f"dfcompile: warning: {message}")
+def warn(*messages: object) -> None:
+    """Print lines on standard error: what is probably not as it was meant."""
+    for message in messages:
+        say(f"dfcompile: warning: {message}")
 
 
 def say(line: str, ending: str = "", longest: int = LONGEST_LINE) -> None:

@@ -1,18 +1,29 @@
-"""Lists what is registered: expansions, passes, operators, systems, each with where it comes from."""
+"""Lists what is registered and where it comes from: expansions, passes, operators, systems, kinds of plug-ins."""
 
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from dfcompile.canonical_dag import DagPass, registered_dag_passes
+from dfcompile.canonical_dag.dag_pass import DAG_PASSES
 from dfcompile.dfmodel_backend import System, named_systems, read_named_system
-from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem
+from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
+from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, systems_listed
+from dfcompile.dfmodel_backend.machine.network.topologies import DIMENSION_KINDS
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import base_name, natural_order, told_names
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.frontend.operator_claims import Cover, operator_claims
+from dfcompile.frontend.reading import FILE_KINDS
+from dfcompile.host.printable import printable
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
 from dfcompile.lowering.operators.description import fields_of
-from dfcompile.report.text_tables import Column, folded, listing_lines, page
+from dfcompile.lowering.registry import EXPANSIONS, PASSES
+from dfcompile.plugins import ImportFault, KindListing, is_own
+from dfcompile.report.report_format import REPORT_FORMATS
+from dfcompile.report.text_tables import INDENT, Column, folded, listing_lines, page
+from dfcompile.scheduler.partitioner import PARTITIONERS
 
 DEFAULT = "*"
 CONDITIONAL = "+"
@@ -25,17 +36,13 @@ def expansions_listing(width: int) -> str:
     listed = []
     for dialect, title in TITLES.items():
         rows = []
-        for found, origin in ((plugin.value, plugin.origin) for plugin in table.plugins):
+        for plugin in table.plugins:
+            found, origin = plugin.value, plugin.origin
             named = table.by_operator.get((dialect, found.op_type), {})
             values = sorted((name for name in named if base_name(name) == base_name(found.name)), key=natural_order)
             if found.dialect == dialect and found.name == values[0]:
-                mark = (
-                    DEFAULT
-                    if found.is_default or len(named) == 1
-                    else CONDITIONAL
-                    if found.condition is not None
-                    else ""
-                )
+                conditional = "" if found.condition is None else CONDITIONAL
+                mark = DEFAULT if found.is_default or len(named) == 1 else conditional
                 rows.append((found.op_type, mark, *told_names(values), origin, found.source, _plain(found.summary)))
         listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
     conditional = f"{CONDITIONAL} taken instead where its description says so"
@@ -126,5 +133,69 @@ def _plain(docstring: str) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> str:
+    return page(_lines(headings, rows, width))
+
+
+def _lines(headings: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> list[str]:
     columns = zip(headings, zip(*rows, strict=True), strict=True)
-    return page(listing_lines([Column(heading, cells, is_text=True) for heading, cells in columns], width))
+    return listing_lines([Column(heading, cells, is_text=True) for heading, cells in columns], width)
+
+
+KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
+    FILE_KINDS.listed,
+    EXPANSIONS.listed,
+    PASSES.listed,
+    DAG_PASSES.listed,
+    PARTITIONERS.listed,
+    SOLVERS.listed,
+    DIMENSION_KINDS.listed,
+    systems_listed,
+    REPORT_FORMATS.listed,
+)
+
+
+def plugins_listing(width: int, *, verbose: bool = False) -> str:
+    """Return the kinds of plug-ins and what is found of each; our own are only counted, unless ``verbose``.
+
+    Args:
+        width: of the page, in columns.
+        verbose: list our own as well, and the tracebacks of what cannot be imported.
+    """
+    kinds = [listed() for listed in KINDS]
+    own = [sum(is_own(origin) for _, origin in kind.plugins) for kind in kinds]
+    rows = [
+        (kind.plural, kind.groups[0], str(count), str(len(kind.plugins) - count))
+        for kind, count in zip(kinds, own, strict=True)
+    ]
+    lines = _lines(("kind", "entry-point group", "own", "plug-ins"), rows, width)
+    lines += [line for kind in kinds for line in _found(kind, width, verbose=verbose)]
+    lines += _failed(kinds, width, verbose=verbose)
+    return page(lines)
+
+
+def _found(kind: KindListing, width: int, *, verbose: bool) -> Iterator[str]:
+    shown = [(name, origin) for name, origin in kind.plugins if verbose or not is_own(origin)]
+    if shown:
+        yield ""
+        yield f"{kind.plural} of {', '.join(kind.groups)}"
+        yield from _lines(("name", "origin"), shown, width)
+
+
+def _failed(kinds: list[KindListing], width: int, *, verbose: bool) -> Iterator[str]:
+    faults = {str(fault): fault for kind in kinds for fault in kind.faults}
+    clashes = [kind.clash for kind in kinds if kind.clash]
+    if faults or clashes:
+        yield ""
+        yield "what cannot be used"
+    for line, fault in faults.items():
+        yield from folded(printable(line), width, INDENT)
+        if verbose:
+            yield from trace_lines(fault)
+    for clash in clashes:
+        yield from folded(printable(clash), width, INDENT)
+
+
+def trace_lines(fault: ImportFault) -> Iterator[str]:
+    """Yield the traceback of a module that cannot be imported, from the module on."""
+    for line in "".join(traceback.format_exception(fault.error)).splitlines():
+        yield f"{INDENT}{printable(line)}"

@@ -3,10 +3,12 @@
 Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The commands import the driver when they run.
 """
 
+import difflib
 import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -22,7 +24,6 @@ from dfcompile.cli.commands.llm import llm
 from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status
-from dfcompile.cli.hints import check_first_word, unknown_option
 from dfcompile.cli.leaving import leaving
 from dfcompile.cli.pages import said_command
 from dfcompile.cli.progress import showing_progress
@@ -62,14 +63,46 @@ def _run(words: list[str]) -> None:
     if words and words[0] in COMMANDS:
         command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"
     else:
-        check_first_word(words, COMMANDS)
+        _check_first_word(words)
     try:
         with command.make_context(prefix, list(words), obj=said_command(prefix, words)) as context, showing_progress():
             command.invoke(context)
     except click.NoSuchOption as error:
         named = error.ctx.command if error.ctx is not None else command
-        raise UserError(unknown_option(error, words, named, compile_model)) from error
+        raise UserError(_unknown_option(error, words, named)) from error
 
 
 def _default_command(words: Sequence[str]) -> click.Command:
     return solve_design_file if is_design_call(words) else compile_model
+
+
+def _check_first_word(words: Sequence[str]) -> None:
+    """Check that the first word is not a command with a slip of the pen.
+
+    Raises:
+        UserError: it is near to a command, and no file.
+    """
+    if not words or words[0].startswith("-") or "/" in words[0] or Path(words[0]).suffix or Path(words[0]).exists():
+        return
+    close = difflib.get_close_matches(words[0].lower(), list(COMMANDS), n=1)
+    if close:
+        raise UserError(f"{words[0]!r}: no such command or file (did you mean {close[0]!r}?)")
+
+
+def _unknown_option(error: click.NoSuchOption, words: Sequence[str], command: click.Command) -> str:
+    """Return what to say of an option that a command has not: the nearest one, or that it is one of models."""
+    own = _names(command)
+    message = f"no such option {error.option_name!r}"
+    if command is solve_design_file and error.option_name in _names(compile_model):
+        file = next((word for word in words if not word.startswith("-")), "-")
+        return (
+            f"{message} for a DFModel set-up file, which {file!r} is by its suffix "
+            "(a model is a .py or .onnx file, a canonical DAG is given to 'dfcompile schedule')"
+        )
+    close = [name for name in own if name.startswith(error.option_name)]
+    close = close or difflib.get_close_matches(error.option_name, own, n=1)
+    return f"{message} (did you mean {close[0]!r}?)" if close else f"{message} (-h lists them)"
+
+
+def _names(command: click.Command) -> list[str]:
+    return [name for param in command.params for name in (*param.opts, *param.secondary_opts) if name.startswith("--")]

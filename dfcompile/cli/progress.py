@@ -11,7 +11,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum, unique
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Final
@@ -41,8 +41,7 @@ class Shown(StrEnum):
     NOTHING = "none"
 
 
-@contextmanager
-def showing_progress() -> Iterator[None]:
+def showing_progress() -> AbstractContextManager[None]:
     """Show what the body is at, from its second second on.
 
     Raises:
@@ -50,13 +49,11 @@ def showing_progress() -> Iterator[None]:
     """
     match _shown():
         case Shown.NOTHING:
-            yield
+            return nullcontext()
         case Shown.LOG:
-            with _logged():
-                yield
+            return _logged()
         case Shown.LINE:
-            with _drawn():
-                yield
+            return _drawn()
 
 
 @contextmanager

@@ -65,13 +65,3 @@ def _files(value: object) -> Iterator[Path]:
         case tuple():
             for part in value:
                 yield from _files(part)
-
-
-def joined(values: tuple[str, ...]) -> str:
-    """Return what several options of one name list together, as one of them would have it."""
-    return ",".join(values)
-
-
-def target_of(output: Path | None) -> Path | None:
-    """Return the file to write to; none for standard output, which ``-`` names as well."""
-    return None if output == STANDARD_STREAM else output

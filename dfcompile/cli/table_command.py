@@ -3,31 +3,14 @@
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
 
-from dfcompile.cli.completion import (
-    complete_expansion,
-    complete_format,
-    complete_from,
-    complete_lowering,
-    complete_solver,
-    complete_system,
-)
+from dfcompile.cli.completion import completion_of
 from dfcompile.cli.strict_command import StrictCommand
 from dfcompile.options.option import Option, defaults_of, flags_of, options_of, read_options
 
-_COMPLETIONS = MappingProxyType(
-    {
-        "expansion": complete_expansion,
-        "format": complete_format,
-        "lowering": complete_lowering,
-        "solver": complete_solver,
-        "system": complete_system,
-    }
-)
 _FILE = click.Path(path_type=Path)
 
 
@@ -66,8 +49,7 @@ def _parameter(asked: type, name: str, said: Option) -> click.Parameter:
     elif default is not None and not said.default_text:
         attributes |= {"default": (default,) if said.is_repeatable else default}
     if said.complete:
-        kind = said.complete
-        attributes["shell_complete"] = _COMPLETIONS[kind] if isinstance(kind, str) else complete_from(*kind)
+        attributes["shell_complete"] = completion_of(said.complete)
     words = click.Choice(list(map(str, said.choices))) if said.choices else None
     return click.Option(
         [*flags_of(name, said), name],

@@ -1,6 +1,6 @@
 """What a user may ask for: tables of options, what reads them, and their values."""
 
-from dfcompile.options.compiling import OVERLAPS, PARTITIONS, Options
+from dfcompile.options.compiling import Options
 from dfcompile.options.exploring import ExploreOptions
 from dfcompile.options.option import Option, of_stage, option, options_of, read_options, table, takes
 from dfcompile.options.scheduling import DagOptions
@@ -9,7 +9,6 @@ from dfcompile.options.solving import SetupOptions
 from dfcompile.options.words import (
     DEFAULT_SLACK,
     DEFAULT_TRIES,
-    LARGEST_COUNT,
     Aim,
     Choice,
     Effort,
@@ -29,9 +28,6 @@ from dfcompile.options.words import (
 __all__ = [
     "DEFAULT_SLACK",
     "DEFAULT_TRIES",
-    "LARGEST_COUNT",
-    "OVERLAPS",
-    "PARTITIONS",
     "Aim",
     "Choice",
     "DagOptions",

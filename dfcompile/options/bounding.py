@@ -5,18 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from dfcompile.errors import UserError
+from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import joined, path, text, yes_or_no
-from dfcompile.options.shared import (
-    ROW_FORMATS,
-    dims_option,
-    file_option,
-    fixed_inputs_option,
-    html_option,
-    output_option,
-    shapes_option,
-)
+from dfcompile.options.readers import joined, path, text
 from dfcompile.options.words import FixedInput
 
 ROWS = ("operator", "model")
@@ -55,23 +47,17 @@ class BoundsOptions:
         "and values.",
         "H,M,N,D[,groups=G…]",
     )
-    buffers: str | None = option(
+    buffers: str | None = shared.list_option(
         joined,
         "Buffer sizes: 64KiB,1MiB.",
+        "SIZE[,SIZE…]",
         more="In bytes, or with `kB`/`KiB`, `MB`/`MiB`, `GB`/`GiB` (powers of 1,024); without, all powers of two of a "
         "shape, and 64 KiB to 16 MiB of a model.",
         default=None,
         flags=("--buffer",),
-        metavar="SIZE[,SIZE…]",
-        is_repeatable=True,
     )
-    per: str = option(
-        joined,
-        "Tables of a model: operator, model; both by default.",
-        default="",
-        metavar="NAME[,NAME]",
-        complete=ROWS,
-        is_repeatable=True,
+    per: str = shared.list_option(
+        joined, "Tables of a model: operator, model; both by default.", "NAME[,NAME]", default="", complete=ROWS
     )
     word: int = option(
         within(1, 16, "{} to {} bytes"),
@@ -87,25 +73,17 @@ class BoundsOptions:
         more="Those that divide, as the tool of [huang24] has them.",
     )
     halo: str = _name("What windows find again: true, or forget as Timeloop does.", "true", "forget")
-    first_read: bool = option(
-        yes_or_no, "Count the first visit to a tile of the result as a read.", default=False, is_flag=True
-    )
+    first_read: bool = shared.flag_option("Count the first visit to a tile of the result as a read.")
     within: float | None = option(
         real(1, 10**300, FACTOR),
         "Find the smallest buffer that moves at most so many times the least.",
         default=None,
         metavar="FACTOR",
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option(stage="reading")
-    dims: Mapping[str, int] = dims_option(stage="reading")
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
-    system: str | None = option(
-        text,
-        "The machine whose SRAM is marked and whose die is shared.",
-        default=None,
-        metavar="FILE|NAME",
-        complete="system",
-    )
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option()
+    dims: Mapping[str, int] = shared.dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = shared.fixed_inputs_option()
+    system: str | None = shared.system_option("The machine whose SRAM is marked and whose die is shared.")
 
     def __post_init__(self) -> None:
         """Check what is asked.
@@ -128,7 +106,7 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = file_option("Draw traffic over buffer size there.", more="On logarithmic axes.")
-    html: Path | None = html_option()
-    format: str = option(text, "table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS)
-    output: Path | None = output_option()
+    svg: Path | None = shared.file_option("Draw traffic over buffer size there.", more="On logarithmic axes.")
+    html: Path | None = shared.html_option()
+    format: str = option(text, "table, json or csv.", default="table", metavar="NAME", complete=shared.ROW_FORMATS)
+    output: Path | None = shared.output_option()

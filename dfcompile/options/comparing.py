@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import as_given, word
-from dfcompile.options.shared import ROW_FORMATS, html_option, output_option
+from dfcompile.options.readers import as_given
+from dfcompile.options.shared import ROW_FORMATS, html_option, output_option, word_option
 
 
 @table
@@ -15,7 +15,5 @@ class CompareOptions:
         as_given, "Files.", default=(), metavar="A B…", is_argument=True, is_path=True, is_repeatable=True
     )
     html: Path | None = html_option()
-    format: str = option(
-        word(ROW_FORMATS), "table, json or csv.", default="table", choices=ROW_FORMATS, complete=ROW_FORMATS
-    )
+    format: str = word_option("table, json or csv.", ROW_FORMATS, default="table", complete=ROW_FORMATS)
     output: Path | None = output_option()

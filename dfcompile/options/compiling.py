@@ -6,19 +6,10 @@ from types import MappingProxyType
 
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
+from dfcompile.options import shared
 from dfcompile.options.numbers import count, counts
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import expansions, granularities, passes, path, text, word, yes_or_no
-from dfcompile.options.shared import (
-    barrier_option,
-    dims_option,
-    effort_option,
-    fixed_inputs_option,
-    max_fifo_option,
-    pes_option,
-    shapes_option,
-    solver_option,
-)
+from dfcompile.options.readers import expansions, granularities, passes, path, text
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
 
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
@@ -32,42 +23,33 @@ class Options:
     """A run of the main job."""
 
     model: Path = option(path, "File to read.", is_argument=True, is_path=True)
-    pes: tuple[int, ...] = pes_option()
-    expand: Expand = option(
+    pes: tuple[int, ...] = shared.pes_option()
+    expand: Expand = shared.list_option(
         expansions,
         "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
         "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
         "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other "
         "choices. published: the default expansion of each type.",
+        "auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         more="See [choosing expansions](choosing.md). `dfcompile expansions` lists the names, and marks what is taken "
         "where none is given: `*` always, `+` where the description says so (grouped convolutions are not turned into "
         "products of tiny matrices). Beside rules alone the rest is as published, so that variants differ in nothing "
         "else.",
         default=CHOSEN,
-        metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
-        is_repeatable=True,
     )
-    choice: Path | None = option(
-        path,
+    choice: Path | None = shared.file_option(
         "Take expansions and granularity of each number of PEs from a file that --save-choice wrote.",
         more="A [text](choosing.md#keeping-a-choice) of options.",
-        default=None,
-        metavar="FILE",
-        is_path=True,
     )
-    objective: Aim = option(
-        word(Aim),
+    objective: Aim = shared.word_option(
         "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
         "energy or cost.",
+        Aim,
         default=Aim.TIME,
-        choices=tuple(Aim),
     )
-    volumes: Volumes = option(
-        word(Volumes),
-        "Of edges between tasks: each task's own share, or the whole array.",
-        default=Volumes.EXACT,
-        choices=tuple(Volumes),
+    volumes: Volumes = shared.word_option(
+        "Of edges between tasks: each task's own share, or the whole array.", Volumes, default=Volumes.EXACT
     )
     partition: str = option(
         text,
@@ -77,15 +59,14 @@ class Options:
         complete=PARTITIONS,
         stage="scheduling",
     )
-    effort: Effort = effort_option(Effort.QUICK)
-    barrier: bool | None = barrier_option()
-    max_fifo: int | None = max_fifo_option()
-    timing: Timing = option(
-        word(Timing),
+    effort: Effort = shared.effort_option(Effort.QUICK)
+    barrier: bool | None = shared.barrier_option()
+    max_fifo: int | None = shared.max_fifo_option()
+    timing: Timing = shared.word_option(
         "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
+        Timing,
         more="*steady* is printed beside what is too large for a replay.",
         default=Timing.EXACT,
-        choices=tuple(Timing),
         stage="scheduling",
     )
     repeat: int = option(
@@ -95,58 +76,44 @@ class Options:
         default=1,
         metavar="N",
     )
-    granularity: Granularities = option(
+    granularity: Granularities = shared.list_option(
         granularities,
         "Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
         "split; what it leaves open is chosen where expansions are, else as declared.",
+        "declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
         more="Every scope, or those of one operator, in up to N pieces; at most N tasks per family; large tasks cut "
         "into up to N.",
         default=Granularities(),
-        metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
-        is_repeatable=True,
     )
-    passes: tuple[str, ...] = option(
+    passes: tuple[str, ...] = shared.list_option(
         passes,
         "Passes of programs and of canonical DAGs to apply, in order.",
+        "NAME[{OPTION=VALUE,…}][,NAME…]",
         more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
         "their options.",
-        default=(),
-        metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
-        is_repeatable=True,
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option("Size of a model input.", stage="reading")
-    dims: Mapping[str, int] = dims_option(stage="reading")
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
-    system: str | None = option(
-        text,
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option("Size of a model input.")
+    dims: Mapping[str, int] = shared.dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = shared.fixed_inputs_option()
+    system: str | None = shared.system_option(
         "Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
         more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
-        default=None,
-        metavar="FILE|NAME",
-        complete="system",
     )
-    chips: tuple[int, ...] = option(
+    chips: tuple[int, ...] = shared.list_option(
         counts,
         "Chips at hand; kernels are sharded over as many of them as give the least time.",
+        "N[,N…]",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
         "shardings](dfmodel.md#models-on-several-chips).",
         default=(1,),
-        metavar="N[,N…]",
-        is_repeatable=True,
     )
-    overlap: str = option(
-        word(OVERLAPS),
-        "Of compute, memory and network time of a configuration.",
-        default="perfect",
-        choices=OVERLAPS,
+    overlap: str = shared.word_option(
+        "Of compute, memory and network time of a configuration.", OVERLAPS, default="perfect"
     )
-    solver: str = solver_option()
-    verify: bool = option(
-        yes_or_no,
+    solver: str = shared.solver_option()
+    verify: bool = shared.flag_option(
         "Compile and run the lowered model and compare it with a reference.",
         more="On an example, see [below](#verification); needs g++.",
-        default=False,
-        is_flag=True,
     )
 
     def __post_init__(self) -> None:

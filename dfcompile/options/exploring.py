@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.options import shared
 from dfcompile.options.numbers import counts, within
 from dfcompile.options.option import option, table
 from dfcompile.options.readers import expansions, joined, path, text, texts
-from dfcompile.options.shared import dims_option, file_option, fixed_inputs_option, shapes_option
 from dfcompile.options.words import DEFAULT_TRIES, Expand, FixedInput
 
 OBJECTIVES = ("makespan", "io", "area", "energy", "cost")
@@ -30,39 +30,34 @@ class ExploreOptions:
         metavar="M[,M…]",
         is_repeatable=True,
     )
-    objective: str = option(
+    objective: str = shared.list_option(
         joined,
         "What is to be small: makespan, io, area, energy, cost.",
+        "NAME[,NAME…]",
         default="makespan,io,area",
-        metavar="NAME[,NAME…]",
         complete=OBJECTIVES,
-        is_repeatable=True,
     )
-    expand: Expand = option(
+    expand: Expand = shared.list_option(
         expansions,
         "What is chosen from; what no rule names is as by default. Without a rule everything is chosen from all its "
         "expansions.",
+        "[ORIGIN:]OP=NAME[,NAME…]",
         more="By [type, name or pattern](choosing.md).",
         default=Expand(),
-        metavar="[ORIGIN:]OP=NAME[,NAME…]",
         complete="expansion",
-        is_repeatable=True,
     )
-    granularity: tuple[str, ...] = option(
+    granularity: tuple[str, ...] = shared.list_option(
         texts,
         "Of the tasks: declared, pieces=N, max-tasks=N, split=N; several are compared.",
+        "NAME",
         more="Where only tasks as declared are looked at, a hint says if the fastest points are estimated to take 10 % "
         "less in P or 4 P pieces.",
         default=("declared",),
-        metavar="NAME",
-        is_repeatable=True,
     )
-    shapes: Mapping[str, tuple[int, ...]] = shapes_option(stage="reading")
-    dims: Mapping[str, int] = dims_option(stage="reading")
-    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
-    system: str | None = option(
-        text, "The machine whose power and prices count.", default=None, metavar="FILE|NAME", complete="system"
-    )
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option()
+    dims: Mapping[str, int] = shared.dims_option()
+    fixed_inputs: Mapping[str, FixedInput] = shared.fixed_inputs_option()
+    system: str | None = shared.system_option("The machine whose power and prices count.")
     partition: str = option(text, "How spatial blocks are filled.", default="sb-rlx", metavar="NAME")
     tries: int = option(
         within(1, MOST_TRIES),
@@ -85,7 +80,7 @@ class ExploreOptions:
         default=None,
         metavar="ADDRESS",
     )
-    cache: Path | None = file_option(
+    cache: Path | None = shared.file_option(
         "Results that were found before. Without, in the user's cache folder.",
         more="That is `~/.cache/dfcompile/exploration.cache`.",
     )

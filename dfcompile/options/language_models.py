@@ -4,34 +4,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import joined, text, texts, word, yes_or_no
-from dfcompile.options.shared import (
-    ROW_FORMATS,
-    dims_option,
-    file_option,
-    html_option,
-    output_option,
-    verbose_option,
-)
+from dfcompile.options.readers import joined, text, texts
 
 
 def _one_of(said: str, *words: str, default: str | None = None, **more: Any) -> Any:
     """Return the option of one of a few words, the first of them by default."""
-    return option(word(words), said, default=default or words[0], choices=words, **more)
+    return shared.word_option(said, words, default=default or words[0], **more)
 
 
 def _texts(said: str, metavar: str, more: str = "") -> Any:
-    return option(texts, said, more=more, default=(), metavar=metavar, is_repeatable=True)
+    return shared.list_option(texts, said, metavar, more=more)
 
 
 def _text(said: str, metavar: str, default: str | None, more: str = "") -> Any:
     return option(text, said, more=more, default=default, metavar=metavar)
-
-
-def _flag(said: str, **more: Any) -> Any:
-    return option(yes_or_no, said, default=False, is_flag=True, **more)
 
 
 @table
@@ -48,7 +37,7 @@ class LanguageOptions:
         "another one is refused by name. What a file leaves out is what its class takes, and listed under the "
         "assumptions.",
     )
-    allow_download: bool = _flag(
+    allow_download: bool = shared.flag_option(
         "Fetch a model's config.json, and nothing else, if it is not on this machine.",
         more="With `huggingface_hub`, if that is installed and `HF_HUB_OFFLINE` does not forbid it. Without this "
         "option nothing is ever downloaded.",
@@ -80,12 +69,10 @@ class LanguageOptions:
     aim: str = _one_of(
         "What the search makes small: the step's time, chips times time, or energy.", "time", "cost", "energy"
     )
-    time: str | None = option(
-        word(("bound", "roofline", "tiling", "calibrated")),
+    time: str | None = shared.word_option(
         "By which the tables count; roofline, or calibrated with --efficiency.",
+        ("bound", "roofline", "tiling", "calibrated"),
         more="All that are known are beside each other in *steps*.",
-        default=None,
-        choices=("bound", "roofline", "tiling", "calibrated"),
     )
     efficiency: str = _text("Fitted efficiencies.", "a100|h100|FILE", "", "See [times](#times).")
     dtype: str = _text("Number formats instead of the configuration's.", "FORMAT|w=FORMAT,a=FORMAT,kv=FORMAT,…", "")
@@ -129,28 +116,24 @@ class LanguageOptions:
     shared_prefix: int = option(
         within(0, 2**40), "Tokens at the beginning that all sequences share.", default=0, metavar="TOKENS"
     )
-    expert_histogram: Path | None = file_option("How often each expert was chosen: numbers.")
-    allow_oversubscribed: bool = _flag("Let pass what memory does not hold.")
+    expert_histogram: Path | None = shared.file_option("How often each expert was chosen: numbers.")
+    allow_oversubscribed: bool = shared.flag_option("Let pass what memory does not hold.")
     usd_per_chip_hour: float = option(real(0, 10**6), "For cost per million tokens.", default=0.0, metavar="USD")
     sweep: str | None = _text(
         "What a change would bring.", "batch|chips|dtype|context=V[,V…]", None, "One row per value."
     )
-    map: bool = _flag(
+    map: bool = shared.flag_option(
         "Also fuse a layer of each kind, and shard it over up to --chips chips.",
         more="See [layers as dataflow graphs](#layers-as-dataflow-graphs).",
     )
-    from_graph: bool = _flag(
+    from_graph: bool = shared.flag_option(
         "Hold one step against the graph that transformers runs (needs it and torch).",
         more="See [below](#from-the-real-graph).",
     )
-    from_onnx: Path | None = file_option("The same against the graph in an ONNX file.")
-    dims: Mapping[str, int] = dims_option("Size of a symbolic dimension of that file.")
-    compat: str | None = option(
-        word(("notebook",)),
-        "What the notebook prints, mistakes included.",
-        more="See [the notebook](#the-notebook).",
-        default=None,
-        choices=("notebook",),
+    from_onnx: Path | None = shared.file_option("The same against the graph in an ONNX file.")
+    dims: Mapping[str, int] = shared.dims_option("Size of a symbolic dimension of that file.")
+    compat: str | None = shared.word_option(
+        "What the notebook prints, mistakes included.", ("notebook",), more="See [the notebook](#the-notebook)."
     )
 
 
@@ -158,11 +141,11 @@ class LanguageOptions:
 class LanguageOutputs:
     """Where a study is written, and how."""
 
-    html: Path | None = html_option()
+    html: Path | None = shared.html_option()
     format: str = _one_of(
         "Of the report.",
-        *ROW_FORMATS,
+        *shared.ROW_FORMATS,
         more="JSON has exact integers of any size; CSV a row per kernel, or per row of the sweep.",
     )
-    verbose: bool = verbose_option()
-    output: Path | None = output_option()
+    verbose: bool = shared.verbose_option()
+    output: Path | None = shared.output_option()

@@ -26,18 +26,9 @@ def counts(where: str, given: Counts) -> tuple[int, ...]:
     >>> counts("--pes", "16,128"), counts("--pes", 16), counts("--pes", ("4", "8,16"))
     ((16, 128), (16,), (4, 8, 16))
     """
-    found = tuple(parse_count(where, part) for part in parts(given))
+    found = tuple(count(where, part) for part in parts(given))
     reject_duplicates(where, found)
     return found
-
-
-def count(where: str, given: int | str) -> int:
-    """Read a positive integer.
-
-    Raises:
-        UserError: it is none.
-    """
-    return parse_count(where, given)
 
 
 def within(least: int, most: int, wanted: str = "{} to {}") -> Callable[[str, int | str], int]:
@@ -104,14 +95,18 @@ def read_real(text: str) -> Fraction | None:
     return Fraction(text) if re.fullmatch(REAL, text.strip(), re.ASCII) else None
 
 
-def parse_count(where: str, given: int | str, *, least: int = 1, most: int = LARGEST_COUNT) -> int:
-    """Read an integer that is no less than 0 or 1; an error names where it stands."""
+def count(where: str, given: int | str, *, least: int = 1) -> int:
+    """Read an integer that is no less than 0 or 1.
+
+    Raises:
+        UserError: it is none; the message says where it stands.
+    """
     stripped = str(given).strip()
     # The length comes first: Python refuses to read thousands of digits.
-    is_number = len(stripped) <= len(str(most)) and stripped.isascii() and stripped.isdigit()
-    if not is_number or not least <= int(stripped) <= most:
+    is_number = len(stripped) <= len(str(LARGEST_COUNT)) and stripped.isascii() and stripped.isdigit()
+    if not is_number or not least <= int(stripped) <= LARGEST_COUNT:
         wanted = "a positive integer" if least else "an integer from 0"
-        raise UserError(f"{where}: found {stripped!r} against {wanted} up to {most}")
+        raise UserError(f"{where}: found {stripped!r} against {wanted} up to {LARGEST_COUNT}")
     return int(stripped)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import WORDS, word_of
-from dfcompile.options.numbers import MOST_DIGITS, REAL, parse_count, parts, reject_duplicates
+from dfcompile.options.numbers import MOST_DIGITS, REAL, count, parts, reject_duplicates
 from dfcompile.options.words import (
     Expand,
     ExpansionRule,
@@ -105,8 +105,10 @@ def expansions(_where: str, given: Rules) -> Expand:
     Raises:
         UserError: another form, or two rules about the same operators.
     """
-    texts = _texts(given, lambda key, listed: f"{key}={','.join(parts(listed))}")
-    return Expand(parse_expand(texts), word_of(texts))
+    if isinstance(given, Mapping):
+        given = [f"{key}={','.join(parts(listed))}" for key, listed in given.items()]
+    rules = texts("", given)
+    return Expand(parse_expand(rules), word_of(rules))
 
 
 def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
@@ -168,9 +170,8 @@ def granularities(_where: str, given: Names) -> Granularities:
     >>> granularities("--granularity", ["pieces=64", "conv1:declared"])
     Granularities(every='pieces=64', own=('conv1:declared',))
     """
-    texts = (given,) if isinstance(given, str) else tuple(given)
-    every = [text for text in texts if ":" not in text]
-    own = [text for text in texts if ":" in text]
+    said = texts("", given)
+    every, own = ([text for text in said if (":" in text) is is_own] for is_own in (False, True))
     origins = [text.rpartition(":")[0] for text in own]
     if len(every) > 1:
         raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
@@ -194,7 +195,7 @@ def fifos(where: str, given: int | str) -> Fifos:
             return given
     if not str(given).isdecimal():
         raise UserError(f"{where}: found {given!r} against in-flight, rule, minimal or a number of elements")
-    return parse_count(where, given)
+    return count(where, given)
 
 
 def shapes(where: str, given: Shapes) -> Mapping[str, tuple[int, ...]]:
@@ -214,7 +215,7 @@ def shapes(where: str, given: Shapes) -> Mapping[str, tuple[int, ...]]:
                 f"{where} {name}: found {listed!r} against sizes with 'x' between ({where} {name}={crossed})"
             )
         parts = listed.split("x") if isinstance(listed, str) else listed
-        return tuple(parse_count(f"{where} {name}", size, least=0) for size in parts)
+        return tuple(count(f"{where} {name}", size, least=0) for size in parts)
 
     return _by_name(given, sizes, f"{where}: found {{!r}} against INPUT=SIZExSIZE…", f"{where}: input {{!r}}")
 
@@ -230,7 +231,7 @@ def dims(where: str, given: Dims) -> Mapping[str, int]:
     """
 
     def size(name: str, one: str | int) -> int:
-        return parse_count(f"{where} {name}", one, least=0)
+        return count(f"{where} {name}", one, least=0)
 
     return _by_name(given, size, f"{where}: found {{!r}} against NAME=SIZE", f"{where}: {{!r}}")
 
@@ -292,7 +293,7 @@ def _by_name(
     if isinstance(given, Mapping):
         return MappingProxyType({name: read(name, value) for name, value in given.items()})
     found: dict[str, Value] = {}
-    for each in (given,) if isinstance(given, str) else given:
+    for each in texts("", given):
         name, equals, value = each.rpartition("=")
         if not equals or not name:
             raise UserError(form.format(each))
@@ -300,9 +301,3 @@ def _by_name(
             raise UserError(f"{twice.format(name)} is given twice")
         found[name] = read(name, value)
     return MappingProxyType(found)
-
-
-def _texts(given: Rules, said: Callable[[str, Names], str]) -> tuple[str, ...]:
-    if isinstance(given, Mapping):
-        return tuple(said(key, value) for key, value in given.items())
-    return (given,) if isinstance(given, str) else tuple(given)

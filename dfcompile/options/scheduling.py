@@ -4,11 +4,11 @@ from fractions import Fraction
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.options import shared
 from dfcompile.options.compiling import PARTITIONS
 from dfcompile.options.numbers import slack
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import as_given, fifos, names, word, yes_or_no
-from dfcompile.options.shared import barrier_option, effort_option, max_fifo_option, pes_option
+from dfcompile.options.readers import as_given, fifos, names
 from dfcompile.options.words import Effort, Fifos, Objective, Timing
 
 
@@ -17,24 +17,19 @@ class DagOptions:
     """Schedules of a canonical DAG."""
 
     dag: Path = option(as_given, "The graph, or its file.", is_argument=True, is_path=True)
-    pes: tuple[int, ...] = pes_option()
-    partition: tuple[str, ...] = option(
+    pes: tuple[int, ...] = shared.pes_option()
+    partition: tuple[str, ...] = shared.list_option(
         names,
         "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's; several are compared, and "
         "the best is marked.",
+        "NAME[,NAME…]",
         default=("best",),
-        metavar="NAME[,NAME…]",
         complete=PARTITIONS,
-        is_repeatable=True,
     )
-    effort: Effort = effort_option(Effort.DEFAULT)
-    barrier: bool | None = barrier_option()
-    timing: Timing = option(
-        word(Timing),
-        "Times of a replay with the FIFOs, or from mean intervals.",
-        default=Timing.EXACT,
-        choices=tuple(Timing),
-        stage="scheduling",
+    effort: Effort = shared.effort_option(Effort.DEFAULT)
+    barrier: bool | None = shared.barrier_option()
+    timing: Timing = shared.word_option(
+        "Times of a replay with the FIFOs, or from mean intervals.", Timing, default=Timing.EXACT, stage="scheduling"
     )
     fifo: Fifos | None = option(
         fifos,
@@ -43,12 +38,11 @@ class DagOptions:
         default=None,
         metavar="in-flight|rule|minimal|N",
     )
-    max_fifo: int | None = max_fifo_option()
-    objective: Objective = option(
-        word(Objective),
+    max_fifo: int | None = shared.max_fifo_option()
+    objective: Objective = shared.word_option(
         "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs.",
+        Objective,
         default=Objective.MAKESPAN,
-        choices=tuple(Objective),
     )
     slack: Fraction | None = option(
         slack,
@@ -56,18 +50,8 @@ class DagOptions:
         default=None,
         metavar="PERCENT",
     )
-    front: bool = option(
-        yes_or_no,
-        "Show all schedules found of which none is both shorter and of smaller FIFOs.",
-        default=False,
-        is_flag=True,
-    )
-    simulate: bool = option(
-        yes_or_no,
-        "Replay the schedules with their FIFOs; say who waits for whom.",
-        default=False,
-        is_flag=True,
-    )
+    front: bool = shared.flag_option("Show all schedules found of which none is both shorter and of smaller FIFOs.")
+    simulate: bool = shared.flag_option("Replay the schedules with their FIFOs; say who waits for whom.")
 
     def __post_init__(self) -> None:
         """Check what options say together.

@@ -1,12 +1,13 @@
 """Options that several commands have."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import count, counts, parts
-from dfcompile.options.option import option, table
+from dfcompile.options.option import Read, option, table
 from dfcompile.options.readers import Names, as_given, dims, fixed_inputs, one_of, path, shapes, text, word, yes_or_no
 from dfcompile.options.words import Effort
 
@@ -16,11 +17,31 @@ SECTIONS = ("schedule", "bounds", "operators", "mapping", "time", "traffic", "co
 ALL = "all"
 
 
+def word_option(said: str, known: Iterable[str], *, default: str | None = None, **more: Any) -> Any:
+    """Return the option of one of a few words."""
+    return option(word(known), said, default=default, choices=tuple(known), **more)
+
+
+def flag_option(said: str, **more: Any) -> Any:
+    """Return the option that is set or not."""
+    return option(yes_or_no, said, default=False, is_flag=True, **more)
+
+
+def list_option(read: Read, said: str, metavar: str, *, default: object = (), **more: Any) -> Any:
+    """Return the option that may be given several times."""
+    return option(read, said, metavar=metavar, default=default, is_repeatable=True, **more)
+
+
+def system_option(said: str, more: str = "") -> Any:
+    """Return the option of the machine."""
+    return option(text, said, more=more, default=None, metavar="FILE|NAME", complete="system")
+
+
 def _nothing() -> MappingProxyType[str, object]:
     return MappingProxyType({})
 
 
-def shapes_option(said: str = "Size of a model input that the model leaves open.", stage: str = "") -> Any:
+def shapes_option(said: str = "Size of a model input that the model leaves open.") -> Any:
     """Return the option of the shapes of inputs."""
     return option(
         shapes,
@@ -29,11 +50,11 @@ def shapes_option(said: str = "Size of a model input that the model leaves open.
         flags=("--shape",),
         metavar="INPUT=SIZExSIZE…",
         is_repeatable=True,
-        stage=stage,
+        stage="reading",
     )
 
 
-def dims_option(said: str = "Size of a symbolic dimension of the inputs.", stage: str = "") -> Any:
+def dims_option(said: str = "Size of a symbolic dimension of the inputs.") -> Any:
     """Return the option of the sizes of symbolic dimensions."""
     return option(
         dims,
@@ -43,11 +64,11 @@ def dims_option(said: str = "Size of a symbolic dimension of the inputs.", stage
         flags=("--dim",),
         metavar="NAME=SIZE",
         is_repeatable=True,
-        stage=stage,
+        stage="reading",
     )
 
 
-def fixed_inputs_option(stage: str = "") -> Any:
+def fixed_inputs_option() -> Any:
     """Return the option of the values of inputs."""
     return option(
         fixed_inputs,
@@ -57,7 +78,7 @@ def fixed_inputs_option(stage: str = "") -> Any:
         flags=("--input",),
         metavar="INPUT=VALUE[,VALUE…]",
         is_repeatable=True,
-        stage=stage,
+        stage="reading",
     )
 
 
@@ -105,12 +126,11 @@ def solver_option() -> Any:
 
 def effort_option(default: Effort) -> Any:
     """Return the option of how much a partitioner tries."""
-    return option(
-        word(Effort),
+    return word_option(
         "How much is tried for a short schedule.",
+        Effort,
         more="In tries, never in seconds: [what](scheduling.md#partitioners).",
         default=default,
-        choices=tuple(Effort),
         stage="scheduling",
     )
 
@@ -121,7 +141,7 @@ def html_option() -> Any:
 
 
 def file_option(said: str, **more: Any) -> Any:
-    """Return the option of a file that is written."""
+    """Return the option of a file."""
     return option(path, said, default=None, metavar="FILE", is_path=True, **more)
 
 
@@ -139,7 +159,7 @@ def output_option() -> Any:
 
 def verbose_option(said: str = "List the assumptions in the table.") -> Any:
     """Return the option of a longer table."""
-    return option(yes_or_no, said, default=False, flags=("-v", "--verbose"), is_flag=True)
+    return flag_option(said, flags=("-v", "--verbose"))
 
 
 def _sections(where: str, given: Names) -> tuple[str, ...]:
@@ -169,13 +189,11 @@ class Outputs:
 
     html: Path | None = html_option()
     format: str = format_option(more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md).")
-    show: tuple[str, ...] = option(
+    show: tuple[str, ...] = list_option(
         _sections,
         f"More tables below the first screen: {', '.join(SECTIONS)}, or all.",
-        default=(),
-        metavar="NAME[,NAME…]",
+        "NAME[,NAME…]",
         complete=(*SECTIONS, ALL),
-        is_repeatable=True,
     )
     verbose: bool = verbose_option("Everything, as --show all.")
     output: Path | None = output_option()

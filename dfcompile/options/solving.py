@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import path, text, word
-from dfcompile.options.shared import format_option, html_option, solver_option, verbose_option
+from dfcompile.options.readers import path, text
+from dfcompile.options.shared import format_option, html_option, solver_option, verbose_option, word_option
 
 SHARDING_OBJECTIVES = ("bytes", "time")
 
@@ -22,11 +22,9 @@ class SetupOptions:
         metavar="right|dfmodel[,SWITCH…]",
     )
     solver: str = solver_option()
-    sharding_objective: str | None = option(
-        word(SHARDING_OBJECTIVES),
+    sharding_objective: str | None = word_option(
         "What the sharding minimises: bytes between chips, or time.",
-        default=None,
-        choices=SHARDING_OBJECTIVES,
+        SHARDING_OBJECTIVES,
         default_text="time; bytes with --compat dfmodel",
     )
 

@@ -113,6 +113,11 @@ class ExpansionRule(Struct, frozen=True):
         """What the rule is about, such as ``MatMul`` or ``conv1:MatMul``."""
         return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
 
+    @property
+    def choices(self) -> tuple["Choice", ...]:
+        """One per name."""
+        return tuple(Choice(self.op_type, name, self.origin) for name in self.names)
+
 
 class Choice(Struct, frozen=True):
     """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type.
@@ -169,8 +174,7 @@ class Expand(Struct, frozen=True):
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:
         """The Cartesian product of the rules: one choice per rule in each combination, in the order given."""
-        named = [[Choice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.rules]
-        return tuple(product(*named))
+        return tuple(product(*(rule.choices for rule in self.rules)))
 
 
 class Granularities(Struct, frozen=True):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from dfcompile.errors import UserError
 from dfcompile.page.records import Record
@@ -34,36 +35,9 @@ _SCHEDULE: Final = ": schedule"
 _RESULTS: Final = (_SCHEDULE, ": mapping", "figures", ":")
 
 Leaf = bool | int | float | str | None
-
-
 Place = tuple[str, str]  # where a figure stands, and its name
-
-
-class _Held(Struct, frozen=True):
-    """A value of a report.
-
-    Attributes:
-        value: of a figure; a list of plain values is a text.
-        around: records of lists that it stands in, the outermost first, by where they stand.
-    """
-
-    value: Leaf
-    around: tuple[str, ...]
-
-
-class _Matching(Struct, frozen=True):
-    """How records of the lists of some reports are matched.
-
-    Attributes:
-        single: lists of one record in every report.
-        without_expansions: lists in which other names tell records apart.
-    """
-
-    single: frozenset[str] = frozenset()
-    without_expansions: frozenset[str] = frozenset()
-
-
-_BY_ALL_NAMES: Final = _Matching()
+# A value of a report, of a list of plain values as a text; and the records of lists that it stands in, outermost first.
+_Held = tuple[Leaf, tuple[str, ...]]
 
 
 class Change(Struct, frozen=True):
@@ -116,25 +90,16 @@ class Comparison(Struct, frozen=True):
 
     def record(self) -> dict[str, Json]:
         """Return the comparison as JSON has it."""
-        changes: list[Json] = [
-            {
-                "report": change.report,
-                "where": change.where,
-                "figure": change.figure,
-                "base": change.base,
-                "value": change.value,
-                "change": change.change,
-                "is_headline": change.is_headline,
-            }
-            for change in self.changes
-        ]
         return {
             "format": SCHEMA,
             "kind": self.kind,
             "base": self.names[0],
             "reports": list(self.names),
             "figures": self.figures,
-            "changes": changes,
+            "changes": [
+                {**asdict(change), "change": change.change, "is_headline": change.is_headline}
+                for change in self.changes
+            ],
         }
 
 
@@ -153,51 +118,48 @@ def compare_reports(reports: Sequence[tuple[str, Record]]) -> Comparison:
         if kind != kinds[first]:
             raise UserError(f"report {name!r}: found a {kind} against a {kinds[first]}, as {first!r} is")
     values = [report for _, report in reports]
-    matching = _Matching(_single(values), _told_without_expansions(values))
-    known = dict(_walk(dict(base.values), "", (), matching))
+    lists = [name for name in base.values if all(report.items(name) for report in values)]
+    single = frozenset(name for name in lists if all(len(report.items(name)) == 1 for report in values))
+    told = frozenset(name for name in lists if all(_are_distinct(report.parts(name)) for report in values))
+    known = dict(_walk(_unlisted(base, single), "", (), told))
     changes: list[Change] = []
     seen = set(known)
     for name, report in others:
-        held = dict(_walk(dict(report.values), "", (), matching))
+        held = dict(_walk(_unlisted(report, single), "", (), told))
         seen |= set(held)
         changes += _changes(name, known, held)
     return Comparison(kinds[first], tuple(name for name, _ in reports), len(seen), tuple(changes))
 
 
-def _single(reports: Sequence[Record]) -> frozenset[str]:
-    """Return the lists of which every report has one record."""
-    return frozenset(name for name in reports[0].values if all(len(report.items(name)) == 1 for report in reports))
+def _unlisted(report: Record, single: frozenset[str]) -> dict[str, Json]:
+    """Return a report with the only record of a list in its place, where every report has one."""
+    values: dict[str, Json] = {}
+    for name, value in report.values.items():
+        records = report.parts(name) if name in single else ()
+        values[f"{name}:" if records else name] = dict(records[0].values) if records else value
+    return values
 
 
-def _told_without_expansions(reports: Sequence[Record]) -> frozenset[str]:
-    """Return the lists whose records other names tell apart, in every report."""
-    return frozenset(
-        name
-        for name in reports[0].values
-        if all(_are_distinct([dict(part.values) for part in report.parts(name)]) for report in reports)
-    )
-
-
-def _are_distinct(records: Sequence[Mapping[str, Json]]) -> bool:
-    named = [_identity(record, _EXPANSIONS) for record in records]
+def _are_distinct(records: Sequence[Record]) -> bool:
+    """Return whether other names than their expansions tell records apart."""
+    named = [_identity(record.values, _EXPANSIONS) for record in records]
     return len(named) > 0 and all(named) and len(set(named)) == len(named)
 
 
 def _changes(name: str, known: Mapping[Place, _Held], held: Mapping[Place, _Held]) -> Iterator[Change]:
     """Yield what is not the same; of a record that only one of them has, that alone."""
     alone = {where for where, figure in known.keys() ^ held.keys() if figure == _THERE}
-    for where, figure in dict.fromkeys((*known, *held)):
-        before, after = known.get((where, figure)), held.get((where, figure))
+    for place in dict.fromkeys((*known, *held)):
+        before, after = known.get(place), held.get(place)
         there = before or after
-        if before != after and there is not None and alone.isdisjoint(there.around):
-            yield Change(
-                name, where, figure, None if before is None else before.value, None if after is None else after.value
-            )
+        if before != after and there is not None and alone.isdisjoint(there[1]):
+            yield Change(name, *place, None if before is None else before[0], None if after is None else after[0])
 
 
 def _walk(
-    record: Mapping[str, Json], where: str, around: tuple[str, ...], matching: _Matching = _BY_ALL_NAMES
+    record: Mapping[str, Json], where: str, around: tuple[str, ...], told: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Place, _Held]]:
+    """Yield all figures of a record; in the lists that are ``told``, expansions do not tell records apart."""
     for name, value in record.items():
         if name in _TIMES_OF_OUR_OWN:
             continue
@@ -205,16 +167,12 @@ def _walk(
         if isinstance(value, dict):
             yield from _walk(value, inner, around)
         elif not isinstance(value, list):
-            yield (where, name), _Held(value, around)
+            yield (where, name), (value, around)
         elif value and all(isinstance(each, dict) for each in value):
             records = [each for each in value if isinstance(each, dict)]
-            if name in matching.single:
-                yield from _walk(records[0], f"{inner}:", around)
-            else:
-                unsaid = _EXPANSIONS if name in matching.without_expansions else frozenset[str]()
-                yield from _records(records, inner, around, unsaid)
+            yield from _records(records, inner, around, _EXPANSIONS if name in told else frozenset())
         else:
-            yield (where, name), _Held(_joined(value), around)
+            yield (where, name), (_joined(value), around)
 
 
 def _records(
@@ -226,7 +184,7 @@ def _records(
         taken[named] = taken.get(named, 0) + 1
         again = f" #{taken[named]}" if taken[named] > 1 else ""
         found = f"{where} {named}{again}:"
-        yield (found, _THERE), _Held(value=True, around=around)
+        yield (found, _THERE), (True, around)
         yield from _walk(record, found, (*around, found))
 
 

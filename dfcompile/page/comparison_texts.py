@@ -1,13 +1,12 @@
 """A comparison for a terminal, as JSON and as CSV."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Final
 
 from dfcompile.errors import UserError
 from dfcompile.host.printable import json_text, printable
 from dfcompile.page.comparison import Change, Comparison, Leaf
+from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
 FORMATS: Final = ("table", "json", "csv")
@@ -25,20 +24,11 @@ def comparison_text(comparison: Comparison, form: str, width: int) -> str:
         case "json":
             return json_text(comparison.record(), indent=2) + "\n"
         case "csv":
-            return _csv(comparison)
+            rows = [{name: getattr(change, name) for name in _NAMES} for change in comparison.changes]
+            return rows_csv(rows, _NAMES)
         case "table":
             return _table(comparison, width)
     raise UserError(f"--format {form!r}: unknown for comparisons (one of {', '.join(FORMATS)})")
-
-
-def _csv(comparison: Comparison) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_NAMES)
-    for change in comparison.changes:
-        row = (change.report, change.where, change.figure, change.base, change.value, change.change)
-        writer.writerow([printable(cell) if isinstance(cell, str) else cell for cell in row])
-    return text.getvalue()
 
 
 def _table(comparison: Comparison, width: int) -> str:
@@ -53,7 +43,7 @@ def _table(comparison: Comparison, width: int) -> str:
         Column("figure", tuple(change.figure for change in shown), is_text=True),
         Column("before", tuple(_cell(change.base) for change in shown), is_text=_has_texts(shown)),
         Column("after", tuple(_cell(change.value) for change in shown), is_text=_has_texts(shown)),
-        Column("change\n%", tuple(_per_cent(change) for change in shown)),
+        Column("change\n%", tuple("-" if one.change is None else f"{100 * one.change:+.2f}" for one in shown)),
     )
     lines = Table(f"against {comparison.names[0]}, results and largest changes first", labels, columns).lines(width)
     rest = len(changes) - len(shown)
@@ -79,7 +69,3 @@ def _cell(value: Leaf) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else printable(value)
-
-
-def _per_cent(change: Change) -> str:
-    return "-" if change.change is None else f"{100 * change.change:+.2f}"

@@ -128,12 +128,7 @@ def _timeline_values(name: str, timeline: Timeline) -> Json:
         "pes": timeline.pes,
         "makespan_cycles": timeline.makespan_cycles,
         "families": [[family, origin] for family, origin in timeline.families],
-        "family": column(timeline.family),
-        "member": column(timeline.member),
-        "pe": column(timeline.pe),
-        "start": column(timeline.start),
-        "end": column(timeline.end),
-        "block": column(timeline.block),
+        **{name: column(getattr(timeline, name)) for name in ("family", "member", "pe", "start", "end", "block")},
     }
 
 

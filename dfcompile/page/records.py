@@ -53,6 +53,10 @@ class Record(Struct, frozen=True):
         value = self.at(path)
         return tuple(value) if isinstance(value, list) else ()
 
+    def texts(self, path: str) -> tuple[str, ...]:
+        """Return the texts of a list, as far as its values are texts."""
+        return tuple(value for value in self.items(path) if isinstance(value, str))
+
     def numbers(self, path: str) -> tuple[float | int, ...]:
         """Return the numbers of a list, as far as its values are numbers."""
         return tuple(value for value in self.items(path) if isinstance(value, int | float))

@@ -1,6 +1,6 @@
 """What a page shows of a report: the answer, and charts as plain values that the page's scripts draw."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import inf
 
@@ -96,21 +96,14 @@ class Chart:
 
     def plain(self) -> dict[str, Json]:
         """Return the chart as the page's scripts read it; marks as columns, which take half of the room."""
-        marks = self.marks
-        rows: dict[str, Json] = {"row": [mark.row for mark in marks]} if self.kind is ChartKind.GRID else {}
+        names = ("x", "y", "series", "label", "is_chosen", *(["row"] if self.kind is ChartKind.GRID else []))
+        marks = {name: [getattr(mark, name) for mark in self.marks] for name in names}
         return {
             "kind": self.kind.value,
             "title": self.title,
             "x": asdict(self.x),
             "y": asdict(self.y),
-            "marks": {
-                "x": [None if mark.x == inf else mark.x for mark in marks],
-                "y": [mark.y for mark in marks],
-                "series": [mark.series for mark in marks],
-                "label": [mark.label for mark in marks],
-                "is_chosen": [mark.is_chosen for mark in marks],
-                **rows,
-            },
+            "marks": {**marks, "x": [None if mark.x == inf else mark.x for mark in self.marks]},
             "guides": [
                 {"label": guide.label, "x": list(guide.x), "y": list(guide.y), "at": int(not guide.is_named_first)}
                 for guide in self.guides
@@ -137,8 +130,23 @@ class View:
     answer: str
     reasons: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
-    assumptions: tuple[tuple[str, str, str], ...] = field(default=())
+    assumptions: tuple[tuple[str, str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+def spread(
+    kind: ChartKind,
+    title: str,
+    caption: str,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    marks: tuple[Mark, ...],
+    guides: tuple[Guide, ...] = (),
+) -> Chart:
+    """Return a chart with axes of equal factors where the marks span much; axes are given by label and unit."""
+    across = Axis(*x, is_log=is_wide(tuple(float(mark.x) for mark in marks)))
+    up = Axis(*y, is_log=is_wide(tuple(mark.y for mark in marks)))
+    return Chart(kind, title, caption, across, up, marks, guides)
 
 
 def is_wide(numbers: tuple[float, ...]) -> bool:

@@ -16,15 +16,12 @@ from dfcompile.plugins.faults import ImportFault
 Value = TypeVar("Value")
 
 
-def own_modules(package: str) -> tuple[ModuleType, ...]:
-    """Return a package of ours and all modules below it."""
-    names = [package]
-    modules = []
-    while names:
-        module = importlib.import_module(names.pop(0))
-        modules.append(module)
-        names = [*_below(module), *names]
-    return tuple(modules)
+def own_modules(package: str) -> list[ModuleType]:
+    """Return a package of ours and all modules below it; one that cannot be imported is a bug of ours."""
+    modules, faults = _imported(package, "")
+    for fault in faults:
+        raise fault.error
+    return modules
 
 
 def modules_behind(groups: Sequence[str]) -> tuple[tuple[ModuleType, ...], tuple[ImportFault, ...]]:
@@ -33,7 +30,7 @@ def modules_behind(groups: Sequence[str]) -> tuple[tuple[ModuleType, ...], tuple
     faults: list[ImportFault] = []
     for group in groups:
         for point in sorted(_installed(_folders()).get(group, ()), key=lambda point: (point.name, point.value)):
-            found, broken = _imported(point, f"{group}:{point.name}")
+            found, broken = _imported(point.value, f"{group}:{point.name}")
             modules.update({module.__name__: module for module in found})
             faults.extend(broken)
     return tuple(modules.values()), tuple(faults)
@@ -55,8 +52,9 @@ def _installed(folders: tuple[tuple[str, int], ...]) -> Mapping[str, tuple[Entry
     return {group: tuple(found.select(group=group)) for group in found.groups}
 
 
-def _imported(point: EntryPoint, entry_point: str) -> tuple[list[ModuleType], list[ImportFault]]:
-    names, modules, faults = [point.value], [], []
+def _imported(name: str, entry_point: str) -> tuple[list[ModuleType], list[ImportFault]]:
+    """Import a module and all below it."""
+    names, modules, faults = [name], [], []
     while names:
         name = names.pop(0)
         if ":" in name:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, best_options
+from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Result
 from dfcompile.report.text_tables import Column, Table
@@ -23,11 +23,14 @@ def option_tables(results: Sequence[Result]) -> Iterator[Table]:
         for option in _longest(best_options(result.automatic.options))
     ]
     if rows:
+        groups = (option.operators for _, option in rows)
+        named = (names[0] if len(names) == 1 else f"{names[0]} … ({len(names)})" for names in groups)
+        lowered = (" ".join(f"{key}={name}" for key, name in option.expansions.items()) for _, option in rows)
         labels = (
             Column("PEs", tuple(str(pes) for pes, _ in rows)),
-            Column("operators", tuple(_named(option.operators) for _, option in rows), is_text=True),
+            Column("operators", tuple(named), is_text=True),
             Column("", tuple(_CHOSEN if option.is_chosen else "" for _, option in rows)),
-            Column("expansions", tuple(_expansions(option) for _, option in rows), is_text=True),
+            Column("expansions", tuple(lowered), is_text=True),
         )
         yield Table("operators", labels, table_columns("options", [option for _, option in rows]))
 
@@ -40,14 +43,6 @@ def _longest(options: Sequence[OptionSummary]) -> list[OptionSummary]:
     return [option for option in options if option in kept]
 
 
-def _named(operators: Sequence[str]) -> str:
-    return operators[0] if len(operators) == 1 else f"{operators[0]} … ({len(operators)})"
-
-
-def _expansions(option: OptionSummary) -> str:
-    return " ".join(f"{op_type}={name}" for op_type, name in option.expansions.items())
-
-
 CHOSEN_NOTE: Final = (
     "chosen: expansions and tasks that no option names, for each number of PEs; --expand published takes the published "
     "ones"
@@ -56,51 +51,35 @@ CHOSEN_NOTE: Final = (
 
 def automatic_notes(result: Result, found: AutomaticSummary) -> Iterator[str]:
     """Yield what was chosen and what it brought, or what to change and what that would bring."""
-    makespan = result.schedule.makespan_cycles
+    makespan, published, estimated = result.schedule.makespan_cycles, found.published_cycles, found.estimated_cycles
     if found.is_taken:
+        brought = ""
+        if makespan is not None and published is not None:
+            times = f", {published / makespan:.1f} times as many" if makespan else ""
+            brought = f"; as published it would take about {published:,} cycles{times}"
         rules = _some([f"--expand {rule}" for rule in found.expand])
         tasks = _some([f"--granularity {each}" for each in found.granularity])
-        yield f"chosen on {result.pes} PEs: {rules} {tasks}{_brought(makespan, found.published_cycles)}"
+        yield f"chosen on {result.pes} PEs: {rules} {tasks}{brought}"
         if found.rivals is not None:
-            yield _compared(result.pes, found)
-    elif makespan is not None and (makespan - found.estimated_cycles) * _WORTH >= makespan:
+            yield _compared(result.pes, found.rivals)
+    elif makespan is not None and (makespan - estimated) * _WORTH >= makespan:
+        fewer = f" ({makespan / estimated:.1f} times fewer)" if estimated else ""
+        changes = f"{_some(found.expand)}, and other tasks" if found.expand else "other tasks"
         yield (
-            f"hint on {result.pes} PEs: --expand auto may take {found.estimated_cycles:,} cycles instead of "
-            f"{makespan:,}{_fewer(makespan, found.estimated_cycles)}, with {_changes(found.expand)}"
+            f"hint on {result.pes} PEs: --expand auto may take {estimated:,} cycles instead of {makespan:,}{fewer}, "
+            f"with {changes}"
         )
 
 
-def _brought(makespan: int | None, published: int | None) -> str:
-    if makespan is None or published is None:
-        return ""
-    return f"; as published it would take about {published:,} cycles{_times(published, makespan)}"
-
-
-def _times(longer: int, shorter: int) -> str:
-    return f", {longer / shorter:.1f} times as many" if shorter else ""
-
-
-def _changes(rules: Sequence[str]) -> str:
-    return f"{_some(rules)}, and other tasks" if rules else "other tasks"
-
-
-def _fewer(longer: int, shorter: int) -> str:
-    return f" ({longer / shorter:.1f} times fewer)" if shorter else ""
-
-
-def _compared(pes: int, found: AutomaticSummary) -> str:
-    assert found.rivals is not None
-    parts = [
-        f"{count} {what}"
-        for count, what in (
-            (found.rivals.scheduled, "by schedules"),
-            (found.rivals.excluded, "excluded by bounds"),
-            (found.rivals.estimated, "by estimates"),
-        )
-        if count
-    ]
-    more = " (more: --expand auto)" if found.rivals.is_quick and found.rivals.estimated else ""
-    return f"compared on {pes} PEs with uniform choices: {', '.join(parts)}{more}"
+def _compared(pes: int, rivals: RivalsSummary) -> str:
+    counts = (
+        (rivals.scheduled, "by schedules"),
+        (rivals.excluded, "excluded by bounds"),
+        (rivals.estimated, "by estimates"),
+    )
+    parts = ", ".join(f"{count} {what}" for count, what in counts if count)
+    more = " (more: --expand auto)" if rivals.is_quick and rivals.estimated else ""
+    return f"compared on {pes} PEs with uniform choices: {parts}{more}"
 
 
 def _some(texts: Sequence[str]) -> str:

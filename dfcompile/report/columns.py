@@ -44,47 +44,38 @@ def table_columns(table: str, rows: Sequence[Row], derived: Sequence[Derived[Row
     """
     own = {path: field.figure for path, field in leaves(type(rows[0])) if table in field.figure.tables} if rows else {}
     made = {path: _column(figure, path, rows) for path, figure in own.items()}
-    placed = {".".join(path): made[path] for path, figure in own.items() if not figure.after}
+    placed = [(".".join(path), made[path]) for path, figure in own.items() if not figure.after]
     for path, figure in own.items():
         if figure.after:
             after = figure.after if "." in figure.after else ".".join((*path[:-1], figure.after))
-            placed = _placed(placed, ".".join(path), made[path], after)
+            _place(placed, ".".join(path), made[path], after)
     for found in derived:
         column = Column(found.heading, tuple(found.text(row) for row in rows), is_text=found.is_text)
-        placed = _placed(placed, f"{found.after} {found.heading}", column, found.after)
-    return tuple(column for column in placed.values() if column is not None)
+        _place(placed, f"{found.after} {found.heading}", column, found.after)
+    return tuple(column for _, column in placed if column is not None)
 
 
-def _placed(columns: dict[str, Column | None], key: str, column: Column | None, after: str) -> dict[str, Column | None]:
-    """Return columns with one more, which comes after that of a key, or first where the key is empty.
+def _place(columns: list[tuple[str, Column | None]], key: str, column: Column | None, after: str) -> None:
+    """Put a column after that of a key, or first where the key is empty.
 
     Raises:
         InternalError: there is no column of that key.
     """
-    if after and after not in columns:
+    keys = [name for name, _ in columns]
+    if after and after not in keys:
         raise InternalError(f"column {key!r}: found no column {after!r} to follow")
-    keys = list(columns)
     position = keys.index(after) + 1 if after else 0
     while position < len(keys) and keys[position].startswith(f"{after} "):
         position += 1  # behind what was derived before
-    ordered = [*keys[:position], key, *keys[position:]]
-    return {name: column if name == key else columns[name] for name in ordered}
+    columns.insert(position, (key, column))
 
 
 def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object]) -> Column | None:
     """Return the column of a figure; none where no row has it, or all of them have the value that hides it."""
     values = [held_at(row, path) for row in rows]
     is_missing = all(held_at(row, path[:-1]) is None for row in rows)
-    if is_missing or all(_is_hidden(value, figure) for value in values):
+    if is_missing or (figure.hidden is not None and all(value == figure.hidden for value in values)):
         return None
-    return _shown(figure, values)
-
-
-def _is_hidden(value: object, figure: Figure) -> bool:
-    return figure.hidden is not None and value == figure.hidden
-
-
-def _shown(figure: Figure, values: Sequence[object]) -> Column:
     if "{}" in figure.heading:
         numbers = [float(value) for value in values if isinstance(value, int | float | Fraction)]
         column = scaled(figure.heading, numbers)
@@ -105,13 +96,9 @@ def cell(value: object, figure: Figure) -> str:
         case bool():
             return "yes" if value else "no"
         case int() | float() | Fraction():
-            return _number(value, figure.cell)
+            number = value if isinstance(value, int) else float(value)
+            is_share = figure.cell.endswith("%")
+            return f"{100 * float(value):{figure.cell[:-1]}f}" if is_share else f"{number:{figure.cell}}"
         case tuple():
             return ", ".join(str(part) for part in value)
     return str(value)
-
-
-def _number(value: float | Fraction, form: str) -> str:
-    if form.endswith("%"):
-        return format(100 * float(value), f"{form[:-1]}f")
-    return format(value if isinstance(value, int) else float(value), form)

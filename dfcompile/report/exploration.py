@@ -1,45 +1,31 @@
 """The report of an exploration: a table, JSON or CSV; the same bytes for the same question."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
 from msgspec import structs
 
-from dfcompile.errors import UserError, nearest
 from dfcompile.exploration import Explored, Objective
 from dfcompile.exploration.asked import MOST_TASKS
 from dfcompile.exploration.search import Point
 from dfcompile.exploration.space import OfferedGroup
-from dfcompile.host.printable import json_text, printable
+from dfcompile.host.printable import json_text
 from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.plain_values import Json, rounded
+from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 SCHEMA: Final = "dfcompile-exploration/2"
-FORMATS: Final = ("table", "json", "csv")
 _UNITS = ((1024**3, "GB"), (1024**2, "MB"), (1024, "kB"), (1, "B"))
 
 
-def check_exploration_format(name: str) -> str:
-    """Return the name of a form in which explorations are reported.
-
-    Raises:
-        UserError: it is none.
-    """
-    if name not in FORMATS:
-        raise UserError(f"--format {name!r}: unknown for explorations{nearest(name, FORMATS)}")
-    return name
-
-
 def exploration_text(explored: Explored, form: str, width: int, *, verbose: bool) -> str:
-    """Return an exploration in one of the `FORMATS`."""
+    """Return an exploration as ``table``, ``json`` or ``csv``."""
     if form == "json":
         return json_text(exploration_record(explored), indent=2) + "\n"
     if form == "csv":
-        return _csv(exploration_rows(explored))
+        return rows_csv(exploration_rows(explored))
     return _table(explored, width, verbose=verbose)
 
 
@@ -62,7 +48,7 @@ def exploration_record(explored: Explored) -> dict[str, Json]:
             {
                 "origins": list(group.origins),
                 "type": group.op_type,
-                "expansions": [_names(dict(names)) for names in group.options],
+                "expansions": [dict[str, Json](names) for names in group.options],
             }
             for group in explored.groups
         ],
@@ -113,7 +99,7 @@ def assumptions(explored: Explored) -> tuple[str, ...]:
 def _row(explored: Explored, point: Point) -> dict[str, Json]:
     asked, outcome = explored.asked, point.outcome
     machine = asked.machine(point.candidate.pes, outcome.memory_bytes)
-    makespan = _makespan(explored, point)
+    makespan = machine.makespan_cycles(outcome.makespan_cycles, outcome.io_bytes)
     return {
         "pes": point.candidate.pes,
         "on_chip_memory_bytes": outcome.memory_bytes,
@@ -137,43 +123,26 @@ def _choices(explored: Explored, point: Point) -> dict[str, Json]:
     return {choice.key: choice.name for choice in explored.choices(point.candidate.picks)}
 
 
-def _names(names: Mapping[str, str]) -> dict[str, Json]:
-    return dict(names)
-
-
-def _csv(rows: Sequence[Mapping[str, Json]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
-                     for row in rows)  # fmt: skip
-    return text.getvalue()
-
-
 def _table(explored: Explored, width: int, *, verbose: bool) -> str:
-    found, asked = explored.found, explored.asked
-    points = found.front
-    machines = [asked.machine(point.candidate.pes, point.outcome.memory_bytes) for point in points]
+    asked, points, rows = explored.asked, explored.found.front, exploration_rows(explored)
+    cycles = (f"{row['makespan_cycles']:,}" + ("" if row["is_replayed"] else " steady") for row in rows)
     columns = [
-        Column("makespan\ncycles", tuple(_cycles(explored, point) for point in points)),
-        Column("I/O\nbytes", tuple(f"{point.outcome.io_bytes:,}" for point in points)),
-        Column("area\nPEs", tuple(f"{machine.area:,.0f}" for machine in machines)),
+        Column("makespan\ncycles", tuple(cycles)),
+        Column("I/O\nbytes", tuple(f"{row['io_bytes']:,}" for row in rows)),
+        Column("area\nPEs", tuple(f"{row['area_pes']:,.0f}" for row in rows)),
     ]
     if Objective.ENERGY in asked.objectives:
-        energies = [machine.energy_j(_makespan(explored, point)) for machine, point in
-                    zip(machines, points, strict=True)]  # fmt: skip
-        columns.append(Column("energy\nJ", tuple(f"{energy:.4g}" for energy in energies)))
+        columns.append(Column("energy\nJ", tuple(f"{row['energy_j']:.4g}" for row in rows)))
     if Objective.COST in asked.objectives:
-        columns.append(Column("cost\nUSD", tuple(f"{machine.cost_usd:,.2f}" for machine in machines)))
-    columns.append(Column("tasks", tuple(f"{point.outcome.tasks:,}" for point in points)))
+        columns.append(Column("cost\nUSD", tuple(f"{row['cost_usd']:,.2f}" for row in rows)))
+    columns.append(Column("tasks", tuple(f"{row['tasks']:,}" for row in rows)))
     if len(asked.granularities) > 1:
-        names = tuple(str(asked.granularities[point.candidate.granularity]) for point in points)
-        columns.append(Column("granularity", names, is_text=True))
+        columns.append(Column("granularity", tuple(str(row["granularity"]) for row in rows), is_text=True))
     lowerings = dict.fromkeys(point.candidate.picks for point in points)
     number = {picks: f"{at + 1}" for at, picks in enumerate(lowerings)}
     columns.append(Column("lowering", tuple(number[point.candidate.picks] for point in points)))
     labels = (
-        Column("PEs", tuple(str(point.candidate.pes) for point in points)),
+        Column("PEs", tuple(str(row["pes"]) for row in rows)),
         Column("on-chip\nmemory", tuple(_size(point.outcome.memory_bytes) for point in points)),
     )
     lines = Table("Pareto set", labels, tuple(columns)).lines(width)
@@ -188,7 +157,9 @@ def _table(explored: Explored, width: int, *, verbose: bool) -> str:
 def _lowerings(explored: Explored, lowerings: Sequence[tuple[int, ...]], width: int) -> list[str]:
     """Return the expansions of each lowering: a row per group of operators, a column per lowering."""
     groups = explored.groups
-    labels = (Column("operator", tuple(_operators(group.origins) for group in groups), is_text=True),)
+    origins = [group.origins for group in groups]
+    names = (one[0] if len(one) == 1 else f"{one[0]} and {len(one) - 1} alike" for one in origins)
+    labels = (Column("operator", tuple(names), is_text=True),)
     columns = tuple(
         Column(f"{at + 1}", tuple(_differing(group, pick) for group, pick in zip(groups, picks, strict=True)))
         for at, picks in enumerate(lowerings)
@@ -208,20 +179,6 @@ def _differing(group: OfferedGroup, pick: int) -> str:
     """Return the names of an option but those that all options of the group have."""
     shared = set.intersection(*(set(names) for names in group.options))
     return " ".join(name for op_type, name in group.options[pick] if (op_type, name) not in shared)
-
-
-def _operators(origins: Sequence[str]) -> str:
-    return origins[0] if len(origins) == 1 else f"{origins[0]} and {len(origins) - 1} alike"
-
-
-def _makespan(explored: Explored, point: Point) -> int:
-    outcome = point.outcome
-    machine = explored.asked.machine(point.candidate.pes, outcome.memory_bytes)
-    return machine.makespan_cycles(outcome.makespan_cycles, outcome.io_bytes)
-
-
-def _cycles(explored: Explored, point: Point) -> str:
-    return f"{_makespan(explored, point):,}" + ("" if point.outcome.is_replayed else " steady")
 
 
 def _size(size: int) -> str:

@@ -1,21 +1,28 @@
 """What is said of a figure once, in the dataclass that holds it; JSON, schema, CSV, tables and documents follow.
 
     @record
+    @shown_in("schedule")
     class ScheduleSummary:
-        makespan_cycles: int = figure(unit="cycles", meaning="until the last task ends", heading="makespan")
+        makespan_cycles: int = figure("until the last task ends", heading="makespan")
 
-A *record* is a dataclass all of whose fields say what they are; they hold figures or further records.
+A *record* is a dataclass all of whose fields say what they are; they hold figures or further records. A field with the
+default ``None`` or ``()`` is optional: JSON leaves it out where it is that.
 """
 
-import types
-from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Final, TypeAlias, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from dfcompile.errors import InternalError
 
 _KEY: Final = "figure"
+_TABLE: Final = "__shown_in__"
+_UNITS: Final = MappingProxyType(  # by the last word of a name
+    {"cycles": "cycles", "cycle": "cycles", "s": "s", "bytes": "bytes", "elements": "elements", "flop": "FLOP"}
+    | {"usd": "USD", "w": "W", "j": "J"}
+)
 
 Described = TypeVar("Described")
 Plain: TypeAlias = "bool | int | float | str | None"
@@ -27,19 +34,18 @@ class Figure:
 
     Attributes:
         meaning: for documents and the JSON Schema; code stands between backticks.
-        unit: such as ``cycles``; empty for a ratio or a text.
+        unit: such as ``cycles``; by default as the name of the field says, none for a ratio or a text.
         heading: of its column in tables, several lines; ``{}`` stands for the prefix of its unit, as in ``{}s``.
-        tables: that have a column for it.
+        tables: that have a column for it; with a heading by default that of its record.
         after: field of the same record that its column follows; by default columns stand as the fields do.
         cell: format of a number in tables, as ``format`` has it; with ``%`` at the end it is multiplied by 100.
         words: pairs of a value and what tables show instead of it.
         hidden: the column is left out where all rows have this value.
         csv: name in CSV, where it is not the field's.
-        prefix: of a record: comes before its names in CSV that were taken already.
+        prefix: of a record: comes before its names in CSV that were taken already; by default the name of the field.
         choices: the texts that are possible.
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
-        is_optional: left out of JSON where it is ``None`` or empty.
         of: what it is called where it comes from, if otherwise; see `dfcompile.report.filled`.
     """
 
@@ -56,29 +62,39 @@ class Figure:
     choices: tuple[str, ...] = ()
     least: int | None = 0
     decimals: int | None = None
-    is_optional: bool = False
     of: str = ""
 
 
 def figure(
-    *, table: str | tuple[str, ...] = (), default: object = MISSING, init: bool = True, **said: Any
+    meaning: str, *, table: str | tuple[str, ...] = (), default: object = MISSING, init: bool = True, **said: Any
 ) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
     """Return a field of a record.
 
     Args:
+        meaning: as of `Figure`.
         table: that has a column for it, or several.
         default: as of ``dataclasses.field``.
         init: likewise.
-        said: further attributes of `Figure`, its meaning among them.
+        said: further attributes of `Figure`.
     """
     tables = (table,) if isinstance(table, str) else table
-    return field(default=default, init=init, metadata={_KEY: Figure(tables=tables, **said)})
+    return field(default=default, init=init, metadata={_KEY: Figure(meaning, tables=tables, **said)})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(figure,))
 def record(described: type[Described]) -> type[Described]:
     """Make a record of a class: a frozen dataclass with slots."""
     return dataclass(frozen=True, slots=True)(described)
+
+
+def shown_in(table: str) -> Callable[[type[Described]], type[Described]]:
+    """Name the table that has a column for each figure of a record with a heading, unless the figure names others."""
+
+    def named(described: type[Described]) -> type[Described]:
+        setattr(described, _TABLE, table)
+        return described
+
+    return named
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +107,7 @@ class RecordField:
         is_list: whether it is a tuple of them.
         is_nullable: whether it may be ``None``.
         figure: what is said of it.
-        has_default: whether it may be left out.
+        default: ``MISSING`` if it has none.
     """
 
     name: str
@@ -99,7 +115,7 @@ class RecordField:
     is_list: bool
     is_nullable: bool
     figure: Figure
-    has_default: bool
+    default: object
 
     @property
     def record(self) -> type | None:
@@ -111,6 +127,11 @@ class RecordField:
         """The record that it holds; ``None``: it holds plain values or a list."""
         return None if self.is_list else self.record
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether JSON leaves it out where it is ``None`` or empty."""
+        return self.default in (None, ())
+
 
 @cache
 def fields_of(described: type) -> tuple[RecordField, ...]:
@@ -119,28 +140,28 @@ def fields_of(described: type) -> tuple[RecordField, ...]:
     Raises:
         InternalError: a field of the record says nothing of itself, or it has a type that reports do not have.
     """
-    return tuple(_fields(described))
-
-
-def _fields(described: type) -> Iterator[RecordField]:
     hints = get_type_hints(described)
     assert is_dataclass(described)
-    for held in fields(described):
-        found = held.metadata.get(_KEY)
-        if not isinstance(found, Figure):
-            raise InternalError(f"{described.__name__}.{held.name}: found no figure() against one")
-        yield _field(held.name, hints[held.name], found, has_default=held.default is not MISSING)
+    return tuple(_field(described, held, hints[held.name]) for held in fields(described))
 
 
-def _field(name: str, hint: object, found: Figure, *, has_default: bool) -> RecordField:
+def _field(described: type, held: Field[object], hint: object) -> RecordField:
+    said = held.metadata.get(_KEY)
+    if not isinstance(said, Figure):
+        raise InternalError(f"{described.__name__}.{held.name}: found no figure() against one")
+    *rest, last = held.name.split("_")
+    if not said.unit and "per" not in rest:
+        said = replace(said, unit=_UNITS.get(last, ""))
+    if said.heading and not said.tables and hasattr(described, _TABLE):
+        said = replace(said, tables=(getattr(described, _TABLE),))
     is_list = is_nullable = False
-    if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (part for part in get_args(hint) if part is not types.NoneType)
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
         is_nullable = True
     if get_origin(hint) is tuple:
-        hint, rest = get_args(hint)
-        is_list = rest is Ellipsis
+        hint, others = get_args(hint)
+        is_list = others is Ellipsis
     kind = get_origin(hint) or hint
     if not isinstance(kind, type):
-        raise InternalError(f"figure {name!r}: found {hint} against a type of its own")
-    return RecordField(name, kind, is_list, is_nullable, found, has_default)
+        raise InternalError(f"figure {held.name!r}: found {hint} against a type of its own")
+    return RecordField(held.name, kind, is_list, is_nullable, said, held.default)

@@ -1,12 +1,14 @@
 """The report, frozen: each figure with its unit, its meaning and the tables that show it (docs/report-format.md)."""
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
+from dfcompile.records import replace
 from dfcompile.report.automatic_figures import AutomaticSummary
-from dfcompile.report.figure import figure, record
+from dfcompile.report.figure import figure, record, shown_in
 from dfcompile.report.json_schema import schema_of
 from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.operator_figures import OperatorGapSummary
@@ -20,118 +22,83 @@ FORMAT: Final = "dfcompile-report/4"
 class ModelSummary:
     """The model and how each of its nodes is accounted for."""
 
-    name: str = figure(meaning="of the model")
-    nodes: int = figure(unit="nodes", meaning="of the model")
+    name: str = figure("of the model")
+    nodes: int = figure("of the model", unit="nodes")
     nodes_costed: int = figure(
-        unit="nodes", meaning="accounted for, in one of the three ways below; all of them, or the run is an error"
+        "accounted for, in one of the three ways below; all of them, or the run is an error", unit="nodes"
     )
-    nodes_as_tasks: int = figure(unit="nodes", meaning="became tasks")
-    nodes_as_views: int = figure(unit="nodes", meaning="move no data, such as a reshape")
-    nodes_folded: int = figure(unit="nodes", meaning="depend on constants alone, computed when the model is read")
+    nodes_as_tasks: int = figure("became tasks", unit="nodes")
+    nodes_as_views: int = figure("move no data, such as a reshape", unit="nodes")
+    nodes_folded: int = figure("depend on constants alone, computed when the model is read", unit="nodes")
 
 
 @record
+@shown_in("schedule")
 class ScheduleSummary:
     """A streaming schedule and its figures [dematteis23]."""
 
-    partition: str = figure(meaning="name of the partitioner that filled the spatial blocks")
+    partition: str = figure("name of the partitioner that filled the spatial blocks")
     timing: str = figure(
-        meaning="what the times are: `exact`, of a replay with the FIFOs of the schedule; or `steady`, from mean "
-        "intervals",
+        "what the times are: `exact`, of a replay with the FIFOs of the schedule; or `steady`, from mean intervals",
         choices=("steady", "exact"),
         heading="times",
-        table="schedule",
         after="makespan_cycles",
         hidden="exact",
     )
-    barriers: bool = figure(meaning="whether a spatial block waits for the end of the one before", of="barrier")
+    barriers: bool = figure("whether a spatial block waits for the end of the one before", of="barrier")
     makespan_cycles: int | None = figure(
-        unit="cycles",
-        meaning="until the last task has emitted its last element; `null` if the schedule ends in a deadlock",
+        "until the last task has emitted its last element; `null` if the schedule ends in a deadlock",
         heading="makespan\ncycles",
         table=("schedule", "bounds"),
         words=((None, "deadlock"),),
     )
     non_streaming_makespan_cycles: int = figure(
-        unit="cycles",
-        meaning="the same when every edge goes through memory",
-        heading="non-\nstreaming\ncycles",
-        table="schedule",
+        "the same when every edge goes through memory", heading="non-\nstreaming\ncycles"
     )
     lower_bound_cycles: int = figure(
-        unit="cycles",
-        meaning="that no streaming schedule on that many PEs can fall below",
-        heading="lower bound\ncycles",
-        table="bounds",
+        "that no streaming schedule on that many PEs can fall below", heading="lower bound\ncycles", table="bounds"
     )
     gap: Fraction | None = figure(
-        meaning="(makespan − lower bound) / lower bound; 0: the schedule is optimal for this lowering; `null` in a "
+        "(makespan − lower bound) / lower bound; 0: the schedule is optimal for this lowering; `null` in a "
         "deadlock, and where steady times would leave none",
         heading="gap\n%",
         table=("schedule", "bounds"),
         cell=".1%",
     )
-    total_work_cycles: int = figure(
-        unit="cycles", meaning="T1: all tasks one after another", heading="T1\ncycles", table="bounds"
-    )
+    total_work_cycles: int = figure("T1: all tasks one after another", heading="T1\ncycles", table="bounds")
     critical_path_cycles: int = figure(
-        unit="cycles", meaning="T_inf: on any number of PEs, without streaming", heading="T_inf\ncycles", table="bounds"
+        "T_inf: on any number of PEs, without streaming", heading="T_inf\ncycles", table="bounds"
     )
     streaming_depth_cycles: int = figure(
-        unit="cycles",
-        meaning="T_s_inf: on any number of PEs, with streaming; the longest path of streaming components",
+        "T_s_inf: on any number of PEs, with streaming; the longest path of streaming components",
         heading="T_s_inf\ncycles",
         table="bounds",
     )
     sslr: Fraction | None = figure(
-        meaning="streaming schedule length ratio: makespan / `streaming_depth_cycles`. A published measure and no "
+        "streaming schedule length ratio: makespan / `streaming_depth_cycles`. A published measure and no "
         "bound: tasks that need not wait for a whole component can bring it below 1",
         heading="SSLR",
         table="bounds",
         cell=".2f",
     )
-    io_elements: int = figure(
-        unit="elements",
-        meaning="sum of the volumes of all edges that touch a buffer node",
-        heading="I/O\nelements",
-        table="schedule",
-    )
-    io_bytes: int = figure(unit="bytes", meaning="the same in bytes", heading="I/O\nbytes", table="schedule")
+    io_elements: int = figure("sum of the volumes of all edges that touch a buffer node", heading="I/O\nelements")
+    io_bytes: int = figure("the same in bytes", heading="I/O\nbytes")
     spilled_elements: int = figure(
-        unit="elements",
-        meaning="sum of the volumes of edges between two tasks that the schedule sends through memory; not part of "
+        "sum of the volumes of edges between two tasks that the schedule sends through memory; not part of "
         "`io_elements`",
         heading="spilled\nelements",
-        table="schedule",
     )
-    blocks: int = figure(unit="blocks", meaning="spatial blocks", heading="blocks", table="schedule")
-    speedup: Fraction | None = figure(
-        meaning="work of all tasks / makespan",
-        heading="speedup",
-        table="schedule",
-        after="gap",
-        cell=".2f",
-    )
-    pe_utilization: Fraction | None = figure(
-        meaning="speedup / PEs", heading="PE util.\n%", table="schedule", after="speedup", cell=".1%"
-    )
-    fifo_elements: int = figure(
-        unit="elements",
-        meaning="capacity of all FIFOs together",
-        heading="FIFO\nelements",
-        table="schedule",
-        after="spilled_elements",
-    )
-    tasks: int = figure(unit="tasks", meaning="computational nodes", heading="tasks", table="schedule")
+    blocks: int = figure("spatial blocks", unit="blocks", heading="blocks")
+    speedup: Fraction | None = figure("work of all tasks / makespan", heading="speedup", after="gap", cell=".2f")
+    pe_utilization: Fraction | None = figure("speedup / PEs", heading="PE util.\n%", after="speedup", cell=".1%")
+    fifo_elements: int = figure("capacity of all FIFOs together", heading="FIFO\nelements", after="spilled_elements")
+    tasks: int = figure("computational nodes", unit="tasks", heading="tasks")
     choice: str | None = figure(
-        meaning="options of `dfcompile schedule` that give this schedule, where it was chosen among several",
-        is_optional=True,
-        default=None,
+        "options of `dfcompile schedule` that give this schedule, where it was chosen among several", default=None
     )
     steady_error: Fraction | None = figure(
-        meaning="where a replay is too large: by how much a sample takes longer in a replay than planned, of what "
+        "where a replay is too large: by how much a sample takes longer in a replay than planned, of what "
         "streams together, or with shorter streams",
-        is_optional=True,
         default=None,
     )
 
@@ -140,68 +107,56 @@ class ScheduleSummary:
 class HintSummary:
     """An expansion that may be better than the chosen one."""
 
-    expand: tuple[str, ...] = figure(meaning="values of `--expand`")
-    operators: int = figure(unit="operators", meaning="that the hint is about", least=1)
+    expand: tuple[str, ...] = figure("values of `--expand`")
+    operators: int = figure("that the hint is about", unit="operators", least=1)
     chosen_bound_cycles: int = figure(
-        unit="cycles", meaning="what these operators take at least as they are lowered, each alone, one after another"
+        "what these operators take at least as they are lowered, each alone, one after another"
     )
-    hinted_bound_cycles: int = figure(unit="cycles", meaning="the same with the expansion of the hint")
+    hinted_bound_cycles: int = figure("the same with the expansion of the hint")
 
 
 @record
+@shown_in("bounds")
 class ExpansionsSummary:
     """How good the schedule is beside what other expansions could give."""
 
     lower_bound_cycles: int = figure(
-        unit="cycles",
-        meaning="that no streaming schedule on that many PEs can fall below, whichever of the known expansions the "
+        "that no streaming schedule on that many PEs can fall below, whichever of the known expansions the "
         "operators are lowered by ([how](scheduling.md#bounds)); where expansions are chosen also into however many "
         "tasks they are divided",
         heading="over expansions\ncycles",
-        table="bounds",
         after="schedule.gap",
     )
     gap: Fraction | None = figure(
-        meaning="(`schedule.makespan_cycles` − this bound) / this bound",
+        "(`schedule.makespan_cycles` − this bound) / this bound",
         heading="gap\n%",
-        table="bounds",
         after="over_expansions.lower_bound_cycles",
         cell=".1%",
     )
-    hints: tuple[HintSummary, ...] = figure(meaning="expansions that may save at least a twentieth of the makespan")
+    hints: tuple[HintSummary, ...] = figure("expansions that may save at least a twentieth of the makespan")
     operators: tuple[OperatorGapSummary, ...] = figure(
-        meaning="what separates the makespan from the ideal, the least work of all operators shared by the PEs; all "
+        "what separates the makespan from the ideal, the least work of all operators shared by the PEs; all "
         "four figures of all operators together are makespan × PEs; absent in a deadlock and of steady times",
-        is_optional=True,
         default=(),
     )
 
 
 @record
+@shown_in("simulation")
 class SimulationSummary:
     """What a replay of a schedule with its FIFOs found."""
 
     makespan_cycles: int | None = figure(
-        unit="cycles",
-        meaning="of the replay; `null` if it ends in a deadlock",
-        heading="makespan\ncycles",
-        table="simulation",
-        words=((None, "deadlock"),),
+        "of the replay; `null` if it ends in a deadlock", heading="makespan\ncycles", words=((None, "deadlock"),)
     )
     read_stall_cycles: int = figure(
-        unit="cycles",
-        meaning="that started tasks waited for elements, summed over edges",
-        heading="waiting for\nelements",
-        table="simulation",
+        "that started tasks waited for elements, summed over edges", heading="waiting for\nelements"
     )
     write_stall_cycles: int = figure(
-        unit="cycles",
-        meaning="that tasks waited for places in FIFOs, summed over edges",
-        heading="waiting for\nplaces",
-        table="simulation",
+        "that tasks waited for places in FIFOs, summed over edges", heading="waiting for\nplaces"
     )
     deadlock: tuple[str, ...] = figure(
-        meaning="the links of one cycle of tasks that wait for one another, as texts; empty if the replay ended"
+        "the links of one cycle of tasks that wait for one another, as texts; empty if the replay ended"
     )
 
 
@@ -210,149 +165,160 @@ class VerificationSummary:
     """How far the lowered model is from a reference."""
 
     max_abs_error: float = figure(
-        meaning="the largest absolute difference to the [reference](command-line.md#verification) on one input"
+        "the largest absolute difference to the [reference](command-line.md#verification) on one input"
     )
     max_rel_error: float = figure(
-        meaning="the largest difference as a part of the largest value of the same output; absolute if that is 0"
+        "the largest difference as a part of the largest value of the same output; absolute if that is 0"
     )
     effect_of_inputs: float | None = figure(
-        meaning="how much the reference's outputs change, as a part of their largest value, if the values of each "
+        "how much the reference's outputs change, as a part of their largest value, if the values of each "
         "input come in another order: where it is small the comparison says little; null if that is no valid input"
     )
 
 
 @record
+@shown_in("repeated")
 class RepetitionSummary:
     """The schedule again and again on inputs of their own, iterations beside each other."""
 
-    repeats: int = figure(meaning="iterations: `--repeat`", heading="iterations", table="repeated", least=1)
+    repeats: int = figure("iterations: `--repeat`", heading="iterations", least=1)
     pes_each: int = figure(
+        "that one iteration is scheduled on: all, half of them, a quarter and so on, whatever gives the least makespan",
         unit="PEs",
-        meaning="that one iteration is scheduled on: all, half of them, a quarter and so on, whatever gives the least "
-        "makespan",
         heading="PEs each",
-        table="repeated",
     )
-    interval_cycles: int = figure(
-        unit="cycles",
-        meaning="from the start of one iteration to that of the next",
-        heading="interval\ncycles",
-        table="repeated",
-    )
+    interval_cycles: int = figure("from the start of one iteration to that of the next", heading="interval\ncycles")
     least_interval_cycles: int = figure(
-        unit="cycles",
-        meaning="that no interval of this schedule falls below: every PE is busy",
-        heading="least interval\ncycles",
-        table="repeated",
+        "that no interval of this schedule falls below: every PE is busy", heading="least interval\ncycles"
     )
-    makespan_cycles: int = figure(
-        unit="cycles",
-        meaning="until the last iteration has ended",
-        heading="makespan\ncycles",
-        table="repeated",
-    )
+    makespan_cycles: int = figure("until the last iteration has ended", heading="makespan\ncycles")
     in_sequence_cycles: int = figure(
-        unit="cycles",
-        meaning="the same if an iteration started on all PEs when the one before has ended",
-        heading="in sequence\ncycles",
-        table="repeated",
+        "the same if an iteration started on all PEs when the one before has ended", heading="in sequence\ncycles"
     )
     in_flight: int = figure(
-        unit="iterations",
-        meaning="under way at once, at most; buffers and FIFOs are there as often",
-        heading="at once",
-        table="repeated",
+        "under way at once, at most; buffers and FIFOs are there as often", unit="iterations", heading="at once"
     )
-    io_elements: int = figure(
-        unit="elements", meaning="I/O of all iterations", heading="I/O\nelements", table="repeated"
-    )
+    io_elements: int = figure("I/O of all iterations", heading="I/O\nelements")
 
 
 @record
 class Result:
     """What one choice of expansions gives on one number of processing elements."""
 
-    pes: int = figure(unit="PEs", meaning="processing elements", least=1)
+    pes: int = figure("processing elements", unit="PEs", least=1)
     expansions: Mapping[str, str] = figure(
-        meaning="`OP` or `ORIGIN:OP` → name of the expansion, for everything that offers a choice"
+        "`OP` or `ORIGIN:OP` → name of the expansion, for everything that offers a choice"
     )
     makespan_cycles: int | None = figure(
-        unit="cycles",
-        meaning="that the model takes on the machine: `mapping.time_s` in cycles of its clock, rounded up; of "
-        "`dfcompile schedule` those of the schedule, `null` in a deadlock",
+        "that the model takes on the machine: `mapping.time_s` in cycles of its clock, rounded up; of "
+        "`dfcompile schedule` those of the schedule, `null` in a deadlock"
     )
     schedule: ScheduleSummary = figure(
-        meaning="figures of the streaming schedule on a machine whose memory takes no time (contention-free)"
+        "figures of the streaming schedule on a machine whose memory takes no time (contention-free)"
     )
     over_expansions: ExpansionsSummary | None = figure(
-        meaning="the schedule beside what other expansions could give; absent with `--passes`, `--volumes array` or "
+        "the schedule beside what other expansions could give; absent with `--passes`, `--volumes array` or "
         "another `--granularity`",
         prefix="expansions",
-        is_optional=True,
         default=None,
     )
     automatic: AutomaticSummary | None = figure(
-        meaning="what was chosen, or would be by `--expand auto`; absent of models with `--expand published` or rules "
+        "what was chosen, or would be by `--expand auto`; absent of models with `--expand published` or rules "
         "alone that are large, or have `--passes`, `--volumes array` or another `--granularity`",
-        prefix="automatic",
-        is_optional=True,
         default=None,
     )
     simulation: SimulationSummary | None = figure(
-        meaning="`dfcompile schedule` with `--simulate`: what the replay found",
-        prefix="simulated",
-        is_optional=True,
-        default=None,
+        "`dfcompile schedule` with `--simulate`: what the replay found", prefix="simulated", default=None
     )
     repetition: RepetitionSummary | None = figure(
-        meaning="with `--repeat`: the schedule repeated", prefix="repeated", is_optional=True, default=None
+        "with `--repeat`: the schedule repeated", prefix="repeated", default=None
     )
     mapping: MappingSummary | None = figure(
-        meaning="figures of the mapping to the machine; absent from `dfcompile schedule`",
-        prefix="mapping",
-        is_optional=True,
-        default=None,
+        "figures of the mapping to the machine; absent from `dfcompile schedule`", default=None
     )
     traffic: TrafficSummary | None = figure(
-        meaning="what the mapping moves beside the least possible; absent from `dfcompile schedule`",
-        prefix="traffic",
-        is_optional=True,
-        default=None,
+        "what the mapping moves beside the least possible; absent from `dfcompile schedule`", default=None
     )
-    verification: VerificationSummary | None = figure(
-        meaning="with `--verify`: lowered model and reference", is_optional=True, default=None
-    )
+    verification: VerificationSummary | None = figure("with `--verify`: lowered model and reference", default=None)
+
+    @property
+    def machine(self) -> tuple[int, int]:
+        """Processing elements and chips at hand."""
+        return self.pes, self.mapping.chips_available if self.mapping else 1
+
+    @property
+    def variation(self) -> Mapping[str, str]:
+        """Its choices: expansions, and the partitioner or the options of the schedule."""
+        choice = self.schedule.choice
+        return {**self.expansions, **({"options": choice} if choice else {"partition": self.schedule.partition})}
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the model is lowered by the automatic choice."""
+        return self.automatic is not None and self.automatic.is_taken
 
 
 @record
 class AssumptionSummary:
     """A figure that the results rest on and that the model does not say."""
 
-    name: str = figure(meaning="what is assumed")
-    value: str = figure(meaning="as a text")
-    source: str = figure(meaning="a citation key ([references](references.md)), a file or an option")
+    name: str = figure("what is assumed")
+    value: str = figure("as a text")
+    source: str = figure("a citation key ([references](references.md)), a file or an option")
 
 
 @record
 class Report:
     """All results of a run."""
 
-    format: str = figure(meaning="name and version of this contract", choices=(FORMAT,), default=FORMAT, init=False)
-    model: ModelSummary = figure(meaning="the model and its coverage")
+    format: str = figure("name and version of this contract", choices=(FORMAT,), default=FORMAT, init=False)
+    model: ModelSummary = figure("the model and its coverage")
     results: tuple[Result, ...] = figure(
-        meaning="one entry per number of processing elements and combination of expansions, or partitioner; the "
+        "one entry per number of processing elements and combination of expansions, or partitioner; the "
         "former varies slowest",
         least=1,
     )
     assumptions: tuple[AssumptionSummary, ...] = figure(
-        meaning="figures that the results rest on and that the model does not say"
+        "figures that the results rest on and that the model does not say"
     )
     warnings: tuple[str, ...] = figure(
-        meaning="texts, only if there are any: what is probably not as it was meant, such as a frequency in MHz; "
+        "texts, only if there are any: what is probably not as it was meant, such as a frequency in MHz; "
         "they are printed as well",
-        is_optional=True,
         default=(),
     )
+
+    @property
+    def mapped(self) -> list[tuple[Result, MappingSummary]]:
+        """The results with their mappings; none of a report on schedules alone."""
+        return [(result, result.mapping) for result in self.results if result.mapping is not None]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What results differ in: expansions, the partitioner."""
+        variations = [result.variation for result in self.results]
+        keys = dict.fromkeys(key for variation in variations for key in variation)
+        return tuple(key for key in keys if len({variation.get(key) for variation in variations}) > 1)
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether results of one machine differ in their choices: those of several may have been chosen."""
+        counts = Counter(result.machine for result in self.results)
+        return max(counts.values(), default=0) > 1 and len(self.compared) > 0
+
+    def compared_choices(self, result: Result) -> str:
+        """Return the choices of a result in which others differ; empty if none are compared."""
+        keys = self.compared if self.is_comparison else ()
+        return " ".join(f"{key}={result.variation.get(key, '-')}" for key in keys)
+
+    def where(self, result: Result) -> str:
+        """Return what tells a result from the others."""
+        return " ".join(filter(None, (f"{result.pes} PEs", self.compared_choices(result))))
+
+    @property
+    def of_one_chip_count(self) -> "Report":
+        """The report with the results of one number of chips: a schedule is that of one chip."""
+        _, first = self.results[0].machine
+        return replace(self, results=tuple(result for result in self.results if result.machine[1] == first))
 
     @property
     def best(self) -> Mapping[int, Result]:

@@ -1,5 +1,6 @@
 """Fills a record of the report from the values that have its figures, so that a figure is said in its record alone."""
 
+from dataclasses import MISSING
 from enum import Enum
 from operator import attrgetter
 from typing import Any, TypeVar, cast
@@ -34,7 +35,7 @@ def filled(described: type[RecordT], *sources: object, **given: object) -> Recor
             )
             if found is not _NONE:
                 values[field.name] = found
-            elif not field.has_default:
+            elif field.default is MISSING:
                 kinds = ", ".join(type(source).__name__ for source in sources)
                 raise InternalError(f"{described.__name__}.{field.name}: found in none of {kinds}")
     return described(**values)

@@ -17,12 +17,11 @@ def report_html(report: Report | DesignReport) -> str:
     if isinstance(report, DesignReport):
         tables, notes = design_tables(report), tuple(design_notes(report))
     else:
-        is_mapped = any(result.mapping is not None for result in report.results)
-        names, first = (SECTIONS, (result_table(report),)) if is_mapped else (SCHEDULES, ())
+        names, first = (SECTIONS, (result_table(report),)) if report.mapped else (SCHEDULES, ())
         sections = (table for name in names for table in section_tables(report, name))
         tables = (*first, *repetition_tables(report), *sections)
         below = (note for name in names for note in section_notes(report, name))
-        notes = (*((answer(report),) if is_mapped else ()), *below, *verification_notes(report))
+        notes = (*((answer(report),) if report.mapped else ()), *below, *verification_notes(report))
     parts = [_table(table) for table in tables]
     return "\n".join(["<div>", *parts, *(f"<p>{escape(printable(note))}</p>" for note in notes), "</div>\n"])
 

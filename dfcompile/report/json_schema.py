@@ -27,7 +27,7 @@ def _object(record: type) -> dict[str, Json]:
     return {
         "type": "object",
         "properties": {field.name: _property(field) for field in fields},
-        "required": [field.name for field in fields if not field.figure.is_optional],
+        "required": [field.name for field in fields if not field.is_optional],
         "additionalProperties": False,
     }
 
@@ -36,10 +36,8 @@ def _property(field: RecordField) -> dict[str, Json]:
     described: dict[str, Json] = {"description": described_by(field.figure.meaning)}
     if not field.is_list:
         return {**_value(field), **described}
-    items = _value(field)
-    if field.figure.least and field.kind not in (int, float):
-        return {"type": "array", "items": items, "minItems": field.figure.least, **described}
-    return {"type": "array", "items": items, **described}
+    least = field.figure.least if field.kind not in (int, float) else None
+    return {"type": "array", "items": _value(field), **({"minItems": least} if least else {}), **described}
 
 
 def _value(field: RecordField) -> dict[str, Json]:
@@ -51,16 +49,12 @@ def _value(field: RecordField) -> dict[str, Json]:
     if field.kind not in NAMES:
         raise InternalError(f"figure {field.name!r}: found {field.kind.__name__} against a type that JSON has")
     name = NAMES[field.kind]
-    schema: dict[str, Json] = {"type": [name, "null"] if _is_null(field) else name}
+    schema: dict[str, Json] = {"type": [name, "null"] if field.is_nullable and not field.is_optional else name}
     if field.kind is Mapping:
         schema["additionalProperties"] = {"type": "string"}
     if name in ("integer", "number") and field.figure.least is not None:
         schema["minimum"] = field.figure.least
     return schema
-
-
-def _is_null(field: RecordField) -> bool:
-    return field.is_nullable and not field.figure.is_optional
 
 
 def described_by(meaning: str) -> str:

@@ -12,17 +12,14 @@ _NAMED = 3  # operators in a sentence; JSON has all
 class OperatorGapSummary:
     """What an operator takes of all PEs together, beside what it would take ideally."""
 
-    operator: str = figure(meaning="the user's operator")
+    operator: str = figure("the user's operator")
     least_work_cycles: int = figure(
-        unit="cycles",
-        meaning="of one PE, that its tasks work at least, by whichever known expansion, into however many tasks it is "
-        "divided",
+        "of one PE, that its tasks work at least, by whichever known expansion, into however many tasks it is divided"
     )
-    more_work_cycles: int = figure(unit="cycles", meaning="of one PE, that its tasks work beyond that")
-    waiting_cycles: int = figure(unit="cycles", meaning="of one PE, in which its tasks have a PE and wait for others")
+    more_work_cycles: int = figure("of one PE, that its tasks work beyond that")
+    waiting_cycles: int = figure("of one PE, in which its tasks have a PE and wait for others")
     idle_cycles: int = figure(
-        unit="cycles",
-        meaning="of one PE, in which a PE has no task while tasks of the operator run; all tasks that run share it",
+        "of one PE, in which a PE has no task while tasks of the operator run; all tasks that run share it"
     )
 
     @property
@@ -33,14 +30,14 @@ class OperatorGapSummary:
 
 def operator_gaps(times: Sequence[OperatorTime], least_work: Mapping[str, int]) -> tuple[OperatorGapSummary, ...]:
     """Return the gaps of all operators that take time or work."""
-    taken = {time.origin: time for time in times}
-    origins = dict.fromkeys([*least_work, *taken])
-    found = (_gap(taken.get(origin, OperatorTime(origin, 0, 0, 0)), least_work.get(origin, 0)) for origin in origins)
+    taken = {origin: OperatorTime(origin, 0, 0, 0) for origin in least_work}
+    taken |= {time.origin: time for time in times}
+    found = []
+    for origin, time in taken.items():
+        least = least_work.get(origin, 0)
+        more = time.work_cycles - least
+        found.append(OperatorGapSummary(origin, least, more, time.waiting_cycles, time.idle_cycles))
     return tuple(gap for gap in found if gap.least_work_cycles or gap.gap_cycles)
-
-
-def _gap(time: OperatorTime, least: int) -> OperatorGapSummary:
-    return OperatorGapSummary(time.origin, least, time.work_cycles - least, time.waiting_cycles, time.idle_cycles)
 
 
 def gap_note(where: str, pes: int, makespan: int, gaps: Sequence[OperatorGapSummary]) -> str:

@@ -5,6 +5,9 @@ from dataclasses import is_dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from dfcompile.errors import InternalError
 from dfcompile.host.printable import json_text
 from dfcompile.report.figure import Figure, RecordField, fields_of
@@ -26,7 +29,7 @@ def to_record(report: object) -> dict[str, Json]:
     kind: type = type(report)
     for field in fields_of(kind):
         value = getattr(report, field.name)
-        if not (field.figure.is_optional and (value is None or value == ())):
+        if not (field.is_optional and (value is None or value == ())):
             record[field.name] = plain(value, field.figure)
     return record
 
@@ -51,6 +54,12 @@ def plain(value: object, figure: Figure) -> Json:
     if is_dataclass(value):
         return to_record(value)
     raise InternalError(f"report: found a {type(value).__name__} against a value that JSON has")
+
+
+def plain_fields(value: Struct, without: str = "") -> dict[str, Json]:
+    """Return the fields of a value that holds texts and numbers alone, but one, as JSON has them."""
+    fields = {name: held for name, held in asdict(value).items() if name != without}
+    return {name: rounded(held) if isinstance(held, float) else held for name, held in fields.items()}
 
 
 def rounded(value: float | Fraction) -> float | int:

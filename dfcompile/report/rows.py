@@ -1,8 +1,12 @@
 """A report as a plain table, one row per result: what CSV holds, and what other forms can be made of."""
 
+import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 
+from dfcompile.errors import UserError, nearest
 from dfcompile.host.printable import printable
+from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figure import RecordField, fields_of
 from dfcompile.report.figures import Report
 from dfcompile.report.plain_values import Json, held_at, leaves, plain
@@ -26,6 +30,27 @@ def rows_of(records: Sequence[object]) -> list[dict[str, Json]]:
         if any(held_at(record, path[:-1]) is not None for record in records)
     ]
     return [{name: _plain(held_at(record, path), field) for name, path, field in columns} for record in records]
+
+
+def rows_csv(rows: Sequence[Mapping[str, Json]], names: Sequence[str] = ()) -> str:
+    """Return rows as CSV, under names or those of the first row."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names or (list(rows[0]) if rows else []), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: printable(value) if isinstance(value, str) else value for name, value in row.items()})
+    return text.getvalue()
+
+
+def check_row_format(name: str, subject: str) -> str:
+    """Return the name of a form in which rows of a subject, such as bounds, are reported.
+
+    Raises:
+        UserError: it is none.
+    """
+    if name not in ROW_FORMATS:
+        raise UserError(f"--format {name!r}: unknown for {subject}{nearest(name, ROW_FORMATS)}")
+    return name
 
 
 def _named(record: type) -> Iterator[tuple[str, tuple[str, ...], RecordField]]:

@@ -8,7 +8,6 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.records import replace
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
 from dfcompile.report.filled import filled
-from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
 
@@ -73,13 +72,10 @@ def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationS
 def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[AssumptionSummary, ...]:
     """Return what schedules rest on, each thing said once."""
     made = [found.schedule for found in schedules]
-    partitions = ", ".join(dict.fromkeys(_blocks(schedule) for schedule in made))
+    blocks = (one.partition if one.barrier else f"{one.partition} without barriers" for one in made)
+    partitions = ", ".join(dict.fromkeys(blocks))
     timings = ", ".join(dict.fromkeys(schedule.timing.value for schedule in made))
     return (
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
     )
-
-
-def _blocks(schedule: Schedule) -> str:
-    return schedule.partition if schedule.barrier else f"{schedule.partition} without barriers"

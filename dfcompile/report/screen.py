@@ -12,14 +12,7 @@ from dfcompile.options.shared import SECTIONS
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Report, Result, VerificationSummary
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.row_labels import (
-    BEST,
-    compared_label,
-    is_comparison,
-    labels,
-    of_one_chip_count,
-    where,
-)
+from dfcompile.report.row_labels import BEST, labels
 from dfcompile.report.text_tables import NO_TIME_S, Column, Table, columns_of, folded, scaled
 
 WIDTH: Final = 100  # columns of the first screen
@@ -38,7 +31,7 @@ def screen_lines(report: Report, width: int) -> list[str]:
     lines = [*folded(answer(report), width), "", *result_table(report, width).lines(width)[2:]]
     lines += [line for table in repetition_tables(report) for line in table.lines(width)]
     best = {id(result) for result in report.best.values()}
-    for result, mapping in _mapped(report):
+    for result, mapping in report.mapped:
         if id(result) in best:
             lines += folded(_limit(report, result, mapping), width)
     for note in (*verification_notes(report), *_choices(report, width), *_hints(report)):
@@ -49,7 +42,7 @@ def screen_lines(report: Report, width: int) -> list[str]:
 def repetition_tables(report: Report) -> Iterator[Table]:
     """Yield what several iterations take, where they are asked for."""
     if any(result.repetition is not None for result in report.results):
-        kept = of_one_chip_count(report)
+        kept = report.of_one_chip_count
         columns = table_columns("repeated", kept.results)
         yield Table("repeated on the contention-free machine", tuple(labels(kept)), columns)
 
@@ -63,7 +56,7 @@ def answer(report: Report) -> str:
     assert mapping is not None
     pes, takes = ("1 PE", "takes") if fastest.pes == 1 else (f"{fastest.pes:,} PEs", "take")
     chips = f" on each of {mapping.chips} chips" if mapping.chips > 1 else ""
-    lowering = compared_label(report, fastest)
+    lowering = report.compared_choices(fastest)
     said = f"{model.name}: {model.nodes_as_tasks:,} of {operators:,} operators lowered; on the {mapping.machine} "
     said += f"machine {pes}{chips} {takes} {_time(mapping.time_s)}" + (f" with {lowering}" if lowering else "")
     slowest = others[-1] if others else fastest
@@ -80,18 +73,15 @@ def _time(seconds: float) -> str:
     return f"{column.cells[0]} {column.heading}"
 
 
-def _mapped(report: Report) -> list[tuple[Result, MappingSummary]]:
-    return [(result, result.mapping) for result in report.results if result.mapping is not None]
-
-
 def result_table(report: Report, width: int = WIDTH) -> Table:
     """Return the table of the first screen: what each result takes on the machine, and costs."""
     room = _LOWERING if width >= WIDTH else _NARROW
-    results, mappings = zip(*_mapped(report), strict=True)
-    is_compared = is_comparison(report)
+    results, mappings = zip(*report.mapped, strict=True)
+    is_compared = report.is_comparison
     first = sorted(results, key=_cost)[:1] if len(results) > 1 else []
     best = {id(result) for result in (report.best.values() if is_compared else first)}
     cycles = ("-" if result.makespan_cycles is None else f"{result.makespan_cycles:,}" for result in results)
+    busy = (f"{100 * one.parts.work_s / one.time_s:.1f}" if one.time_s else "-" for one in mappings)
     label_columns = (
         Column("PEs", tuple(f"{result.pes:,}" for result in results)),
         *_chips(mappings),
@@ -108,7 +98,7 @@ def result_table(report: Report, width: int = WIDTH) -> Table:
             scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
             scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
             Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
-            Column("PEs\nbusy %", tuple(_busy(mapping) for mapping in mappings)),
+            Column("PEs\nbusy %", tuple(busy)),
         ),
     )
 
@@ -123,8 +113,8 @@ def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:
 
 def _lowering(report: Report, result: Result, room: int) -> str:
     """Return the names that results differ in; where none are compared those of most work, as far as there is room."""
-    if is_comparison(report):
-        return compared_label(report, result)
+    if report.is_comparison:
+        return report.compared_choices(result)
     work: Counter[str] = Counter()
     for option in result.automatic.options if result.automatic else ():
         for op_type in option.expansions if option.is_chosen else ():
@@ -145,10 +135,6 @@ def _short(key: str, names: Sequence[str], room: int) -> str:
     return text
 
 
-def _busy(mapping: MappingSummary) -> str:
-    return f"{100 * mapping.parts.work_s / mapping.time_s:.1f}" if mapping.time_s else "-"
-
-
 def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
     """Return what limits a result, how far it is from the ideal, and what is proved."""
     of = {kind: sum(one.time_s for one in mapping.configurations if one.bound_by == kind)
@@ -157,7 +143,7 @@ def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
     ideal, why = mapping.ideal_time_s, dict(_IDEALS)[mapping.ideal.bound_by]
     above = f"{_above(mapping.time_s / ideal)} the ideal of {_time(ideal)} ({why})" if ideal > NO_TIME_S else ""
     proof = "at the proved bound" if mapping.optimal else f"{_above(1 + mapping.gap)} the bound"
-    said = (f"{where(report, result)}: {kind}", above, proof)
+    said = (f"{report.where(result)}: {kind}", above, proof)
     return printable(", ".join(text for text in said if text))
 
 
@@ -170,8 +156,8 @@ def verification_notes(report: Report) -> Iterator[str]:
     seen: dict[str, VerificationSummary] = {}
     for result in report.results:
         if result.verification is not None:
-            is_chosen = result.automatic is not None and result.automatic.is_taken
-            seen[f"on {result.pes} PEs" if is_chosen else compared_label(report, result)] = result.verification
+            label = f"on {result.pes} PEs" if result.is_chosen else report.compared_choices(result)
+            seen[label] = result.verification
     for label, found in seen.items():
         which = f" {label}" if label else ""
         part = f"{found.max_rel_error:.2g} of the largest value"
@@ -202,7 +188,7 @@ def _taken(report: Report) -> dict[int, str]:
     return {
         result.pes: choice_options(result.automatic.expand, result.automatic.granularity)
         for result in report.results
-        if result.automatic is not None and result.automatic.is_taken
+        if result.automatic is not None and result.is_chosen
     }
 
 
@@ -220,7 +206,7 @@ def _hints(report: Report) -> Iterator[str]:
     gains = [
         (result.schedule.makespan_cycles / result.automatic.estimated_cycles, result.pes)
         for result in report.best.values()
-        if result.automatic is not None and not result.automatic.is_taken
+        if result.automatic is not None and not result.is_chosen
         if result.schedule.makespan_cycles and result.automatic.estimated_cycles
     ]
     times, pes = max(gains, default=(1.0, 0))

@@ -1,14 +1,18 @@
 """Sums up what the driver found out as a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
+from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.driver import Exploration, Point
-from dfcompile.frontend import AppliedPass, Coverage, ModelNode
+from dfcompile.expansion_names import PUBLISHED
+from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
 from dfcompile.options import Options
-from dfcompile.report.automatic_summary import automatic_summary
+from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
 from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.figures import (
     AssumptionSummary,
@@ -21,10 +25,10 @@ from dfcompile.report.figures import (
     VerificationSummary,
 )
 from dfcompile.report.filled import NS_PER_S, filled
-from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideal, Ideals
-from dfcompile.report.kernel_summary import kernel_groups
+from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideals
 from dfcompile.report.mapping_figures import (
     IdealSummary,
+    KernelGroupSummary,
     LayoutSummary,
     MappingSummary,
     PerfectStreamsSummary,
@@ -32,24 +36,25 @@ from dfcompile.report.mapping_figures import (
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
-from dfcompile.report.traffic_figures import TrafficSummary
 from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
-from dfcompile.variants import Variant
+from dfcompile.traffic_plans import TrafficPlans
 
 
 def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
     ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
-    found = tuple((point, ideals.of(point)) for point in exploration.points)
+    found = tuple((point, *ideals.of(point)) for point in exploration.points)
     return Report(
         model=_model(first.lowered.name, first.lowered.nodes),
-        results=tuple(_result(point, ideal, traffic_summary(exploration.plans, point)) for point, ideal in found),
+        results=tuple(
+            _result(point, _mapping(point, ideal, time_s), exploration.plans) for point, ideal, time_s in found
+        ),
         assumptions=(
             *_assumptions(exploration.options, exploration.points),
-            *([] if all(ideal.is_known for _, ideal in found) else [TRAFFIC_ALONE]),
+            *([] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]),
             *complex_assumptions(
                 dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
             ),
@@ -66,34 +71,26 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
     return ModelSummary(name, len(nodes), sum(ways), *ways)
 
 
-def _result(point: Point, ideal: Ideal, traffic: TrafficSummary) -> Result:
-    variant, bound = point.variant, point.expansion_bound
+def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Result:
+    variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
+    cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
+    found, effect = variant.deviation, variant.effect_of_inputs
+    verification = None
+    if found is not None:
+        effect_of_inputs = None if effect is None else effect.relative
+        verification = VerificationSummary(found.absolute, found.relative, effect_of_inputs)
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        makespan_cycles=_machine_cycles(point),
+        makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
-        automatic=None
-        if point.selection is None
-        else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
+        automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
         repetition=_repetition(point),
-        mapping=_mapping(point, ideal),
-        traffic=traffic,
-        verification=_verification(variant),
+        mapping=mapping,
+        traffic=traffic_summary(plans, point),
+        verification=verification,
     )
-
-
-def _machine_cycles(point: Point) -> int:
-    """Return the time on the machine in cycles, rounded up beyond the digits that a report has."""
-    return ceil(rounded(point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S))
-
-
-def _verification(variant: Variant) -> VerificationSummary | None:
-    found, effect = variant.deviation, variant.effect_of_inputs
-    if found is None:
-        return None
-    return VerificationSummary(found.absolute, found.relative, None if effect is None else effect.relative)
 
 
 def _repetition(point: Point) -> RepetitionSummary | None:
@@ -128,19 +125,43 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
     return ExpansionsSummary(bound.cycles, gap, hints, gaps)
 
 
-def _mapping(point: Point, ideal: Ideal) -> MappingSummary:
+def _mapping(point: Point, ideal: IdealSummary, ideal_time_s: float) -> MappingSummary:
     streams, attained = point.mapping, point.attained
     return filled(
         MappingSummary,
         attained,
         chips_available=point.chips,
-        ideal_time_s=ideal.time_s,
+        ideal_time_s=ideal_time_s,
         configs=len(attained.configurations),
         utilization=_utilization(streams, attained),
         sharding=tuple(_layouts(point)),
         kernels=kernel_groups(attained.kernels, attained.chips),
-        ideal=filled(IdealSummary, ideal),
+        ideal=ideal,
         perfect_streams=filled(PerfectStreamsSummary, streams, streams.figures, configs=len(streams.figures.configs)),
+    )
+
+
+def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple[KernelGroupSummary, ...]:
+    """Return the kernels of a mapping, equal ones together, in the order of the first of them.
+
+    Args:
+        kernels: in order of execution.
+        chips: that share them.
+    """
+    groups: dict[tuple[object, ...], list[backend.KernelFigures]] = {}
+    for one in kernels:
+        times = (one.compute_ns, one.memory_ns, one.network_ns, one.time_ns)
+        key = (one.op, one.flop, one.dram_bytes, one.chip_bytes, one.received_bytes, *times)
+        groups.setdefault(key, []).append(one)
+    return tuple(
+        filled(
+            KernelGroupSummary,
+            equal[0],
+            kernels=tuple(each.name for each in equal),
+            count=len(equal),
+            network_bytes=equal[0].received_bytes / chips,
+        )
+        for equal in groups.values()
     )
 
 
@@ -161,41 +182,30 @@ def _layouts(point: Point) -> Iterator[LayoutSummary]:
         yield filled(LayoutSummary, each, configuration=number[each.kernel], access=access)
 
 
-def _granularity(options: Options) -> AssumptionSummary:
+def _lowering_assumptions(options: Options) -> tuple[AssumptionSummary, ...]:
+    expansions, granularity = "expansions that are not named", "granularity of tasks"
     if options.choice is not None:
-        return AssumptionSummary("granularity of tasks", "as saved", "--choice")
+        return tuple(AssumptionSummary(what, "as saved", "--choice") for what in (expansions, granularity))
+    chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
     others = "chosen per operator" if options.expand.chooses else "declared"
     said = ", ".join((options.granularity.every or others, *options.granularity.own))
-    return AssumptionSummary("granularity of tasks", said, "--granularity")
-
-
-def _expansions(options: Options) -> AssumptionSummary:
-    if options.choice is not None:
-        return AssumptionSummary("expansions that are not named", "as saved", "--choice")
-    chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
-    return AssumptionSummary("expansions that are not named", chosen, "--expand")
-
-
-def _effect(applied: AppliedPass) -> AssumptionSummary:
-    return AssumptionSummary(
-        f"pass {applied.name!r}", f"{applied.before} {applied.of} became {applied.after}", "--passes"
-    )
-
-
-def _choice_assumptions(points: Sequence[Point]) -> Iterator[AssumptionSummary]:
-    if any(point.selection is not None and point.selection.is_before_passes for point in points):
-        yield AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
+    return AssumptionSummary(expansions, chosen, "--expand"), AssumptionSummary(granularity, said, "--granularity")
 
 
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
+    is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
+    said = AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
-        _expansions(options),
-        _granularity(options),
-        *_choice_assumptions(points),
-        *(_effect(each) for point in points for each in point.variant.lowered.applied),
+        *_lowering_assumptions(options),
+        *([said] if is_before_passes else []),
+        *(
+            AssumptionSummary(f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}", "--passes")
+            for point in points
+            for one in point.variant.lowered.applied
+        ),
         *schedule_assumptions(point.scheduled for point in points),
     ]
     found += [
@@ -205,3 +215,76 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
         if assumption.source != "--pes"  # every result says it
     ]
     return tuple(dict.fromkeys(found))
+
+
+def automatic_summary(selection: Selection, makespan_cycles: int | None) -> AutomaticSummary:
+    """Return what was chosen, what it was compared with, and what else each operator could be.
+
+    Args:
+        selection: the choice.
+        makespan_cycles: of the schedule that was made of it, if it was taken.
+    """
+    sketch, default = selection.sketch, selection.default
+    taken = selection.expansions
+    return AutomaticSummary(
+        is_taken=selection.is_taken,
+        # Without a rule, the command that repeats the choice would choose.
+        expand=tuple(_expand(taken)) or (PUBLISHED,) * selection.is_taken,
+        granularity=_granularity(sketch.candidate.granularity),
+        estimated_cycles=sketch.estimate.cycles,
+        published_cycles=None if default is None else default.estimate.cycles,
+        rivals=_rivals(selection, makespan_cycles) if selection.is_taken else None,
+        options=tuple(option for each in selection.operators for option in _options(each, taken, selection)),
+    )
+
+
+def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
+    """Count the uniform choices; of those left, a bound may exclude some beside the schedule that was made."""
+    scheduled = sum(rival.score is not None for rival in selection.rivals)
+    excluded = sum(
+        rival.score is None
+        and (
+            rival.is_excluded or (makespan_cycles is not None and rival.sketch.estimate.bound_cycles >= makespan_cycles)
+        )
+        for rival in selection.rivals
+    )
+    estimated = selection.unseen + len(selection.rivals) - scheduled - excluded
+    return RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
+
+
+def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield a rule for the most frequent expansion of each type, then one for each operator that has another."""
+    by_type: dict[str, dict[str, list[str]]] = {}
+    for origin, names in taken.items():
+        for op_type, name in names.items():
+            by_type.setdefault(op_type, {}).setdefault(name, []).append(origin)
+    usual = {op_type: max(names, key=lambda name: len(names[name])) for op_type, names in by_type.items()}
+    for op_type, name in usual.items():
+        yield f"{op_type}={name}"
+    for op_type, found in by_type.items():
+        for name, origins in found.items():
+            if name != usual[op_type]:
+                yield from (f"{origin}:{op_type}={name}" for origin in origins)
+
+
+def _granularity(found: Granularity) -> tuple[str, ...]:
+    every = str(Granularity(found.max_tasks, found.split, found.pieces))
+    single = (f"{origin}:{'declared' if count is None else f'pieces={count}'}" for origin, count in found.own)
+    return (every, *single)
+
+
+def _options(
+    operators: OperatorOptions, taken: Mapping[str, Mapping[str, str]], selection: Selection
+) -> Iterator[OptionSummary]:
+    origin = operators.origins[0]
+    pieces = selection.sketch.candidate.granularity.pieces_of(origin)
+    for option in operators.known:
+        expansions = dict(option.expansions)
+        yield filled(
+            OptionSummary,
+            option,
+            option.alone,
+            operators=operators.origins,
+            expansions=MappingProxyType(expansions),
+            is_chosen=option.pieces == pieces and expansions == dict(taken.get(origin, {})),
+        )

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct
-
 from dfcompile.host.printable import printable
 from dfcompile.options.shared import SECTIONS
 from dfcompile.report.automatic_tables import CHOSEN_NOTE, automatic_notes, option_tables
@@ -15,16 +13,7 @@ from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Res
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.operator_figures import gap_note
 from dfcompile.report.report_format import Page
-from dfcompile.report.row_labels import (
-    BEST,
-    chips_column,
-    compared_label,
-    is_comparison,
-    labels,
-    machine_of,
-    of_one_chip_count,
-    where,
-)
+from dfcompile.report.row_labels import BEST, chips_column, labels
 from dfcompile.report.screen import screen_lines
 from dfcompile.report.text_tables import Column, Table, folded, listed
 from dfcompile.report.text_tables import page as text_of
@@ -42,14 +31,14 @@ def report_table(report: Report, page: Page) -> str:
 
     Of a report without mappings, on schedules alone, the first screen is their tables.
     """
-    width, is_mapped = page.width, any(result.mapping is not None for result in report.results)
+    width = page.width
     asked = SECTIONS if page.verbose else page.show
-    shown = asked if is_mapped else (*SCHEDULES, *(name for name in asked if name == "assumptions"))
-    lines = screen_lines(report, width) if is_mapped else []
+    shown = asked if report.mapped else (*SCHEDULES, *(name for name in asked if name == "assumptions"))
+    lines = screen_lines(report, width) if report.mapped else []
     for name in SECTIONS:
         if name in shown:
             lines += [*([""] if lines and lines[-1] else []), *_section_lines(report, name, width)]
-    if not is_mapped and "assumptions" not in asked:
+    if not report.mapped and "assumptions" not in asked:
         lines += counted_assumptions(report.assumptions, width)
     return text_of(lines)
 
@@ -58,8 +47,7 @@ def _section_lines(report: Report, name: str, width: int) -> list[str]:
     if name == "assumptions":
         return assumption_lines(report.assumptions, width)[1:]
     lines = [line for table in section_tables(report, name) for line in table.lines(width)]
-    notes = [line for note in section_notes(report, name) for line in folded(printable(note), width)]
-    return [*lines, *notes]
+    return lines + [line for note in section_notes(report, name) for line in folded(printable(note), width)]
 
 
 def section_tables(report: Report, name: str) -> tuple[Table, ...]:
@@ -72,38 +60,49 @@ def section_notes(report: Report, name: str) -> tuple[str, ...]:
     return tuple(_NOTES[name](report)) if name in _NOTES else ()
 
 
+def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int) -> list[str]:
+    """Return the assumptions."""
+    return listed("assumptions", [f"{found.name}: {found.value} — {found.source}" for found in assumptions], width)
+
+
+def counted_assumptions(assumptions: Sequence[AssumptionSummary], width: int) -> list[str]:
+    """Return how many assumptions there are and how to see them."""
+    return folded(f"{len(assumptions)} assumptions: -v lists them", width)
+
+
 def _schedule_tables(report: Report) -> Iterator[Table]:
-    scheduled = of_one_chip_count(report)
+    scheduled = report.of_one_chip_count
     names, results = tuple(labels(scheduled)), scheduled.results
     sampled = STEADY if any(result.schedule.steady_error is not None for result in results) else ()
-    is_mapped = any(result.mapping is not None for result in results)
-    title = "schedule on the contention-free machine" if is_mapped else "schedule"
-    yield Table(title, names, table_columns("schedule", results, sampled))
+    yield Table(_contention_free("schedule", report), names, table_columns("schedule", results, sampled))
     if any(result.simulation is not None for result in results):
         yield Table("simulation", names, table_columns("simulation", results, SIMULATION))
 
 
 def _bound_tables(report: Report) -> Iterator[Table]:
-    scheduled = of_one_chip_count(report)
-    is_mapped = any(result.mapping is not None for result in report.results)
-    title = "bounds on the contention-free machine" if is_mapped else "bounds"
-    yield Table(title, tuple(labels(scheduled)), table_columns("bounds", scheduled.results))
+    scheduled = report.of_one_chip_count
+    columns = table_columns("bounds", scheduled.results)
+    yield Table(_contention_free("bounds", report), tuple(labels(scheduled)), columns)
+
+
+def _contention_free(title: str, report: Report) -> str:
+    return f"{title} on the contention-free machine" if report.mapped else title
 
 
 def _operator_tables(report: Report) -> Iterator[Table]:
-    results = of_one_chip_count(report).results
-    if any(result.automatic is not None and result.automatic.is_taken for result in results):
+    results = report.of_one_chip_count.results
+    if any(result.is_chosen for result in results):
         yield from option_tables(results)
 
 
 def _mapping_tables(report: Report) -> Iterator[Table]:
-    mappings = _mappings(report)
+    mappings = [mapping for _, mapping in report.mapped]
     chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()
     yield Table("mapping", tuple(labels(report)), table_columns("mapping", mappings, (*MAPPING, *chips)))
 
 
 def _time_tables(report: Report) -> Iterator[Table]:
-    columns = table_columns("parts", [mapping.parts for mapping in _mappings(report)])
+    columns = table_columns("parts", [mapping.parts for _, mapping in report.mapped])
     yield Table("where the time goes", _chip_labels(report), columns)
 
 
@@ -113,28 +112,8 @@ def _traffic_tables(report: Report) -> Iterator[Table]:
         yield Table("traffic", _chip_labels(report), table_columns("traffic", traffic, TRAFFIC))
 
 
-def _configuration_tables(report: Report) -> Iterator[Table]:
-    yield _configuration_table(report)
-    if any(mapping.exchanges for mapping in _mappings(report)):
-        yield _exchange_table(report)
-
-
-def _mappings(report: Report) -> list[MappingSummary]:
-    return [result.mapping for result in report.results if result.mapping is not None]
-
-
 def _chip_labels(report: Report) -> tuple[Column, ...]:
-    return (*labels(report), *chips_column([mapping.chips_available for mapping in _mappings(report)]))
-
-
-def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int) -> list[str]:
-    """Return the assumptions."""
-    return listed("assumptions", [f"{found.name}: {found.value} — {found.source}" for found in assumptions], width)
-
-
-def counted_assumptions(assumptions: Sequence[AssumptionSummary], width: int) -> list[str]:
-    """Return how many assumptions there are and how to see them."""
-    return folded(f"{len(assumptions)} assumptions: -v lists them", width)
+    return (*labels(report), *chips_column([mapping.chips_available for _, mapping in report.mapped]))
 
 
 def _scheduled_makespan(result: Result) -> str:
@@ -180,40 +159,46 @@ TRAFFIC: Final = (Derived("excess in", _worst, after="ratio", is_text=True),)
 SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 
-class _ConfigurationRow(Struct, frozen=True):
-    pes: int
-    chips: int
-    label: str
-    number: str
-    figures: ConfigurationSummary
-    kernels: str
+def _configuration_tables(report: Report) -> Iterator[Table]:
+    """Yield what is on the chip together; and what chips exchange: what several expansions exchange alike once."""
+    rows = [
+        (result, label, *row)
+        for result, label in _by_mapping(report)
+        for row in _configuration_rows(result.mapping.configurations if result.mapping else ())
+    ]
+    names = [*_machine_labels([result.machine for result, *_ in rows])]
+    if report.is_comparison:
+        names.append(Column("expansions", tuple(label for _, label, *_ in rows), is_text=True))
+    names.append(Column("config", tuple(number for *_, number, _, _ in rows)))
+    columns = table_columns("configurations", [figures for *_, figures, _ in rows])
+    kernels = Column("kernels", tuple(kernels for *_, kernels in rows), is_text=True)
+    yield Table("configurations", tuple(names), (*columns, kernels))
+    found = [(result.machine, one) for result, mapping in report.mapped for one in mapping.exchanges]
+    exchanges = tuple(dict.fromkeys(found))
+    if exchanges:
+        machines = _machine_labels([machine for machine, _ in exchanges])
+        yield Table("exchanges", tuple(machines), table_columns("exchanges", [one for _, one in exchanges]))
 
 
-def _configuration_table(report: Report) -> Table:
-    rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
-    names = [Column("PEs", tuple(str(row.pes) for row in rows)), *chips_column([row.chips for row in rows])]
-    if is_comparison(report):
-        names.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
-    names.append(Column("config", tuple(row.number for row in rows)))
-    kernels = Column("kernels", tuple(row.kernels for row in rows), is_text=True)
-    columns = table_columns("configurations", [row.figures for row in rows])
-    return Table("configurations", tuple(names), (*columns, kernels))
+def _machine_labels(machines: Sequence[tuple[int, int]]) -> Iterator[Column]:
+    yield Column("PEs", tuple(str(pes) for pes, _ in machines))
+    yield from chips_column([chips for _, chips in machines])
 
 
-def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRow]:
-    """Yield a row per configuration; of many, the slowest ones and the sum of the others."""
-    configurations = result.mapping.configurations if result.mapping else ()
-    chips = result.mapping.chips_available if result.mapping else 1
+def _configuration_rows(
+    configurations: Sequence[ConfigurationSummary],
+) -> Iterator[tuple[str, ConfigurationSummary, str]]:
+    """Yield number, figures and kernels of each configuration; of many the slowest, and the others together."""
     numbers = range(len(configurations))
     slowest = sorted(numbers, key=lambda number: -configurations[number].time_s)
     shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
     for number in shown:
-        found = configurations[number]
-        yield _ConfigurationRow(result.pes, chips, label, str(number), found, _span(found.kernels))
+        names = configurations[number].kernels
+        many = f"{names[0]} … {names[-1]} ({len(names)})"
+        yield str(number), configurations[number], ", ".join(names) if len(names) <= NAMED_KERNELS else many
     others = [configurations[number] for number in numbers if number not in shown]
     if others:
         names = tuple(name for found in others for name in found.kernels)
-        bound_by = ", ".join(dict.fromkeys(found.bound_by for found in others))
         together = ConfigurationSummary(
             kernels=names,
             time_s=sum(found.time_s for found in others),
@@ -222,60 +207,30 @@ def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRo
             network_s=sum(found.network_s for found in others),
             dram_bytes=sum(found.dram_bytes for found in others),
             sram_bytes=max(found.sram_bytes for found in others),
-            bound_by=bound_by,
+            bound_by=", ".join(dict.fromkeys(found.bound_by for found in others)),
         )
-        yield _ConfigurationRow(result.pes, chips, label, f"{len(others)} more", together, f"{len(names)} kernels")
+        yield f"{len(others)} more", together, f"{len(names)} kernels"
 
 
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
     """Yield the first result of each different list of configurations, with the expansions that share it."""
-    sharing: dict[tuple[int, int, tuple[ConfigurationSummary, ...]], list[Result]] = {}
-    counts = Counter(machine_of(result) for result in report.results)
-    for result in report.results:
-        if result.mapping is not None:
-            sharing.setdefault((*machine_of(result), result.mapping.configurations), []).append(result)
-    for (pes, chips, _), equal in sharing.items():
-        everything = len(equal) == counts[pes, chips]
-        label = "all" if everything else ", ".join(compared_label(report, result) for result in equal)
-        yield equal[0], label
-
-
-def _exchange_table(report: Report) -> Table:
-    """Return what chips exchange; what several expansions exchange alike is shown once."""
-    rows = list(
-        dict.fromkeys(
-            (machine_of(result), exchange)
-            for result in report.results
-            if result.mapping is not None
-            for exchange in result.mapping.exchanges
-        )
-    )
-    names = [Column("PEs", tuple(str(pes) for (pes, _), _ in rows)), *chips_column([chips for (_, chips), _ in rows])]
-    return Table("exchanges", tuple(names), table_columns("exchanges", [exchange for _, exchange in rows]))
-
-
-def _hint(report: Report, result: Result, hint: HintSummary) -> str:
-    rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
-    more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
-    operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
-    cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
-    return f"hint on {where(report, result)}: {rules}{more} may be better for {operators} at least {cycles}"
-
-
-def _span(kernels: Sequence[str]) -> str:
-    if len(kernels) <= NAMED_KERNELS:
-        return ", ".join(kernels)
-    return f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"
+    sharing: dict[tuple[tuple[int, int], tuple[ConfigurationSummary, ...]], list[Result]] = {}
+    counts = Counter(result.machine for result in report.results)
+    for result, mapping in report.mapped:
+        sharing.setdefault((result.machine, mapping.configurations), []).append(result)
+    for (machine, _), equal in sharing.items():
+        everything = len(equal) == counts[machine]
+        yield equal[0], "all" if everything else ", ".join(report.compared_choices(result) for result in equal)
 
 
 def _schedule_notes(report: Report) -> Iterator[str]:
     """Yield what contention-free is, what stopped a schedule, and what marks the best of several."""
-    if any(result.mapping is not None for result in report.results):
+    if report.mapped:
         yield "contention-free: memory has no limit and takes no time (--system contention-free)"
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
-            yield f"deadlock on {where(report, result)}: {'; '.join(result.simulation.deadlock)}"
-    if is_comparison(report):
+            yield f"deadlock on {report.where(result)}: {'; '.join(result.simulation.deadlock)}"
+    if report.is_comparison:
         yield f"{BEST} least makespan of its number of PEs"
     elif any(result.schedule.choice for result in report.results):
         yield f"chosen: {report.results[0].schedule.choice}"
@@ -286,21 +241,28 @@ def _bound_notes(report: Report) -> Iterator[str]:
     yield "gap: how far the makespan is above the lower bound beside it, which no schedule of these tasks beats"
     over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
     if over:
-        divided = any(result.automatic is not None and result.automatic.is_taken for result, _ in over)
-        tasks = ", divided into any tasks" if divided else ""
+        tasks = ", divided into any tasks" if any(result.is_chosen for result, _ in over) else ""
         yield f"over expansions: lower bound under the best known expansion of each operator{tasks}"
     yield from LEGEND
     best = {id(result) for result in report.best.values()}
     for result, found in over:
         if id(result) in best and found.operators and result.schedule.makespan_cycles is not None:
-            yield gap_note(where(report, result), result.pes, result.schedule.makespan_cycles, found.operators)
+            yield gap_note(report.where(result), result.pes, result.schedule.makespan_cycles, found.operators)
     for result, found in over:
         yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
 
 
+def _hint(report: Report, result: Result, hint: HintSummary) -> str:
+    rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
+    more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
+    operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
+    cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
+    return f"hint on {report.where(result)}: {rules}{more} may be better for {operators} at least {cycles}"
+
+
 def _operator_notes(report: Report) -> Iterator[str]:
     """Yield what the automatic choice is, or would bring."""
-    if any(result.automatic is not None and result.automatic.is_taken for result in report.results):
+    if any(result.is_chosen for result in report.results):
         yield CHOSEN_NOTE
     for result in report.best.values():
         if result.automatic is not None:

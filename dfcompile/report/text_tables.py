@@ -48,8 +48,24 @@ class Table(Struct, frozen=True):
     columns: tuple[Column, ...]
 
     def lines(self, width: int) -> list[str]:
-        """Return its lines; see `table_lines`."""
-        return table_lines(self.title, self.labels, self.columns, width)
+        """Return its lines; columns that do not fit beside the labels follow in further tables.
+
+        Where not even the labels and one column fit, each row becomes lines ``heading: value``.
+        """
+        taken = sum(column.least_width() + GAP for column in self.labels)
+        if self.columns and any(taken + 1 + column.least_width() > width for column in self.columns):
+            return _stacked(self.title, [*self.labels, *self.columns], width)
+        parts: list[list[Column]] = [[]]
+        for column in self.columns:
+            if parts[-1] and taken + _least_width([*parts[-1], column]) > width:
+                parts.append([])
+            parts[-1].append(column)
+        lines: list[str] = []
+        for number, part in enumerate(parts):
+            title = f"{self.title}, continued" if number else self.title
+            grid = (line for row in _grid_rows([*self.labels, *part], width) for line in row)
+            lines += [*folded(title, width), "", *grid, ""]
+        return lines
 
 
 def columns_of(text: str) -> int:
@@ -76,32 +92,13 @@ def folded(text: str, width: int, indent: str = "") -> list[str]:
     return lines
 
 
-def table_lines(title: str, labels: Sequence[Column], columns: Sequence[Column], width: int) -> list[str]:
-    """Return a table; columns that do not fit beside the labels follow in further tables.
-
-    Where not even the labels and one column fit, each row becomes lines ``heading: value``.
-    """
-    taken = sum(column.least_width() + GAP for column in labels)
-    if columns and any(taken + 1 + column.least_width() > width for column in columns):
-        return _stacked(title, [*labels, *columns], width)
-    parts: list[list[Column]] = [[]]
-    for column in columns:
-        if parts[-1] and taken + _least_width([*parts[-1], column]) > width:
-            parts.append([])
-        parts[-1].append(column)
-    lines: list[str] = []
-    for number, part in enumerate(parts):
-        lines += [*folded(f"{title}, continued" if number else title, width), "", *_grid([*labels, *part], width), ""]
-    return lines
-
-
 def listing_lines(columns: Sequence[Column], width: int) -> list[str]:
     """Return a table of names and what they are; columns that do not fit stand below each row, indented.
 
     The columns that are kept beside each other are the first ones.
     """
     kept = len(columns)
-    while kept > 1 and _listing_width(columns[:kept]) > width:
+    while kept > 1 and _least_width(columns[:kept], READABLE) > width:
         kept -= 1
     head, *grid = _grid_rows(columns[:kept], width)
     lines = list(head)
@@ -126,17 +123,8 @@ def page(lines: Sequence[str]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).rstrip().split("\n"))
 
 
-def _least_width(columns: Sequence[Column]) -> int:
-    return 1 + sum(column.least_width() for column in columns) + GAP * (len(columns) - 1)
-
-
-def _listing_width(columns: Sequence[Column]) -> int:
-    """Return the columns that names side by side take; a text of several words must stay readable."""
-    return 1 + sum(column.least_width(READABLE) for column in columns) + GAP * (len(columns) - 1)
-
-
-def _grid(columns: Sequence[Column], width: int) -> list[str]:
-    return [line for row in _grid_rows(columns, width) for line in row]
+def _least_width(columns: Sequence[Column], folded: int = FOLDED) -> int:
+    return 1 + sum(column.least_width(folded) for column in columns) + GAP * (len(columns) - 1)
 
 
 def _grid_rows(columns: Sequence[Column], width: int) -> Iterator[list[str]]:
@@ -171,17 +159,13 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
 def _row(texts: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
     lines = []
     for number in range(max(map(len, texts))):
-        line = [
-            _justified(cell[number] if number < len(cell) else "", size, is_left=column.is_text)
-            for cell, column, size in zip(texts, columns, widths, strict=True)
-        ]
+        line = []
+        for cell, column, size in zip(texts, columns, widths, strict=True):
+            text = cell[number] if number < len(cell) else ""
+            blanks = " " * (size - columns_of(text))
+            line.append(text + blanks if column.is_text else blanks + text)
         lines.append(" " + (" " * GAP).join(line))
     return lines
-
-
-def _justified(text: str, width: int, *, is_left: bool) -> str:
-    blanks = " " * (width - columns_of(text))
-    return text + blanks if is_left else blanks + text
 
 
 def _stacked(title: str, columns: Sequence[Column], width: int) -> list[str]:

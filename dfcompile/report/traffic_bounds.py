@@ -1,34 +1,19 @@
 """The report of I/O bounds: tables, JSON or CSV."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve
 from dfcompile.bounds.fusion.residency import ResidencyPlan
-from dfcompile.errors import UserError, nearest
-from dfcompile.host.printable import json_text, printable
-from dfcompile.report.plain_values import Json, rounded
+from dfcompile.host.printable import json_text
+from dfcompile.report.plain_values import Json, plain_fields, rounded
+from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
 SCHEMA: Final = "dfcompile-bounds/1"
-FORMATS: Final = ("table", "json", "csv")
 _UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
-
-
-def check_bounds_format(name: str) -> str:
-    """Return the name of a form in which bounds are reported.
-
-    Raises:
-        UserError: it is none.
-    """
-    if name not in FORMATS:
-        raise UserError(f"--format {name!r}: unknown for bounds{nearest(name, FORMATS)}")
-    return name
 
 
 class BoundRow(Struct, frozen=True):
@@ -36,7 +21,7 @@ class BoundRow(Struct, frozen=True):
 
     Attributes:
         operator: name.
-        op_type: such as ``Conv``.
+        type: such as ``Conv``.
         buffer_bytes: size of the buffer.
         proved_bytes: that every schedule of the operator alone moves.
         tiling_bytes: that the best tiling moves; ``None`` if the buffer is too small for any.
@@ -44,12 +29,13 @@ class BoundRow(Struct, frozen=True):
         effectual_buffer_bytes: above which no tiling moves less.
         within_buffer_bytes: smallest buffer that moves at most ``within`` times the least; ``None`` if nobody asked.
         operations: additions and multiplications.
+        operations_per_byte: that the best tiling moves.
         is_floor: no tiling is known; the figures say that each word moves once.
         tiling: tile of each rank and the innermost loops.
     """
 
     operator: str
-    op_type: str
+    type: str
     buffer_bytes: int
     proved_bytes: int
     tiling_bytes: int | None
@@ -57,13 +43,9 @@ class BoundRow(Struct, frozen=True):
     effectual_buffer_bytes: int
     within_buffer_bytes: int | None
     operations: int
+    operations_per_byte: float | int | None
     is_floor: bool
     tiling: str
-
-    @property
-    def intensity(self) -> float | int | None:
-        """Operations per byte that the best tiling moves."""
-        return rounded(Fraction(self.operations, self.tiling_bytes)) if self.tiling_bytes else None
 
 
 class WholeRow(Struct, frozen=True):
@@ -120,7 +102,7 @@ class BoundsReport(Struct, frozen=True):
         curves: in bytes, by name: of a shape, or of all operators of a model, each alone.
         operations: additions and multiplications of products.
         die: what a machine's die should be; ``None`` without a machine.
-        fusions: rows of a chain or of attention, by what stays on the chip (`op_type`), then buffer.
+        fusions: rows of a chain or of attention, by what stays on the chip (`type`), then buffer.
         sram_bytes: of the machine's chip; ``None`` without a machine, or if it is not limited.
     """
 
@@ -137,33 +119,17 @@ class BoundsReport(Struct, frozen=True):
 
 
 def bounds_text(report: BoundsReport, form: str, width: int) -> str:
-    """Return bounds in one of the `FORMATS`."""
+    """Return bounds as ``table``, ``json`` or ``csv``."""
     if form == "json":
         return json_text(bounds_record(report), indent=2) + "\n"
     if form == "csv":
-        return _csv(bounds_rows((*report.fusions, *report.operators)))
+        return rows_csv(bounds_rows((*report.fusions, *report.operators)))
     return _table(report, width)
 
 
 def bounds_rows(rows: Sequence[BoundRow]) -> list[dict[str, Json]]:
     """Return rows as plain values."""
-    return [
-        {
-            "operator": row.operator,
-            "type": row.op_type,
-            "buffer_bytes": row.buffer_bytes,
-            "proved_bytes": row.proved_bytes,
-            "tiling_bytes": row.tiling_bytes,
-            "compulsory_bytes": row.compulsory_bytes,
-            "effectual_buffer_bytes": row.effectual_buffer_bytes,
-            "within_buffer_bytes": row.within_buffer_bytes,
-            "operations": row.operations,
-            "operations_per_byte": row.intensity,
-            "is_floor": row.is_floor,
-            "tiling": row.tiling,
-        }
-        for row in rows
-    ]
+    return [plain_fields(row) for row in rows]
 
 
 def bounds_record(report: BoundsReport) -> dict[str, Json]:
@@ -174,38 +140,11 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
         "within": None if report.within is None else rounded(report.within),
         "operators": list(bounds_rows(report.operators)),
         "fusions": list(bounds_rows(report.fusions)),
-        "whole": [
-            {
-                "buffer_bytes": row.buffer_bytes,
-                "compulsory_bytes": row.compulsory_bytes,
-                "proved_bytes": row.proved_bytes,
-                "fused_bytes": row.fused_bytes,
-                "unfused_bytes": row.unfused_bytes,
-                "is_exact": None if row.plan is None else row.plan.is_exact,
-                "kept": None if row.plan is None else list(row.plan.kept),
-                "operators": None
-                if row.plan is None
-                else [
-                    {"operator": share.name, "traffic_bytes": share.traffic_bytes, "free_bytes": share.free_bytes}
-                    for share in row.plan.operators
-                ],
-            }
-            for row in report.whole
-        ],
+        "whole": [_whole_record(row) for row in report.whole],
         "notes": list(report.notes),
         "sram_bytes": report.sram_bytes,
         "operations": report.operations,
-        "die": None
-        if report.die is None
-        else {
-            "curve": report.die.curve,
-            "area_pes": rounded(report.die.area_pes),
-            "sram_share": rounded(report.die.sram_share),
-            "memory_share": rounded(report.die.memory_share),
-            "buffer_bytes": report.die.buffer_bytes,
-            "multiply_adders": rounded(report.die.multiply_adders),
-            "time_ns": rounded(report.die.time_ns),
-        },
+        "die": None if report.die is None else plain_fields(report.die),
         "curves": [
             {"name": name, "buffer_bytes": list(curve.sizes.tolist()), "traffic_bytes": list(curve.traffic.tolist())}
             for name, curve in report.curves
@@ -213,68 +152,59 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
     }
 
 
-def _csv(rows: Sequence[Mapping[str, Json]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
-                     for row in rows)  # fmt: skip
-    return text.getvalue()
+def _whole_record(row: WholeRow) -> dict[str, Json]:
+    held: dict[str, Json] = dict.fromkeys(("is_exact", "kept", "operators"))
+    if row.plan is not None:
+        operators: list[Json] = [
+            {"operator": share.name, "traffic_bytes": share.traffic_bytes, "free_bytes": share.free_bytes}
+            for share in row.plan.operators
+        ]
+        held = {"is_exact": row.plan.is_exact, "kept": list(row.plan.kept), "operators": operators}
+    return plain_fields(row, without="plan") | held
 
 
 def _table(report: BoundsReport, width: int) -> str:
-    lines: list[str] = []
-    if report.whole:
-        lines += _whole(report.whole, width)
-    if report.fusions:
-        lines += _fusions(report, width)
-    if report.operators:
-        lines += _operators(report, width)
-    lines += [line for note in report.notes for line in folded(note, width, "  ")]
-    return page(lines)
+    lines = [line for table in _tables(report) for line in table.lines(width)]
+    return page(lines + [line for note in report.notes for line in folded(note, width, "  ")])
 
 
-def _whole(rows: Sequence[WholeRow], width: int) -> list[str]:
-    columns = (
-        Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
-        Column("with tensors\nheld, bytes", tuple(_bytes(row.fused_bytes) for row in rows)),
-        Column("each operator\nalone, bytes", tuple(_bytes(row.unfused_bytes) for row in rows)),
-        Column("tensors\nheld", tuple("-" if row.plan is None else str(len(row.plan.kept)) for row in rows)),
-        Column("exact", tuple("-" if row.plan is None else "yes" if row.plan.is_exact else "no" for row in rows)),
-    )
-    return Table("whole model", (Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),), columns).lines(
-        width
-    )
+def _tables(report: BoundsReport) -> Iterator[Table]:
+    whole, fusions, operators = report.whole, report.fusions, report.operators
+    columns: tuple[Column, ...]
+    if whole:
+        columns = (
+            Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in whole)),
+            Column("with tensors\nheld, bytes", tuple(_bytes(row.fused_bytes) for row in whole)),
+            Column("each operator\nalone, bytes", tuple(_bytes(row.unfused_bytes) for row in whole)),
+            Column("tensors\nheld", tuple("-" if row.plan is None else str(len(row.plan.kept)) for row in whole)),
+            Column("exact", tuple("-" if row.plan is None else "yes" if row.plan.is_exact else "no" for row in whole)),
+        )
+        yield Table("whole model", (_buffers(whole),), columns)
+    if fusions:
+        labels = (Column("on the chip", tuple(row.type for row in fusions), is_text=True), _buffers(fusions))
+        yield Table(fusions[0].operator, labels, tuple(_figures(fusions, report.within, "best known\nbytes")))
+    if operators:
+        labels = (Column("operator", tuple(row.operator for row in operators), is_text=True), _buffers(operators))
+        columns = (
+            Column("type", tuple(row.type for row in operators), is_text=True),
+            *_figures(operators, report.within, "best tiling\nbytes"),
+            Column("tiling", tuple(row.tiling for row in operators), is_text=True),
+        )
+        yield Table("operators", labels, columns)
 
 
-def _fusions(report: BoundsReport, width: int) -> list[str]:
-    rows = report.fusions
-    labels = (
-        Column("on the chip", tuple(row.op_type for row in rows), is_text=True),
-        Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
-    )
-    return Table(rows[0].operator, labels, tuple(_figures(rows, report.within, "best known\nbytes"))).lines(width)
-
-
-def _operators(report: BoundsReport, width: int) -> list[str]:
-    rows = report.operators
-    columns = [
-        Column("type", tuple(row.op_type for row in rows), is_text=True),
-        *_figures(rows, report.within, "best tiling\nbytes"),
-        Column("tiling", tuple(row.tiling for row in rows), is_text=True),
-    ]
-    labels = (
-        Column("operator", tuple(row.operator for row in rows), is_text=True),
-        Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
-    )
-    return Table("operators", labels, tuple(columns)).lines(width)
+def _buffers(rows: Sequence[BoundRow | WholeRow]) -> Column:
+    return Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows))
 
 
 def _figures(rows: Sequence[BoundRow], within: float | None, moved: str) -> list[Column]:
     columns = [
         Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
         Column(moved, tuple(_bytes(row.tiling_bytes) for row in rows)),
-        Column("ops /\nbyte", tuple("-" if not row.intensity else f"{row.intensity:,.1f}" for row in rows)),
+        Column(
+            "ops /\nbyte",
+            tuple("-" if not row.operations_per_byte else f"{row.operations_per_byte:,.1f}" for row in rows),
+        ),
         Column("effectual\nbuffer", tuple(size_text(row.effectual_buffer_bytes) for row in rows)),
     ]
     if within is not None:

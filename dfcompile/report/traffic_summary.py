@@ -1,5 +1,6 @@
 """Sums up what mappings move beside the least possible."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from dfcompile import dfmodel_backend as backend
@@ -42,19 +43,16 @@ def _operators(
     merged: BoundedModel, attained: backend.TaskMapping, plan: ResidencyPlan | None
 ) -> Iterator[OperatorTrafficSummary]:
     owner = {name: op.name for op in merged.operators for name in (op.name, *op.within)}
-    least: dict[str, int] = {}
+    least: Counter[str] = Counter()
     for share in () if plan is None else plan.operators:
-        least[owner[share.name]] = least.get(owner[share.name], 0) + share.traffic_bytes
-    moved: dict[str, int] = {}
+        least[owner[share.name]] += share.traffic_bytes
+    moved: Counter[str] = Counter()
     for origin, count in _moved_by_origin(attained):
-        name = owner.get(origin, ELSEWHERE)
-        moved[name] = moved.get(name, 0) + count
-    found = [
-        (moved.get(name, 0), least.get(name, 0), name) for name in dict.fromkeys([*owner.values(), *sorted(moved)])
-    ]
-    for count, bound, name in sorted(found, key=lambda each: (each[1] - each[0], each[2])):
-        if count or bound:
-            yield OperatorTrafficSummary(name, count, bound, count - bound)
+        moved[owner.get(origin, ELSEWHERE)] += count
+    names = dict.fromkeys((*owner.values(), *moved))
+    for name in sorted(names, key=lambda name: (least[name] - moved[name], name)):
+        if moved[name] or least[name]:
+            yield OperatorTrafficSummary(name, moved[name], least[name], moved[name] - least[name])
 
 
 def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]:

@@ -14,10 +14,12 @@ def random_graph(random: Random, kernels: int) -> DataflowGraph:
     for number in range(kernels):
         name = f"k{number}"
         if random.random() < 0.5:  # half of them
-            made.append(_product(name, *(random.randint(1, 6) for _ in range(3))))
+            m, k, n = (random.randint(1, 6) for _ in range(3))
+            made.append(Kernel(name, "MatMul", name, "mv", KernelVariant.GEMM_INPUT1_WEIGHT, 1, m, k, n, (), ()))
             tensors.append(_tensor(f"w{number}", TensorKind.WEIGHT, random.randrange(300), "", [name]))
         else:
-            made.append(_elementwise(name, random.randint(1, 30)))
+            variant, elements = KernelVariant.ELEMENTWISE_INPUT1, random.randint(1, 30)
+            made.append(Kernel(name, "Elementwise", name, "map", variant, 1, elements, 1, 1, (), ()))
         readers = [f"k{later}" for later in range(number + 1, kernels) if random.randrange(3) == 0]
         kind = TensorKind.INTERMEDIATE if readers and random.randrange(2) else TensorKind.OUTPUT
         tensors.append(_tensor(f"t{number}", kind, random.randrange(300), name, readers))
@@ -37,14 +39,6 @@ def random_system(random: Random) -> System:
     )
     dram = Dram(Amount(random.choice([0.5, 2.0, 8.0, 100.0])), Amount(random.choice([0, 0, 1200, 2500])), 1.0, 0.5)
     return System("random", 1, chip, dram, ONE_CHIP, ())
-
-
-def _product(name: str, m: int, k: int, n: int) -> Kernel:
-    return Kernel(name, "MatMul", name, "mv", KernelVariant.GEMM_INPUT1_WEIGHT, 1, m, k, n, (), ())
-
-
-def _elementwise(name: str, elements: int) -> Kernel:
-    return Kernel(name, "Elementwise", name, "map", KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1, (), ())
 
 
 def _tensor(name: str, kind: TensorKind, size_bytes: int, source: str, readers: list[str]) -> Tensor:

@@ -1,6 +1,7 @@
 """Reports of every shape, small and written down: what tests of report formats need."""
 
 from collections.abc import Mapping
+from dataclasses import MISSING
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
@@ -61,7 +62,7 @@ def sampled(described: type[RecordT], **given: object) -> RecordT:
     """
     values = dict(given)
     for field in fields_of(cast("Any", described)):
-        if field.name not in values and not field.has_default:
+        if field.name not in values and field.default is MISSING:
             values[field.name] = _sample(field)
     return cast("RecordT", cast("Any", described)(**values))
 

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import dfcompile as df
-from dfcompile import driver
+from dfcompile import choosing, driver
 from dfcompile.choosing import AutomaticChoice, Limits
 from dfcompile.cli import main as cli
 from dfcompile.options import Effort
@@ -70,7 +70,7 @@ def test_without_a_word_it_is_as_with_quick(capsys: Capture) -> None:
 
 @pytest.mark.parametrize("expand", [(), ("--expand", "MatMul=ip,mv", "--expand", "quick")])
 def test_quick_schedules_fewer_rivals_than_auto(monkeypatch: pytest.MonkeyPatch, expand: Sequence[str]) -> None:
-    monkeypatch.setattr(driver, "QUICK", Limits(0, 500))
+    monkeypatch.setattr(choosing, "QUICK", Limits(0, 500))
     thorough = tuple("auto" if word == "quick" else word for word in expand) or ("--expand", "auto")
 
     quick, auto = report(*expand), report(*thorough)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from dfcompile.cli.plugin_listing import KINDS
+from dfcompile.cli.listings import KINDS
 from tests.website.formulas import mathml, on_page_content
 
 ROOT = Path(__file__).parent.parent.parent

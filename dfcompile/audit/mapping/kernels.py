@@ -12,7 +12,7 @@ from dfcompile.audit.mapping.operations import kernel_flop
 from dfcompile.audit.mapping.times import NOBODY, PER_S, TaskTimes, audit_bound_by, joined_ns
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import VerificationError
-from dfcompile.report.kernel_figures import KernelGroupSummary
+from dfcompile.report.mapping_figures import KernelGroupSummary
 
 
 class _Share(Struct, frozen=True):

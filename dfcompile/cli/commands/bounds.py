@@ -13,12 +13,13 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     svg, html = outputs.svg, outputs.html
     check_targets((outputs.output, svg, html))
 
-    from dfcompile.report.traffic_bounds import bounds_text, check_bounds_format
+    from dfcompile.report.rows import check_row_format
+    from dfcompile.report.traffic_bounds import bounds_text
 
-    form = check_bounds_format(outputs.format)
+    form = check_row_format(outputs.format, "bounds")
 
-    from dfcompile.api.bound_traffic import with_machine
-    from dfcompile.api.bounds import bounds_of
+    from dfcompile.api.bound_machines import with_machine
+    from dfcompile.api.bound_traffic import bounds_of
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
     found = bounds_of(options, draws=svg is not None or html is not None, show=show_stage)

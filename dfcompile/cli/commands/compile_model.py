@@ -76,17 +76,15 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
         check_folder(folder)
     _reject_one_folder_twice([folder for _, folder in emitted.emissions])
 
-    from dfcompile.cli.forms import find_format, page_of
+    from dfcompile.cli.forms import find_format, page_of, schedule_pictures
 
     form = find_format(outputs.format)
 
     from dfcompile.api.compile_model import run_of
-    from dfcompile.cli.pictures import schedule_pictures
     from dfcompile.report.screen import saved_choice
 
     run = run_of(options, show_stage)
-    for warning in run.report.warnings:
-        warn(warning)
+    warn(*run.report.warnings)
     text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
     pictures = schedule_pictures(run.schedules[0], pictured)
     choice = None if emitted.save_choice is None else saved_choice(run.report)  # nothing is written if there is none

@@ -50,8 +50,7 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
 
     with show_stage(f"solving {setup}"):
         run = solved(options)
-    for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
-        warn(warning)
+    warn(*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings))
     text = form.text_of(run.report, page_of(verbose=outputs.verbose))
     written: list[Path] = []
     if output is not None:

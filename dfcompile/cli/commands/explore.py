@@ -31,9 +31,9 @@ def explore(options: ExploreOptions, saved: Saved, outputs: RowOutputs) -> None:
     check_targets((outputs.output, saved.save, outputs.html))
     check_saved(saved.save)
 
-    from dfcompile.report.exploration import check_exploration_format
+    from dfcompile.report.rows import check_row_format
 
-    form = check_exploration_format(outputs.format)
+    form = check_row_format(outputs.format, "explorations")
 
     from dfcompile.api.explore_model import explored
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dfcompile.cli.progress import show_stage
-from dfcompile.cli.strict_command import HELP_NAMES, StrictCommand, target_of
+from dfcompile.cli.strict_command import HELP_NAMES, STANDARD_STREAM, StrictCommand
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 
@@ -52,7 +52,7 @@ def generate(context: click.Context) -> None:
 
 def _command(generator: Generator) -> click.Command:
     def write(output: Path | None, form: str | None = None, **arguments: int | str | None) -> None:
-        target = target_of(output)
+        target = None if output == STANDARD_STREAM else output
         check_target(target)
         given = {name: value for name, value in arguments.items() if value is not None}
         with show_stage(f"generating {generator.name}"):

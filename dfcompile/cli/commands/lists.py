@@ -1,7 +1,5 @@
 """Commands that list what is registered."""
 
-from collections.abc import Iterable
-
 import click
 
 from dfcompile.cli.endings import warn
@@ -15,7 +13,7 @@ def list_expansions() -> None:
     from dfcompile.cli.listings import expansions_listing
     from dfcompile.lowering import registered_expansions
 
-    _warn(registered_expansions().faults)
+    warn(*registered_expansions().faults)
     write_text(expansions_listing(output_width()), None)
 
 
@@ -26,7 +24,7 @@ def list_passes() -> None:
     from dfcompile.cli.listings import passes_listing
     from dfcompile.lowering import registered_passes
 
-    _warn((*registered_passes().faults, *registered_dag_passes().faults))
+    warn(*registered_passes().faults, *registered_dag_passes().faults)
     write_text(passes_listing(output_width()), None)
 
 
@@ -36,7 +34,7 @@ def list_ops() -> None:
     from dfcompile.cli.listings import ops_listing
     from dfcompile.lowering import registered_expansions
 
-    _warn(registered_expansions().faults)
+    warn(*registered_expansions().faults)
     write_text(ops_listing(output_width()), None)
 
 
@@ -45,7 +43,7 @@ def list_systems() -> None:
     """List the machines that --system knows by name."""
     from dfcompile.cli.listings import systems_faults, systems_listing
 
-    _warn(systems_faults())
+    warn(*systems_faults())
     write_text(systems_listing(output_width()), None)
 
 
@@ -53,11 +51,6 @@ def list_systems() -> None:
 @click.option("-v", "--verbose", is_flag=True, help="List dfcompile's own parts and tracebacks as well.")
 def list_plugins(*, verbose: bool) -> None:
     """List the kinds of plug-ins, what is found of each and where, and what cannot be imported and why."""
-    from dfcompile.cli.plugin_listing import plugins_listing
+    from dfcompile.cli.listings import plugins_listing
 
     write_text(plugins_listing(output_width(), verbose=verbose), None)
-
-
-def _warn(faults: Iterable[object]) -> None:
-    for fault in faults:
-        warn(str(fault))

@@ -60,8 +60,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
             steps = mapped(found)
             mapping = mapping_report(steps, output_width(), verbose=outputs.verbose)
         source = partial(page_of_mapped, steps, found.model.name, (Path(asked.config), Path(asked.system)))
-    for warning in found.warnings:
-        warn(warning)
+    warn(*found.warnings)
     as_json = study_json(found, rows, mapping.records if mapping is not None else ())
     match outputs.format:
         case "json":

@@ -17,18 +17,16 @@ def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs)
         raise UserError(f"{name}: found a front of schedules against one (leave out --front)")
     check_targets((outputs.output, *pictured.targets.values(), outputs.html))
 
-    from dfcompile.cli.forms import find_format, page_of
+    from dfcompile.cli.forms import find_format, page_of, schedule_pictures
 
     form = find_format(outputs.format)
 
     from dfcompile.api.schedule_dag import schedule_choices, scheduled_run, selection_of
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
-    from dfcompile.cli.pictures import schedule_pictures
     from dfcompile.visualization.gantt.chart import check_drawable
 
     choices, warnings = schedule_choices(options)
-    for warning in warnings:
-        warn(warning)
+    warn(*warnings)
     with show_stage(f"reading {options.dag}"):
         graph = read_dag_file(options.dag)
     if pictured.gantt is not None:

@@ -13,6 +13,8 @@ from dfcompile.page.views.design import design_view
 from dfcompile.page.views.exploration import exploration_view
 from dfcompile.page.views.language_model import language_model_view
 from dfcompile.page.views.model import model_view
+from dfcompile.records import replace
+from dfcompile.report.plain_values import Json
 
 __all__ = ["kind_of", "view_of"]
 
@@ -48,4 +50,15 @@ def view_of(report: Record) -> View:
     Raises:
         UserError: it is of no kind that pages show.
     """
-    return _VIEWS[kind_of(report)](report)
+    assumptions = report.items("assumptions") or report.items("notes")
+    return replace(
+        _VIEWS[kind_of(report)](report),
+        assumptions=tuple(map(_assumption, assumptions)),
+        warnings=report.texts("warnings"),
+    )
+
+
+def _assumption(said: Json) -> tuple[str, str, str]:
+    """Return name, value and source; of one that is a sentence, all is its value."""
+    one = Record(said if isinstance(said, dict) else {"value": said})
+    return one.text("name"), one.text("value"), one.text("source")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dfcompile.page.phrases import quantity
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View
-from dfcompile.page.views.assumptions import assumptions_of
 
 
 def bounds_view(report: Record) -> View:
@@ -16,7 +15,6 @@ def bounds_view(report: Record) -> View:
         question=f"How little does {subject} move, for every size of its buffer?",
         answer=_answer(report),
         charts=tuple(_charts(report)),
-        assumptions=assumptions_of(report, "notes"),
     )
 
 
@@ -36,25 +34,20 @@ def _answer(report: Record) -> str:
 
 def _charts(report: Record) -> Iterator[Chart]:
     marks = tuple(
-        Mark(size, moved, curve.text("name"), curve.text("name"))
+        Mark(size, count, curve.text("name"), curve.text("name"))
         for curve in report.parts("curves")
-        for size, moved in zip(curve.numbers("buffer_bytes"), curve.numbers("traffic_bytes"), strict=True)
-        if size > 0 and moved > 0
+        for size, count in zip(curve.numbers("buffer_bytes"), curve.numbers("traffic_bytes"), strict=True)
+        if size > 0 and count > 0
     )
+    sram, moved = report.number("sram_bytes"), tuple(mark.y for mark in marks)
     if marks:
         yield Chart(
             ChartKind.LINES,
             "Bytes moved against buffer size",
             "Ski slopes: a larger buffer moves less, until only what has to move at all is left."
-            + (" The upright line is the SRAM of the chip." if report.number("sram_bytes") else ""),
+            + (" The upright line is the SRAM of the chip." if sram else ""),
             Axis("buffer", "bytes", is_log=True),
             Axis("moved", "bytes", is_log=True),
             marks,
-            tuple(_sram(report, tuple(mark.y for mark in marks))),
+            (Guide(f"SRAM {quantity(sram, 'B')}", (sram, sram), (min(moved), max(moved))),) if sram else (),
         )
-
-
-def _sram(report: Record, moved: tuple[float, ...]) -> Iterator[Guide]:
-    sram = report.number("sram_bytes")
-    if sram:
-        yield Guide(f"SRAM {quantity(sram, 'B')}", (sram, sram), (min(moved), max(moved)))

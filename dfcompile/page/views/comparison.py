@@ -10,7 +10,7 @@ _MOST = 24  # bars
 
 def comparison_view(report: Record) -> View:
     """Return the view of a ``dfcompile-comparison``."""
-    names = [str(name) for name in report.items("reports")]
+    names = report.texts("reports")
     changes = report.parts("changes")
     others = ", ".join(names[1:])
     return View(

@@ -69,7 +69,7 @@ def balance(what: str, marks: tuple[Mark, ...]) -> Chart:
 
 
 def _kernels(configuration: Record) -> str:
-    names = [str(name) for name in configuration.items("kernels")]
+    names = configuration.texts("kernels")
     if len(names) <= _NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: _NAMES - 1])} and {len(names) - _NAMES + 1} more"

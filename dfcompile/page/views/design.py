@@ -1,11 +1,8 @@
 """The page of a set-up file: a design, solved."""
 
-from collections.abc import Iterator
-
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
-from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.configurations import configuration_charts, limits
 from dfcompile.page.views.roofline import design_roofline_charts
 from dfcompile.page.views.sharding import design_sharding_chart
@@ -13,19 +10,17 @@ from dfcompile.page.views.sharding import design_sharding_chart
 
 def design_view(report: Record) -> View:
     """Return the view of a ``dfcompile-design``."""
-    name = report.text("name") or "design"
+    name, limited = report.text("name") or "design", limits(report.parts("configurations"))
     return View(
         title=name,
         question=f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?",
         answer=_answer(report),
-        reasons=tuple(_reasons(report)),
+        reasons=(f"Limited by {limited}.",) if limited else (),
         charts=(
             *configuration_charts(report.parts("configurations"), name),
             *design_roofline_charts(report),
             *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
         ),
-        assumptions=assumptions_of(report),
-        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )
 
 
@@ -40,9 +35,3 @@ def _answer(report: Record) -> str:
     found += "" if cost is None else f"; {cost:,.0f} USD"
     gap = report.number("search.gap")
     return f"{found}; at most {share(gap)} above the optimum." if gap else f"{found}."
-
-
-def _reasons(report: Record) -> Iterator[str]:
-    limited = limits(report.parts("configurations"))
-    if limited:
-        yield f"Limited by {limited}."

@@ -7,8 +7,7 @@ from typing import Final
 
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
-from dfcompile.page.views.assumptions import assumptions_of
+from dfcompile.page.view import Chart, ChartKind, Mark, View, spread
 
 _AXES: Final = MappingProxyType(  # by objective; what was not asked for is in the table
     {
@@ -25,14 +24,13 @@ def exploration_view(report: Record) -> View:
     """Return the view of a ``dfcompile-exploration``."""
     front = report.parts("front")
     model = report.text("model") or "model"
-    objectives = " and ".join(str(name) for name in report.items("objectives"))
+    objectives = report.texts("objectives")
     return View(
         title=model,
-        question=f"Which lowerings and machines for {model} are not beaten in {objectives}?",
+        question=f"Which lowerings and machines for {model} are not beaten in {' and '.join(objectives)}?",
         answer=_answer(front, report.number("gap")),
         reasons=tuple(_reasons(report)),
-        charts=tuple(_charts(front, [str(name) for name in report.items("objectives")])),
-        assumptions=assumptions_of(report),
+        charts=tuple(_charts(front, objectives)),
     )
 
 
@@ -68,11 +66,6 @@ def _charts(front: Sequence[Record], objectives: Sequence[str]) -> Iterator[Char
             if (x := point.number(up[0])) is not None and (y := point.number(across[0])) is not None
         )
         if len({mark.x for mark in marks}) > 1 and len({mark.y for mark in marks}) > 1:
-            yield Chart(
-                ChartKind.DOTS,
-                f"{across[1][0].upper()}{across[1][1:]} against {up[1]}",
-                "Points that are not beaten; lower and further left is better.",
-                Axis(up[1], up[2], is_log=is_wide(tuple(float(mark.x) for mark in marks))),
-                Axis(across[1], across[2], is_log=is_wide(tuple(mark.y for mark in marks))),
-                marks,
-            )
+            title = f"{across[1][0].upper()}{across[1][1:]} against {up[1]}"
+            caption = "Points that are not beaten; lower and further left is better."
+            yield spread(ChartKind.DOTS, title, caption, up[1:], across[1:], marks)

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, is_wide
-from dfcompile.page.views.assumptions import assumptions_of
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, spread
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
 
@@ -21,8 +20,6 @@ def language_model_view(report: Record) -> View:
         answer=" ".join(map(_answer, steps)),
         reasons=tuple(_reasons(steps)),
         charts=tuple(_charts(report, steps)),
-        assumptions=assumptions_of(report, "notes"),
-        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )
 
 
@@ -34,7 +31,7 @@ def _answer(step: Record) -> str:
     rate = step.number("tokens_per_s")
     found += f": {quantity(step.number('time_s') or 0, 's')}"
     found += f", {rate:,.0f} tokens/s" if rate is not None else ""
-    return f"{'; '.join((found, *map(str, step.items('assumptions'))))}."
+    return f"{'; '.join((found, *step.texts('assumptions')))}."
 
 
 def _reasons(steps: Sequence[Record]) -> Iterator[str]:
@@ -94,16 +91,10 @@ def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
     for step in steps:
         dots = tuple(_dots(step))
         if dots:
-            yield Chart(
-                ChartKind.DOTS,
-                f"Roofline of {step.text('step')}",
-                "A dot per kernel of a chip: what it computes per byte against how fast it does.",
-                Axis("operations per byte", "MAC/B", is_log=is_wide(tuple(float(mark.x) for mark in dots))),
-                Axis("attained", "MAC/s", is_log=is_wide(tuple(mark.y for mark in dots))),
-                dots,
-                tuple(_roof(report, dots)),
-            )
-
+            title = f"Roofline of {step.text('step')}"
+            caption = "A dot per kernel of a chip: what it computes per byte against how fast it does."
+            axes = ("operations per byte", "MAC/B"), ("attained", "MAC/s")
+            yield spread(ChartKind.DOTS, title, caption, *axes, dots, tuple(_roof(report, dots)))
     for mapped in report.parts("mapped"):
         for part in mapped.parts("parts"):
             of = f"a layer of {part.text('part')}, {mapped.text('step')}"

@@ -1,13 +1,12 @@
-"""The page of a model, or of a canonical DAG: makespan, I/O, cost per expansion and number of PEs."""
+"""The page of a model, or of a canonical DAG: makespan, I/O, cost per choice and number of PEs; which one and why."""
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Final
 
 from dfcompile.page.phrases import choices, counted, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
-from dfcompile.page.views.assumptions import assumptions_of
-from dfcompile.page.views.choices import choice_reasons
+from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, spread
 from dfcompile.page.views.configurations import configuration_charts, limits
 from dfcompile.page.views.results import ResultRow, result_rows
 from dfcompile.page.views.roofline import roofline_charts
@@ -18,6 +17,17 @@ _BY_PES: Final = (
     ("schedule.io_bytes", "I/O of the schedule", "bytes"),
     ("schedule.fifo_elements", "FIFOs", "elements"),
     ("mapping.cost_usd", "Cost", "USD"),
+)
+# Series of brackets, and where their figures are.
+_TIMES: Final = (
+    ("proved bound", "mapping.bound_time_s"),
+    ("ideal", "mapping.ideal_time_s"),
+    ("attained", "mapping.time_s"),
+)
+_CYCLES: Final = (
+    ("proved bound", "schedule.lower_bound_cycles"),
+    ("attained", "schedule.makespan_cycles"),
+    ("bound over all expansions", "over_expansions.lower_bound_cycles"),
 )
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
@@ -36,8 +46,6 @@ def model_view(report: Record) -> View:
         answer=_answer(best),
         reasons=(*_reasons(best), *choice_reasons(rows, best)),
         charts=tuple(_charts(rows, best)),
-        assumptions=assumptions_of(report),
-        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )
 
 
@@ -61,7 +69,7 @@ def _answer(best: ResultRow) -> str:
 
 def _reasons(best: ResultRow) -> Iterator[str]:
     figures = best.figures
-    waits = [str(wait) for wait in figures.items("simulation.deadlock")]
+    waits = figures.texts("simulation.deadlock")
     if waits:
         yield f"Deadlock: {'; '.join(waits)}."
     limited = limits(figures.parts("mapping.configurations"))
@@ -75,15 +83,15 @@ def _reasons(best: ResultRow) -> Iterator[str]:
 def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     yield from _brackets(rows, best)
     for path, title, unit in _BY_PES:
-        marks = tuple(
-            Mark(figures.number("pes") or 0, value, row.lowering, row.name, is_chosen=row is best)
-            for row in rows
-            for figures in (row.figures,)
-            if (value := figures.number(path)) is not None
-        )
+        marks = _marks(rows, "pes", path, best)
         if len({mark.x for mark in marks}) > 1 < len({mark.y for mark in marks}):  # what never changes is in the tables
-            yield _by_pes(title, unit, marks)
-    yield from _pareto(rows, best)
+            caption = "A line per choice of expansions; the ringed dot is the shortest."
+            heading, axes = f"{title} against processing elements", (("processing elements", "PEs"), (title, unit))
+            yield spread(ChartKind.LINES, heading, caption, *axes, marks)
+    marks = _marks(rows, "schedule.io_bytes", "makespan_cycles", best)
+    if len({mark.x for mark in marks}) > 1:
+        caption, axes = "Lower and further left is better.", (("I/O", "bytes"), ("makespan", "cycles"))
+        yield spread(ChartKind.DOTS, "Makespan against I/O", caption, *axes, marks)
     yield from configuration_charts(best.figures.parts("mapping.configurations"), best.name)
     yield from roofline_charts(best.figures.part("mapping"), best.name)
     yield from _operators(best)
@@ -91,14 +99,13 @@ def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     yield from sharding_chart(mapping.parts("sharding"), mapping.numbers("network_chips"), best.name)
 
 
-def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:
-    return Chart(
-        ChartKind.LINES,
-        f"{title} against processing elements",
-        "A line per choice of expansions; the ringed dot is the shortest.",
-        Axis("processing elements", "PEs", is_log=is_wide(tuple(float(mark.x) for mark in marks))),
-        Axis(title, unit, is_log=is_wide(tuple(mark.y for mark in marks))),
-        marks,
+def _marks(rows: Sequence[ResultRow], x: str, y: str, best: ResultRow) -> tuple[Mark, ...]:
+    """Return a mark per result that has both figures."""
+    found = ((row, row.figures.number(x), row.figures.number(y)) for row in rows)
+    return tuple(
+        Mark(across, up, row.lowering, row.name, is_chosen=row is best)
+        for row, across, up in found
+        if across is not None and up is not None
     )
 
 
@@ -106,33 +113,17 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
     kept = set(map(id, shown))
     own = [row for row in rows if id(row) in kept]
-    mapped = (
-        ("proved bound", "mapping.bound_time_s"),
-        ("ideal", "mapping.ideal_time_s"),
-        ("attained", "mapping.time_s"),
-    )
-    marks = _bracket_marks(own, mapped, best)
-    if marks:
-        yield Chart(
-            ChartKind.BRACKET,
-            "Bound, ideal and makespan",
-            "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this machine. The shortest "
-            f"{_ROWS_OF_BRACKETS} results at most.",
-            Axis("time", "s"),
-            Axis("result"),
-            marks,
-        )
-    paths = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
-             ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
-    yield Chart(
-        ChartKind.BRACKET,
-        "Bound and makespan on the contention-free machine" if marks else "Bound and makespan",
-        "What is attained, and what no schedule of this lowering, or of any, can be below. The shortest "
-        f"{_ROWS_OF_BRACKETS} results at most.",
-        Axis("makespan", "cycles"),
-        Axis("result"),
-        _bracket_marks(own, paths, best),
-    )
+    mapped = _bracket_marks(own, _TIMES, best)
+    most = f"The shortest {_ROWS_OF_BRACKETS} results at most."
+    if mapped:
+        caption = "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this machine."
+        title, axis = "Bound, ideal and makespan", Axis("time", "s")
+        yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), mapped)
+    caption = "What is attained, and what no schedule of this lowering, or of any, can be below."
+    title, axis = "Bound and makespan", Axis("makespan", "cycles")
+    title += " on the contention-free machine" if mapped else ""
+    marks = _bracket_marks(own, _CYCLES, best)
+    yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), marks)
 
 
 def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], best: ResultRow) -> tuple[Mark, ...]:
@@ -142,24 +133,6 @@ def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], 
         for series, path in paths
         if (value := row.figures.number(path)) is not None
     )
-
-
-def _pareto(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
-    marks = tuple(
-        Mark(moved, makespan, row.lowering, row.name, is_chosen=row is best)
-        for row in rows
-        if (moved := row.figures.number("schedule.io_bytes")) is not None
-        and (makespan := row.figures.number("makespan_cycles")) is not None
-    )
-    if len({mark.x for mark in marks}) > 1:
-        yield Chart(
-            ChartKind.DOTS,
-            "Makespan against I/O",
-            "Lower and further left is better.",
-            Axis("I/O", "bytes", is_log=is_wide(tuple(float(mark.x) for mark in marks))),
-            Axis("makespan", "cycles", is_log=is_wide(tuple(mark.y for mark in marks))),
-            marks,
-        )
 
 
 def _operators(best: ResultRow) -> Iterator[Chart]:
@@ -178,4 +151,124 @@ def _operators(best: ResultRow) -> Iterator[Chart]:
                 for each in operators
                 for series, path in parts
             ),
+        )
+
+
+_OTHERS = 4  # lowerings that are held against the best
+_HINTS = 3
+_RULES: Final = 6  # of the choice; all are in the report
+_NAMED = 2  # expansions of a hint; all are in the table
+_NEAR: Final = 1.1  # times the shortest makespan is nearly as short
+_PARTS = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
+
+
+def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
+    """Yield why the best result is best and what might be better, a sentence each; nothing of a deadlock.
+
+    Args:
+        rows: all results.
+        best: the shortest of them.
+    """
+    if not isfinite(best.makespan):
+        return
+    yield from _chosen(best)
+    yield from _other_lowerings(rows, best)
+    yield from _fewer_pes(rows, best)
+    yield from _where_cycles_go(best.figures.parts("over_expansions.operators"))
+    yield from _hints(best.figures.parts("over_expansions.hints"), best)
+    estimated = best.figures.number("automatic.estimated_cycles")
+    if estimated and not best.figures.is_set("automatic.is_taken") and estimated < best.makespan:
+        yield (
+            f"--expand auto, which chooses expansions and tasks for each operator, is estimated at "
+            f"{counted(estimated, 'cycles')}: {best.makespan / estimated:.3g} times fewer."
+        )
+
+
+def _chosen(best: ResultRow) -> Iterator[str]:
+    """Yield that expansions and tasks were chosen, the words that give the same, and what published ones would give."""
+    if not best.figures.is_set("automatic.is_taken"):
+        return
+    rules = [f"--expand {rule}" for rule in best.figures.texts("automatic.expand")]
+    rules += [f"--granularity {each}" for each in best.figures.texts("automatic.granularity")]
+    more = f" and {len(rules) - _RULES:,} more (in the report's JSON)" if len(rules) > _RULES else ""
+    said = f"Expansions and tasks were chosen for {best.pes:,} PEs: {' '.join(rules[:_RULES])}{more}."
+    published = best.figures.number("automatic.published_cycles")
+    if published and best.makespan:
+        said += f" --expand published would take about {counted(published, 'cycles')}, "
+        said += f"{published / best.makespan:.3g} times as many."
+    yield said
+
+
+def _other_lowerings(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
+    beside = sorted(
+        (row for row in rows if row.pes == best.pes and row is not best and isfinite(row.makespan)),
+        key=lambda row: row.makespan,
+    )
+    if not beside:
+        return
+    said = [f"{row.lowering or 'another'} {_against(row, best)}" for row in beside[:_OTHERS]]
+    yield f"On {best.pes:,} PEs, beside {best.lowering}: {'; '.join(said)}."
+    counts = {row.pes for row in rows}
+    least = {pes: min((row for row in rows if row.pes == pes), key=lambda row: row.makespan) for pes in counts}
+    shortest = [pes for pes in sorted(counts) if least[pes].lowering == best.lowering]
+    if len(counts) > 1:
+        others = [f"{least[pes].lowering} on {pes:,}" for pes in sorted(counts) if pes not in shortest]
+        yield (
+            f"{best.lowering} is the shortest on {len(shortest)} of {len(counts)} numbers of PEs"
+            + (f"; else {', '.join(others[:_OTHERS])}." if others else ".")
+        )
+
+
+def _against(row: ResultRow, best: ResultRow) -> str:
+    longer = row.makespan / best.makespan - 1
+    moved, own = (each.figures.number("schedule.io_bytes") for each in (row, best))
+    said = f"takes {share(longer)} longer" if longer else "takes as long"
+    if not moved or not own:
+        return said
+    more = moved / own - 1
+    return f"{said} and moves {share(abs(more))} {'more' if more > 0 else 'less'}" if more else f"{said}, moves as much"
+
+
+def _fewer_pes(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
+    near = [row for row in rows if row.pes < best.pes and row.makespan <= _NEAR * best.makespan]
+    if not near:
+        return
+    fewest = min(near, key=lambda row: (row.pes, row.makespan))
+    cost, own = (each.figures.number("mapping.cost_usd") for each in (fewest, best))
+    priced = ""
+    if cost is not None and own is not None and round(cost) < round(own):
+        priced = f", and cost {cost:,.0f} USD instead of {own:,.0f}"
+    lowering = f" with {fewest.lowering}" if fewest.lowering else ""
+    yield (
+        f"{fewest.pes:,} PEs{lowering} are nearly as fast: {counted(fewest.makespan, 'cycles')}, "
+        f"{share(fewest.makespan / best.makespan - 1)} longer{priced}."
+    )
+
+
+def _where_cycles_go(operators: Sequence[Record]) -> Iterator[str]:
+    """Yield which operators hold the PEs longest, and what most of these cycles are."""
+    paths = ("least_work_cycles", *(path for path, _ in _PARTS))
+    held = {each.text("operator"): sum(each.number(path) or 0 for path in paths) for each in operators}
+    total = sum(held.values())
+    if not total:
+        return
+    largest = sorted(held.items(), key=lambda pair: -pair[1])[:2]
+    names = " and ".join(f"{name} ({share(cycles / total)})" for name, cycles in largest)
+    lost = {words: sum(each.number(path) or 0 for each in operators) for path, words in _PARTS}
+    words = max(lost, key=lambda name: lost[name])
+    why = {"idle": ", PEs without a task while others run", "waiting": ", tasks that wait for others"}.get(words, "")
+    yield f"Most PE cycles go to {names}; {share(lost[words] / total)} of all are {words}{why}."
+
+
+def _hints(hints: Sequence[Record], best: ResultRow) -> Iterator[str]:
+    for hint in hints[:_HINTS]:
+        chosen, hinted = hint.number("chosen_bound_cycles"), hint.number("hinted_bound_cycles")
+        if chosen is None or hinted is None:
+            continue
+        rules = hint.texts("expand")
+        more = f" and {len(rules) - _NAMED:,} more rules (in the table of hints)" if len(rules) > _NAMED else ""
+        yield (
+            f"--expand {' '.join(rules[:_NAMED])}{more}: the bound of these operators falls from "
+            f"{counted(chosen, 'cycles')} to {counted(hinted, 'cycles')}, {share((chosen - hinted) / best.makespan)} "
+            "of the makespan."
         )

@@ -1,5 +1,6 @@
 """The results of a model's report, each named by what is not the same in all of them."""
 
+from collections.abc import Iterator
 from math import inf
 
 from msgspec import Struct
@@ -39,7 +40,7 @@ class ResultRow(Struct, frozen=True):
 def result_rows(report: Record) -> tuple[ResultRow, ...]:
     """Return the results, each named by those of its choices that are not the same in all of them."""
     results = report.parts("results")
-    named = [(*_named_expansions(result), result.text("schedule.partition"), _chips(result)) for result in results]
+    named = [tuple(_names(result)) for result in results]
     same = frozenset.intersection(*map(frozenset, named)) if len(named) > 1 else frozenset(named[0])
     return tuple(
         ResultRow(result, " ".join(name for name in names if name and name not in same))
@@ -47,11 +48,10 @@ def result_rows(report: Record) -> tuple[ResultRow, ...]:
     )
 
 
-def _named_expansions(result: Record) -> tuple[str, ...]:
-    """Return the expansions that were asked for: those of several numbers of PEs that were chosen are one lowering."""
-    return () if result.is_set("automatic.is_taken") else tuple(choices(result, "expansions").split())
-
-
-def _chips(result: Record) -> str:
+def _names(result: Record) -> Iterator[str]:
+    """Yield its choices; expansions that were chosen are one lowering, whatever the number of PEs."""
+    if not result.is_set("automatic.is_taken"):
+        yield from choices(result, "expansions").split()
+    yield result.text("schedule.partition")
     chips = result.number("mapping.chips_available")
-    return "" if chips is None else f"{chips} chips"
+    yield "" if chips is None else f"{chips} chips"

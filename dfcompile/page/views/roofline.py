@@ -80,7 +80,7 @@ def _dot(group: Record, path: str) -> Mark:
 
 def _said(group: Record) -> str:
     """Return the names of a group, and its figures as JSON has them."""
-    names = [str(name) for name in group.items("kernels")]
+    names = group.texts("kernels")
     count = int(group.number("count") or len(names))
     named = ", ".join(names[:_NAMES]) + (f" and {count - _NAMES:,} more" if count > _NAMES else "")
     network = group.number("network_bytes")

@@ -32,7 +32,7 @@ def sharding_chart(layouts: Sequence[Record], chips: tuple[float | int, ...], of
         if kernels.index(kernel) >= _ROWS:
             break
         seen[kernel, access] += 1
-        held = [str(each) for each in layout.items("held")]
+        held = layout.texts("held")
         column = f"{'reads' if access == 'read' else 'writes'} {seen[kernel, access]}"
         marks.append(
             Mark(
@@ -57,7 +57,7 @@ def sharding_chart(layouts: Sequence[Record], chips: tuple[float | int, ...], of
     )
 
 
-def _kind(held: list[str]) -> str:
+def _kind(held: Sequence[str]) -> str:
     """Return what a cell is coloured by: the axes that are split, or that none is."""
     axes = [found[1] for each in held if (found := _SPLIT.match(each))]
     if any(each.startswith("partial") for each in held):
@@ -65,7 +65,7 @@ def _kind(held: list[str]) -> str:
     return " and ".join(dict.fromkeys(axes)) or "whole"
 
 
-def _said(layout: Record, held: list[str], chips: tuple[float | int, ...]) -> str:
+def _said(layout: Record, held: Sequence[str], chips: tuple[float | int, ...]) -> str:
     parts = [
         f"{each} over {count:,} chips" if each != "whole" else f"whole on {count:,} chips"
         for each, count in zip(held, chips, strict=True)
@@ -91,14 +91,13 @@ def design_sharding_chart(kernels: Sequence[Record], chips: float) -> Iterator[C
         Axis("dimension"),
         Axis("kernel"),
         tuple(
-            Mark("split", 0, _DIMENSIONS.get(dimension, "whole"), _exchanged(kernel), row=row)
+            Mark(
+                "split",
+                0,
+                _DIMENSIONS.get(kernel.text("sharding"), "whole"),
+                f"exchanges: {kernel.text('exchange')}" if kernel.text("exchange") else "no exchange",
+                row=f"{kernel.number('configuration')} · {kernel.text('name')}",
+            )
             for kernel in kernels
-            for dimension in (kernel.text("sharding"),)
-            for row in (f"{kernel.number('configuration')} · {kernel.text('name')}",)
         ),
     )
-
-
-def _exchanged(kernel: Record) -> str:
-    exchange = kernel.text("exchange")
-    return f"exchanges: {exchange}" if exchange else "no exchange"

@@ -7,7 +7,7 @@ from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
 from dfcompile.report.figures import AssumptionSummary
 from dfcompile.report.json_schema import schema_of
-from dfcompile.report.kernel_figures import BOUND_BY
+from dfcompile.report.mapping_figures import BOUND_BY
 from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-design/1"
@@ -250,7 +250,7 @@ class DesignReport:
     )
     corrections: tuple[CorrectionSummary, ...] = figure(meaning="figures that a switch of `--compat` changes")
     assumptions: tuple[AssumptionSummary, ...] = figure(meaning="as above")
-    warnings: tuple[str, ...] = figure(meaning="as above", is_optional=True, default=())
+    warnings: tuple[str, ...] = figure(meaning="as above", default=())
 
 
 def design_schema() -> dict[str, Json]:

@@ -12,42 +12,41 @@ from hypothesis import strategies as st
 from dfcompile.errors import InternalError
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import DesignReport, design_schema
-from dfcompile.report.field_table import field_table, records_in
-from dfcompile.report.figure import fields_of, figure, record
+from dfcompile.report.figure import fields_of, figure, record, shown_in
 from dfcompile.report.figures import Report, report_schema
 from dfcompile.report.json_schema import schema_of
 from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.rows import rows_of
 from dfcompile.report.text_tables import Column
 from dfcompile.testing import sample_reports
+from tests.field_table import field_table, records_in
 from tests.report_schemas import validate
 
 # What a contributor writes to have a figure in the report, and no more: one class, or one more line in one.
 
 
 @record
+@shown_in("waits")
 class Waiting:
-    idle_cycles: int = figure(
-        unit="cycles", meaning="that no PE works ([how](scheduling.md))", heading="idle\ncycles", table="waits"
-    )
-    longest_s: float = figure(unit="s", meaning="of one `PE`", heading="longest\n{}s", table="waits", after="share")
-    share: Fraction = figure(meaning="of all", heading="share\n%", table=("waits", "other"), cell=".1%")
-    who: str = figure(meaning="waits most", heading="who", table="waits", words=(("", "nobody"),))
-    blocks: int = figure(meaning="that wait", heading="blocks", table="waits", hidden=1)
-    names: tuple[str, ...] = figure(meaning="of all that wait")
+    idle_cycles: int = figure("that no PE works ([how](scheduling.md))", heading="idle\ncycles")
+    longest_s: float = figure("of one `PE`", heading="longest\n{}s", after="share")
+    share: Fraction = figure("of all", heading="share\n%", table=("waits", "other"), cell=".1%")
+    who: str = figure("waits most", heading="who", words=(("", "nobody"),))
+    blocks: int = figure("that wait", heading="blocks", hidden=1)
+    names: tuple[str, ...] = figure("of all that wait")
 
 
 @record
 class Outcome:
-    pes: int = figure(unit="PEs", meaning="on the machine", least=1)
-    idle_cycles: int = figure(unit="cycles", meaning="of the model")
-    waiting: Waiting | None = figure(meaning="only if anybody waits", prefix="waited", is_optional=True, default=None)
+    pes: int = figure("on the machine", unit="PEs", least=1)
+    idle_cycles: int = figure("of the model")
+    waiting: Waiting | None = figure("only if anybody waits", prefix="waited", default=None)
 
 
 @record
 class Outcomes:
-    kind: str = figure(meaning="always the same", choices=("outcomes/1",), default="outcomes/1", init=False)
-    outcomes: tuple[Outcome, ...] = figure(meaning="one per machine", least=1)
+    kind: str = figure("always the same", choices=("outcomes/1",), default="outcomes/1", init=False)
+    outcomes: tuple[Outcome, ...] = figure("one per machine", least=1)
 
 
 WAITING = Waiting(1200, 0.0025, Fraction(1, 3), "", 1, ("a", "b"))

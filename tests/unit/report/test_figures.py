@@ -17,13 +17,14 @@ from dfcompile.report.figures import (
     VerificationSummary,
     report_schema,
 )
-from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
 from dfcompile.report.mapping_figures import (
     ConfigurationSummary,
     IdealSummary,
+    KernelGroupSummary,
     MappingSummary,
     PerfectStreamsSummary,
     PhaseSummary,
+    RoofsSummary,
     StreamsConfigurationSummary,
     TimePartsSummary,
 )

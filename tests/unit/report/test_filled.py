@@ -27,17 +27,17 @@ class Whole(Struct):
 
 @record
 class PartSummary:
-    time_s: float = figure(unit="s", meaning="of it")
+    time_s: float = figure("of it")
 
 
 @record
 class WholeSummary:
-    done: bool = figure(meaning="whether it is", of="is_done")
-    way: str = figure(meaning="how")
-    count: int = figure(meaning="how many")
-    parts: tuple[PartSummary, ...] = figure(meaning="of it")
-    last: PartSummary | None = figure(meaning="of them")
-    note: str = figure(meaning="of people", default="none")
+    done: bool = figure("whether it is", of="is_done")
+    way: str = figure("how")
+    count: int = figure("how many")
+    parts: tuple[PartSummary, ...] = figure("of it")
+    last: PartSummary | None = figure("of them")
+    note: str = figure("of people", default="none")
 
 
 def test_figures_are_attributes_of_their_names_in_seconds_and_records_within() -> None:

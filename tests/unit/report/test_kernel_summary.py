@@ -2,7 +2,7 @@
 
 from dfcompile.dfmodel_backend import KernelFigures
 from dfcompile.records import replace
-from dfcompile.report.kernel_summary import kernel_groups
+from dfcompile.report.summary import kernel_groups
 
 KERNEL = KernelFigures("q", "MatMul", 0, 2000, 48, 96, 60, 12.0, 0.5, 0.25, 12.0)
 

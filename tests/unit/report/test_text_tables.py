@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dfcompile.cli.listings import expansions_listing, ops_listing, systems_listing
 from dfcompile.expansion_names import told_names
 from dfcompile.lowering import registered_expansions
-from dfcompile.report.text_tables import Column, columns_of, folded, listing_lines, table_lines
+from dfcompile.report.text_tables import Column, Table, columns_of, folded, listing_lines
 
 WIDTHS = (40, 60, 80, 120)
 names = st.from_regex(r"[a-z_.]{1,50}", fullmatch=True) | st.sampled_from(["卷积.matmul", "слой", "a" * 70])
@@ -48,7 +48,7 @@ def test_every_word_of_a_table_is_whole_and_lines_fit(labels: list[Column], rest
         for part in (labels[:3], rest)
     )
 
-    check_whole(table_lines("title", labels, rest, width), [*labels, *rest], width)
+    check_whole(Table("title", tuple(labels), tuple(rest)).lines(width), [*labels, *rest], width)
     check_whole(listing_lines([*labels, *rest], width), [*labels, *rest], width)
 
 
@@ -88,7 +88,7 @@ def test_columns_follow_in_further_tables_and_then_in_lines() -> None:
     label = Column("name", ("conv1.matmul",), is_text=True)
     numbers = [Column(f"n{n}", ("1,000,000",)) for n in range(4)]
 
-    wide, narrow, least = (table_lines("t", [label], numbers, width) for width in (60, 40, 20))
+    wide, narrow, least = (Table("t", (label,), tuple(numbers)).lines(width) for width in (60, 40, 20))
     assert (wide.count("t"), len(wide)) == (1, 6)
     assert [line for line in narrow if line.startswith("t")] == ["t", "t, continued"]
     assert sum("conv1.matmul" in line for line in narrow) == 2
