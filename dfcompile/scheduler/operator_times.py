@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.distinct import distinct
 from dfcompile.scheduler.schedules import Schedule
 

@@ -5,14 +5,13 @@ import itertools
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.activity.critical_path import Stay, critical_path
-from dfcompile.scheduler.activity.following import Following
+from dfcompile.scheduler.activity.following import Accesses, Following, accesses_of_task
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.simulation import NO_EDGE
-from dfcompile.scheduler.simulation.accesses import Accesses, FollowedUnit
+from dfcompile.scheduler.simulation.stretch import Stretch
 
 _LEVELS = 4  # shares of working time that are told apart, from none to all of a step
 
@@ -89,12 +88,12 @@ class _Profiles:
         self._phases: list[tuple[Phase, ...]] = [() for _ in range(dag.nodes_count)]
         self._seen = np.zeros(dag.edges_count, dtype=np.bool_)
 
-    def add(self, followed: FollowedUnit) -> None:
+    def add(self, stretch: Stretch) -> None:
         """Take in a unit."""
-        unit, stretch = followed.unit, followed.stretch
+        unit = stretch.unit
         for place, node in enumerate(unit.nodes):
             if node < self._dag.nodes_count and self._schedule.pe[node] != NO_PE:
-                self._add_task(node, followed.accesses(place), unit.edges)
+                self._add_task(node, accesses_of_task(stretch, place), unit.edges)
         for place, edge in enumerate(unit.edges):
             self._seen[edge] = True
             self._count(stretch.puts(place), 1)

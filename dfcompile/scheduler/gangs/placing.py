@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.analysis.longest_path import order_from_sources
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.records import replace
 from dfcompile.scheduler.gangs.forming import Gangs
 from dfcompile.scheduler.schedules import NO_PE
@@ -89,9 +89,7 @@ class _Placer:
             np.diff(row) == 1, np.append(self._task, _SEVERAL)[row[:-1]], _SEVERAL
         ).tolist()
         self._gate, self._follower, self._row = _links(dag, gangs)
-        self._missing = [0] * gangs.count
-        for follower in self._follower:
-            self._missing[follower] += 1
+        self._missing: list[int] = np.bincount(self._follower, minlength=gangs.count).tolist()
         self._ready_at = [0] * gangs.count
         self._urgency: list[int] = []
         self._waiting: list[tuple[int, int, int]] = []  # (data are there, -urgency, gang)
@@ -194,18 +192,12 @@ class _Placer:
 
     def _urgencies(self) -> list[int]:
         """Return the longest way from the beginning of each gang to the end, over gangs."""
-        last_out = self._gangs.last_out
-        urgency = [
-            last_out[only] if only != _SEVERAL else max((last_out[task] for task in self._tasks(gang)), default=0)
-            for gang, only in enumerate(self._only)
-        ]
-        missing = self._missing[:]
-        order = [gang for gang, count in enumerate(missing) if not count]
-        for gang in order:  # grows while it is read
-            for follower in self._follower[self._row[gang] : self._row[gang + 1]]:
-                missing[follower] -= 1
-                if not missing[follower]:
-                    order.append(follower)
+        gangs, task = self._gangs, self._dag.is_computational
+        longest = np.zeros(gangs.count, dtype=np.int64)
+        np.maximum.at(longest, gangs.gang[task], np.array(gangs.last_out, dtype=np.int64)[task])
+        urgency: list[int] = longest.tolist()
+        source = np.repeat(np.arange(gangs.count), np.diff(np.array(self._row)))
+        order = order_from_sources(gangs.count, source, np.array(self._follower, dtype=np.int64))
         for gang in reversed(order):
             for link in range(self._row[gang], self._row[gang + 1]):
                 way = self._gate[link] + urgency[self._follower[link]]

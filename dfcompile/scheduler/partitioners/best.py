@@ -106,11 +106,7 @@ def _with_barriers(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
     orders.append(plain[-1].order.tolist())
     clock, step = BlockClock(dag), _step(dag.tasks_count, pes, budget.node_evaluations)
     found = [*plain, *(_cut(dag, clock, order, (pes, step)) for order in orders)]
-    return min(found, key=lambda blocks: _makespan(dag, blocks))
-
-
-def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
-    return steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles
+    return min(found, key=lambda blocks: steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles)
 
 
 def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], size: tuple[int, int]) -> Blocks:
