@@ -101,10 +101,8 @@ def by_urgency(urgency: list[int], source: Int32, target: Int32) -> list[int]:
         target: where it ends; what is on a cycle, or behind one, is left out, shape [edges].
     """
     by_source = np.argsort(source, kind="stable")
-    followers, row = (
-        target[by_source].tolist(),
-        np.searchsorted(source[by_source], np.arange(len(urgency) + 1)).tolist(),
-    )
+    followers = target[by_source].tolist()
+    row = np.searchsorted(source[by_source], np.arange(len(urgency) + 1)).tolist()
     missing = np.bincount(target, minlength=len(urgency)).tolist()
     ready = [(urgency[vertex], vertex) for vertex, count in enumerate(missing) if not count]
     heapify(ready)

@@ -80,24 +80,29 @@ def _check_barriers(dag: CanonicalDag, schedule: Schedule) -> None:
 
 
 def _check_turns(dag: CanonicalDag, schedule: Schedule) -> None:
-    tasks = np.flatnonzero(dag.is_computational)
-    tasks = tasks[np.lexsort((schedule.start[tasks], schedule.pe[tasks]))]
-    before, after = tasks[:-1], tasks[1:]
-    same = schedule.pe[before] == schedule.pe[after]
+    before, after, same = _neighbours(dag, schedule.pe, schedule.start)
     out_of_turn = np.zeros(dag.nodes_count, dtype=np.bool_)
     out_of_turn[after[same & (schedule.block[before] >= schedule.block[after])]] = True
     reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
 
 
 def _check_overlap(dag: CanonicalDag, pe: Int32, start: Int64, end: Int64) -> None:
-    tasks = np.flatnonzero(dag.is_computational)
-    tasks = tasks[np.lexsort((end[tasks], start[tasks], pe[tasks]))]
-    before, after = tasks[:-1], tasks[1:]
-    clash = (pe[before] == pe[after]) & (end[before] > start[after])
+    before, after, same = _neighbours(dag, pe, end, start)
+    clash = same & (end[before] > start[after])
     if clash.any():
         first = int(np.argmax(clash))
-        names = [dag.node_name(int(tasks[first + step])) for step in (0, 1)]
-        raise VerificationError(f"nodes {names[0]!r} and {names[1]!r}: overlap on element {pe[tasks[first]]}")
+        names = [dag.node_name(int(tasks[first])) for tasks in (before, after)]
+        raise VerificationError(f"nodes {names[0]!r} and {names[1]!r}: overlap on element {pe[before[first]]}")
+
+
+def _neighbours(dag: CanonicalDag, pe: Int32, *times: Int64) -> tuple[Int64, Int64, Bool]:
+    """Return each task and the next one, and whether both are on one element.
+
+    They come element by element, and by times; of several the last one counts first.
+    """
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort((*(time[tasks] for time in times), pe[tasks]))]
+    return tasks[:-1], tasks[1:], pe[tasks[:-1]] == pe[tasks[1:]]
 
 
 def _check_durations(dag: CanonicalDag, schedule: Schedule) -> None:

@@ -42,8 +42,7 @@ def operator_times(dag: CanonicalDag, schedule: Schedule) -> tuple[OperatorTime,
     of_scope = [numbers.setdefault(scope.origin, len(numbers)) for scope in dag.scopes]
     operator = np.array(of_scope, dtype=np.int64)[dag.node_scope[tasks]]
     start, end = schedule.start[tasks], schedule.last_out[tasks]
-    work = np.zeros(len(numbers), dtype=np.int64)
-    held = np.zeros(len(numbers), dtype=np.int64)
+    work, held = np.zeros((2, len(numbers)), dtype=np.int64)
     np.add.at(work, operator, dag.work[tasks])
     np.add.at(held, operator, end - start)
     idle = schedule.pes * schedule.makespan_cycles - int(held.sum())

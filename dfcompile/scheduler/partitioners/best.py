@@ -70,16 +70,11 @@ def _high(dag: CanonicalDag, pes: int) -> Blocks:
     return _with_barriers(dag, pes, _HIGH)
 
 
-def _quick(dag: CanonicalDag, pes: int) -> Blocks:
-    """Fill blocks as SB-RLX does."""
-    return sb_rlx.partition(dag, pes)
-
-
 @partitioner(
     "best",
     source="dematteis23",
     overlapping=overlapping_best,
-    other_efforts=((Effort.QUICK, _quick, _quick), (Effort.HIGH, _high, _overlapping_high)),
+    other_efforts=((Effort.QUICK, sb_rlx.partition, sb_rlx.partition), (Effort.HIGH, _high, _overlapping_high)),
     rivals=(sb_lts, sb_rlx, work_ordered),
     lists=True,
 )
