@@ -85,7 +85,7 @@ def check_sizes(dag: CanonicalDag, plan: Plan) -> None:
     Raises:
         ReplayTooLargeError: naming a node of the one that cannot.
     """
-    for unit in plan.units:
+    for unit in filter(is_too_large, plan.units):
         elements, most = _round_elements(unit)
         around = f"around node {dag.node_name(unit.nodes[0])!r}"
         if elements > most:
@@ -93,11 +93,10 @@ def check_sizes(dag: CanonicalDag, plan: Plan) -> None:
                 f"simulation of {dag.name!r}: {elements} elements before the traffic {around} can repeat, "
                 f"expected at most {most} (its volumes have only {unit.rounds} as common divisor)"
             )
-        if unit.held > _MOST_AT_ONCE:
-            raise ReplayTooLargeError(
-                f"simulation of {dag.name!r}: {unit.held} places in the fifos {around}, "
-                f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
-            )
+        raise ReplayTooLargeError(
+            f"simulation of {dag.name!r}: {unit.held} places in the fifos {around}, "
+            f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
+        )
 
 
 def is_too_large(unit: StreamingUnit) -> bool:
