@@ -67,7 +67,8 @@ class _Chain:
         if not last:
             return self._released(node, stretch.clock[local], now)
         at = waited[last - 1]
-        time, edge, row = int(accesses.time[at]), int(accesses.edge[at]), int(accesses.row[at])
+        time, edge = int(accesses.time[at]), int(accesses.edge[at])
+        row = int(np.searchsorted(accesses.places[edge], at))
         self._stay(node, time, now)
         if unit.target[edge] == local:
             other = unit.source[edge]

@@ -28,26 +28,24 @@ class Accesses(Struct, frozen=True, eq=False):
         time: when each takes place, shape [accesses].
         wait: cycles that it waited for an element or a place, shape [accesses].
         edge: of the FIFO, as numbered in the unit, shape [accesses].
-        row: which element of the FIFO it is, from 0, shape [accesses].
-        places: of each FIFO, by its edge, which of the accesses are to it, shape [elements].
+        places: of each FIFO, by its edge, which of the accesses are to it, element by element, shape [elements].
     """
 
     time: Int64
     wait: Int64
     edge: Int64
-    row: Int64
     places: dict[int, Int64]
 
 
 def accesses_of_task(stretch: Stretch, node: int) -> Accesses:
     """Return all accesses of a task of a unit that is followed from its first access to its last."""
     fifos = list(stretch.accesses(node))
-    time, delay, edge, row = np.empty((4, sum(len(at) for _, _, at, _ in fifos)), dtype=np.int64)
+    time, delay, edge = (np.empty(sum(len(at) for _, _, at, _ in fifos), dtype=np.int64) for _ in range(3))
     for number, is_read, at, waits in fifos:
         times = stretch.reads(number) if is_read else stretch.puts(number)
-        time[at], delay[at], edge[at], row[at] = times, times - waits, number, np.arange(len(at))
+        time[at], delay[at], edge[at] = times, times - waits, number
     waited = np.diff(delay, prepend=stretch.clock[node])
-    return Accesses(time, waited, edge, row, {number: at for number, _, at, _ in fifos})
+    return Accesses(time, waited, edge, {number: at for number, _, at, _ in fifos})
 
 
 def follow_unit(unit: StreamingUnit, release: tuple[int, ...]) -> Stretch:
