@@ -101,8 +101,8 @@ class _Profiles:
 
     def finish(self, path: tuple[Stay, ...]) -> Activity:
         """Return what was found; tasks of no unit work all the time, or as much as is left of those not followed."""
-        averaged = 0
-        for node in np.flatnonzero(self._schedule.pe != NO_PE).tolist():
+        averaged, tasks = 0, np.flatnonzero(self._schedule.pe != NO_PE)
+        for node in tasks.tolist():
             if not self._phases[node]:
                 begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
                 work = min(int(self._dag.work[node]), end - begin)
@@ -110,7 +110,6 @@ class _Profiles:
                 self._add_phases(node, np.array([begin, end]), np.array([0, end - begin - work]), None)
         for edge in np.flatnonzero(self._schedule.streamed & ~self._seen).tolist():
             self._spread(edge)
-        tasks = np.flatnonzero(self._schedule.pe != NO_PE)
         return Activity(
             step_cycles=self._step,
             phases=tuple(self._phases),

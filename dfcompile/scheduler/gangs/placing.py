@@ -46,9 +46,7 @@ def place(dag: CanonicalDag, gangs: Gangs, pes: int) -> Placing:
     are free in time a task gets the one that was busy longest. With G gangs this takes O(G log G) steps and one search
     among P elements per task.
     """
-    placer = _Placer(dag, gangs, pes)
-    placer.by_urgency()
-    return placer.placing()
+    return _Placer(dag, gangs, pes).by_urgency()
 
 
 def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
@@ -57,9 +55,7 @@ def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int
     In the order of blocks of at most P tasks no gang begins later than with barriers: all gangs before have been
     placed no later than there, so at the barrier their data are there and all elements are free.
     """
-    placer = _Placer(dag, gangs, pes)
-    placer.in_order(sequence)
-    return placer.placing()
+    return _Placer(dag, gangs, pes).in_order(sequence)
 
 
 def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
@@ -99,7 +95,7 @@ class _Placer:
         self._sequence: list[int] = []
         self._latest = 0
 
-    def placing(self) -> Placing:
+    def _placing(self) -> Placing:
         gangs, begin = self._gangs, np.array(self._begin, dtype=np.int64)
         relayed = np.flatnonzero(gangs.relayed)
         producer, consumer = self._dag.edge_source[relayed], self._dag.edge_target[relayed]
@@ -109,11 +105,12 @@ class _Placer:
         early[relayed] = start < last_out  # else memory does as well
         return Placing(self._sequence, self._begin, self._pe, early, self._latest)
 
-    def in_order(self, sequence: list[int]) -> None:
+    def in_order(self, sequence: list[int]) -> Placing:
         for gang in sequence:
             self._put(gang, self._earliest(gang))
+        return self._placing()
 
-    def by_urgency(self) -> None:
+    def by_urgency(self) -> Placing:
         self._urgency = self._urgencies()
         for gang in [gang for gang, missing in enumerate(self._missing) if not missing]:
             self._admit(gang)
@@ -124,6 +121,7 @@ class _Placer:
                 heappush(self._pool, (urgency, gang))
             gang = heappop(self._pool)[1]
             self._place(gang, self._earliest(gang))
+        return self._placing()
 
     def _tasks(self, gang: int) -> array[int]:
         return self._task[self._task_row[gang] : self._task_row[gang + 1]]
