@@ -101,7 +101,7 @@ def _neighbours(dag: CanonicalDag, pe: Int32, *times: Int64) -> tuple[Int64, Int
     They come element by element, and by times; of several the last one counts first.
     """
     tasks = np.flatnonzero(dag.is_computational)
-    tasks = tasks[np.lexsort((*(time[tasks] for time in times), pe[tasks]))]
+    tasks = tasks[np.lexsort([*(time[tasks] for time in times), pe[tasks].astype(np.int64)])]
     return tasks[:-1], tasks[1:], pe[tasks[:-1]] == pe[tasks[1:]]
 
 
