@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from enum import IntEnum, unique
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeVar, assert_never
 
 import numpy as np
@@ -127,12 +128,12 @@ class CanonicalDag:
     @cached_property
     def is_computational(self) -> Bool:
         """Whether each node occupies a processing element, shape [nodes]."""
-        return _frozen(self.kind < NodeKind.BUFFER)
+        return frozen(self.kind < NodeKind.BUFFER)
 
     @cached_property
     def is_buffer(self) -> Bool:
         """Whether each node is a buffer, shape [nodes]."""
-        return _frozen(self.kind == NodeKind.BUFFER)
+        return frozen(self.kind == NodeKind.BUFFER)
 
     @cached_property
     def tasks_count(self) -> int:
@@ -140,10 +141,15 @@ class CanonicalDag:
         return int(np.count_nonzero(self.is_computational))
 
     @cached_property
+    def between_tasks(self) -> Bool:
+        """Whether both ends of each edge are computational nodes, shape [edges]."""
+        return frozen(self.is_computational[self.edge_source] & self.is_computational[self.edge_target])
+
+    @cached_property
     def is_ordered(self) -> Bool:
         """Whether it is known in which order the elements of each edge travel, shape [edges]."""
         unknown = self.orders.index(UNORDERED) if UNORDERED in self.orders else -1
-        return _frozen(self.edge_order != unknown)
+        return frozen(self.edge_order != unknown)
 
     @cached_property
     def scopes_and_outside(self) -> tuple[Scope, ...]:
@@ -158,12 +164,12 @@ class CanonicalDag:
     def work(self) -> Int64:
         """``W = max(I, O)`` in cycles on one processing element, 0 for buffers and pseudo nodes, shape [nodes]."""
         work = np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0)
-        return _frozen(work.astype(np.int64))
+        return frozen(work.astype(np.int64))
 
     @cached_property
     def out_edges(self) -> Int32:
         """Edge numbers sorted by source, then by number, shape [edges]; see ``out_start``."""
-        return _frozen(np.argsort(self.edge_source, kind="stable").astype(np.int32))
+        return frozen(np.argsort(self.edge_source, kind="stable").astype(np.int32))
 
     @cached_property
     def out_start(self) -> Int64:
@@ -173,12 +179,17 @@ class CanonicalDag:
     @cached_property
     def in_edges(self) -> Int32:
         """Edge numbers sorted by target, then by number, shape [edges]; see ``in_start``."""
-        return _frozen(np.argsort(self.edge_target, kind="stable").astype(np.int32))
+        return frozen(np.argsort(self.edge_target, kind="stable").astype(np.int32))
 
     @cached_property
     def in_start(self) -> Int64:
         """``in_edges[in_start[v]:in_start[v + 1]]`` are the input edges of v, shape [nodes + 1]."""
         return _row_starts(self.edge_target, self.nodes_count)
+
+    def producers(self) -> list[list[int]]:
+        """Return the nodes that each node reads from, one per input edge."""
+        sources = self.edge_source[self.in_edges].tolist()
+        return [sources[begin:end] for begin, end in pairwise(self.in_start.tolist())]
 
     def __eq__(self, other: object) -> bool:
         """Whether both have the same nodes, edges and tables in the same order: all that files have."""
@@ -200,13 +211,19 @@ class CanonicalDag:
         return scope if member == NO_MEMBER else f"{scope}[{member}]"
 
 
+_NUMBERS = {Int8: np.int8, Int32: np.int32, Int64: np.int64}
+COLUMNS = {field.name: _NUMBERS[field.type] for field in fields(CanonicalDag) if field.type in _NUMBERS}
+EDGE_COLUMNS = tuple(name for name in COLUMNS if name.startswith("edge"))
+
+
 def _row_starts(ends: Int32, count: int) -> Int64:
     starts = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(ends, minlength=count), out=starts[1:])
-    return _frozen(starts)
+    return frozen(starts)
 
 
-def _frozen(column: Column) -> Column:
+def frozen(column: Column) -> Column:
+    """Return a column as one that is read-only from now on."""
     column.setflags(write=False)
     return column
 

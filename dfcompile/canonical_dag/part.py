@@ -1,11 +1,9 @@
 """A part of a canonical DAG as a DAG of its own: what lies outside becomes memory."""
 
-from dataclasses import fields
-
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, NodeKind, node_volumes
+from dfcompile.canonical_dag.dag import EDGE_COLUMNS, Bool, CanonicalDag, Int32, Int64, NodeKind, frozen, node_volumes
 from dfcompile.distinct import distinct
 from dfcompile.records import replace
 
@@ -53,29 +51,19 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
     volume = dag.edge_volume[edges]
     volume_in, volume_out = node_volumes(kind, edge_source, edge_target, volume)
     outside_scope = len(dag.scopes)
-    part = replace(
-        dag,
-        scopes=dag.scopes_and_outside if stand_ins else dag.scopes,
-        kind=kind,
-        volume_in=volume_in,
-        volume_out=volume_out,
-        node_scope=np.concatenate([dag.node_scope[kept], np.full(stand_ins, outside_scope, dtype=np.int32)]),
-        node_member=np.concatenate([dag.node_member[kept], np.arange(stand_ins, dtype=np.int64)]),
-        edge_source=edge_source,
-        edge_target=edge_target,
-        edge_volume=volume,
-        edge_distinct=dag.edge_distinct[edges],
-        edge_element_bytes=dag.edge_element_bytes[edges],
-        edge_order=dag.edge_order[edges],
-        edge_first=dag.edge_first[edges],
-        edge_taken=dag.edge_taken[edges],
-    )
-    for field in fields(part):
-        if isinstance(column := getattr(part, field.name), np.ndarray):
-            column.setflags(write=False)
+    ends = {"edge_source": edge_source, "edge_target": edge_target}
+    columns = {name: getattr(dag, name)[edges] for name in EDGE_COLUMNS} | ends
+    columns |= {
+        "kind": kind,
+        "volume_in": volume_in,
+        "volume_out": volume_out,
+        "node_scope": np.concatenate([dag.node_scope[kept], np.full(stand_ins, outside_scope, dtype=np.int32)]),
+        "node_member": np.concatenate([dag.node_member[kept], np.arange(stand_ins, dtype=np.int64)]),
+    }
+    scopes = dag.scopes_and_outside if stand_ins else dag.scopes
+    part = replace(dag, scopes=scopes, **{name: frozen(column) for name, column in columns.items()})
     node = np.concatenate([kept, np.full(stand_ins, OUTSIDE)]).astype(np.int32)
-    node.setflags(write=False)
-    return DagPart(part, node, edges)
+    return DagPart(part, frozen(node), edges)
 
 
 def _places(kept: Int64, nodes: Int32) -> tuple[Bool, Int64]:

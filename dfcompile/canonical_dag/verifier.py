@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag.analysis.node_order import nodes_on_a_cycle
 from dfcompile.canonical_dag.dag import (
+    COLUMNS,
+    EDGE_COLUMNS,
     NO_KERNEL,
     NO_MEMBER,
     Bool,
@@ -15,27 +17,11 @@ from dfcompile.canonical_dag.dag import (
     kinds_of_tasks,
     node_volumes,
 )
-from dfcompile.canonical_dag.kernel import LoopKind, LoopPart
+from dfcompile.canonical_dag.kernel import Kernel, LoopKind, LoopPart
 from dfcompile.errors import DfcompileError, VerificationError
 
 LARGEST_VOLUME = 2**48  # elements on one edge: far above any memory, low enough that int64 sums stay exact
 LARGEST_TOTAL = 2**62
-
-_DTYPES = {
-    "kind": np.int8,
-    "volume_in": np.int64,
-    "volume_out": np.int64,
-    "node_scope": np.int32,
-    "node_member": np.int64,
-    "edge_source": np.int32,
-    "edge_target": np.int32,
-    "edge_volume": np.int64,
-    "edge_distinct": np.int64,
-    "edge_element_bytes": np.int8,
-    "edge_order": np.int32,
-    "edge_first": np.int64,
-    "edge_taken": np.int64,
-}
 
 
 def verify(dag: CanonicalDag, error: Callable[[str], DfcompileError] = VerificationError) -> None:
@@ -76,11 +62,30 @@ def edge_name(dag: CanonicalDag, edge: int) -> str:
     return f"{dag.node_name(int(dag.edge_source[edge]))!r} -> {dag.node_name(int(dag.edge_target[edge]))!r}"
 
 
+def reject_node(dag: CanonicalDag, broken: Bool, rule: str) -> None:
+    """Reject the first node that breaks a rule.
+
+    Raises:
+        VerificationError: naming it.
+    """
+    if broken.any():
+        raise VerificationError(f"node {dag.node_name(int(np.argmax(broken)))!r}: {rule}")
+
+
+def reject_edge(dag: CanonicalDag, broken: Bool, rule: str) -> None:
+    """Reject the first edge that breaks a rule.
+
+    Raises:
+        VerificationError: naming it.
+    """
+    if broken.any():
+        raise VerificationError(f"edge {edge_name(dag, int(np.argmax(broken)))}: {rule}")
+
+
 def _columns(dag: CanonicalDag) -> Iterator[str]:
-    lengths = {"kind": dag.nodes_count, "edge": dag.edges_count}
-    for name, dtype in _DTYPES.items():
+    for name, dtype in COLUMNS.items():
         column: npt.NDArray[np.generic] = getattr(dag, name)
-        length = lengths["edge" if name.startswith("edge") else "kind"]
+        length = dag.edges_count if name in EDGE_COLUMNS else dag.nodes_count
         if column.dtype != dtype or column.shape != (length,):
             yield f"column {name}: {column.dtype}{column.shape} against {np.dtype(dtype)}({length},)"
         if column.flags.writeable:
@@ -96,15 +101,14 @@ def _columns(dag: CanonicalDag) -> Iterator[str]:
 
 
 def _names(dag: CanonicalDag) -> Iterator[str]:
-    yield from _repeated("scope", [scope.name for scope in dag.scopes])
-    yield from _repeated("kernel", [kernel.name for kernel in dag.kernels])
-    yield from _repeated("tensor", [tensor.name for tensor in dag.tensors])
+    for what, named in (("scope", dag.scopes), ("kernel", dag.kernels), ("tensor", dag.tensors)):
+        yield from _repeated(what, [each.name for each in named])
     yield from _repeated("order", list(dag.orders))
     for scope in dag.scopes:
         if not NO_KERNEL <= scope.kernel < len(dag.kernels):
             yield f"scope {scope.name!r}: kernel {scope.kernel} against {len(dag.kernels)} kernels"
     for kernel in dag.kernels:
-        for dimension, size in (("outer", kernel.outer), ("m", kernel.m), ("k", kernel.k), ("n", kernel.n)):
+        for dimension, size in _sizes(kernel).items():
             if size < 1:
                 yield f"kernel {kernel.name!r}: {dimension} {size} against 1 or more"
         if kernel.memory_bytes < 0:
@@ -120,10 +124,9 @@ def _names(dag: CanonicalDag) -> Iterator[str]:
 def _loops(dag: CanonicalDag) -> Iterator[str]:
     elements = {tensor.name: tensor.elements for tensor in dag.tensors}
     for kernel in dag.kernels:
-        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
         for loop in kernel.loops:
             where = f"kernel {kernel.name!r}: loop {loop.name!r}"
-            size = sizes[loop.part] if kernel.variant.is_gemm else loop.extent
+            size = _sizes(kernel)[loop.part] if kernel.variant.is_gemm else loop.extent
             if loop.extent < 1 or size % loop.extent:
                 yield f"{where}: extent {loop.extent} against a divisor of {loop.part} {size}"
             for arrays, digits in ((kernel.inputs, loop.inputs), (kernel.outputs, loop.outputs)):
@@ -138,6 +141,10 @@ def _loops(dag: CanonicalDag) -> Iterator[str]:
             is_parallel = loop.kind is LoopKind.PARALLEL
             if any((digit is not None) is not is_parallel for digit in loop.outputs):
                 yield f"{where}: {loop.kind} against digits of {'every' if is_parallel else 'no'} result"
+
+
+def _sizes(kernel: Kernel) -> dict[LoopPart, int]:
+    return {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
 
 
 def _repeated_nodes(dag: CanonicalDag) -> Iterator[str]:
@@ -192,23 +199,18 @@ def _volumes(dag: CanonicalDag) -> Iterator[str]:
     for edge in _true((dag.edge_distinct < 1) | (dag.edge_distinct > dag.edge_volume)):
         found = f"{dag.edge_distinct[edge]} different elements"
         yield f"edge {edge_name(dag, edge)}: {found} against 1 to {dag.edge_volume[edge]}, its volume"
-    for edge in _true(dag.is_computational[dag.edge_target] & (dag.edge_volume != dag.volume_in[dag.edge_target])):
-        node = int(dag.edge_target[edge])
-        yield (
-            f"node {dag.node_name(node)!r}: {dag.edge_volume[edge]} elements on input edge {edge_name(dag, edge)} "
-            f"against {dag.volume_in[node]} on another (all input edges of a task carry one volume)"
-        )
-    for edge in _true(dag.is_computational[dag.edge_source] & (dag.edge_volume != dag.volume_out[dag.edge_source])):
-        node = int(dag.edge_source[edge])
-        yield (
-            f"node {dag.node_name(node)!r}: {dag.edge_volume[edge]} elements on output edge {edge_name(dag, edge)} "
-            f"against {dag.volume_out[node]} on another (all output edges of a task carry one volume)"
-        )
-    volume_in, volume_out = node_volumes(dag.kind, dag.edge_source, dag.edge_target, dag.edge_volume)
-    for node in _true(volume_in != dag.volume_in):
-        yield f"node {dag.node_name(node)!r}: volume in {dag.volume_in[node]} against {volume_in[node]} on its edges"
-    for node in _true(volume_out != dag.volume_out):
-        yield f"node {dag.node_name(node)!r}: volume out {dag.volume_out[node]} against {volume_out[node]} on its edges"
+    sides = (("input", dag.edge_target, dag.volume_in), ("output", dag.edge_source, dag.volume_out))
+    for side, ends, volumes in sides:
+        for edge in _true(dag.is_computational[ends] & (dag.edge_volume != volumes[ends])):
+            node = int(ends[edge])
+            yield (
+                f"node {dag.node_name(node)!r}: {dag.edge_volume[edge]} elements on {side} edge {edge_name(dag, edge)} "
+                f"against {volumes[node]} on another (all {side} edges of a task carry one volume)"
+            )
+    expected = node_volumes(dag.kind, dag.edge_source, dag.edge_target, dag.edge_volume)
+    for way, column, volumes in zip(("in", "out"), (dag.volume_in, dag.volume_out), expected, strict=True):
+        for node in _true(volumes != column):
+            yield f"node {dag.node_name(node)!r}: volume {way} {column[node]} against {volumes[node]} on its edges"
 
 
 def _kinds(dag: CanonicalDag) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32
+from dfcompile.canonical_dag.dag import CanonicalDag, Int32, frozen
+from dfcompile.canonical_dag.verifier import reject_edge
 from dfcompile.distinct import distinct, numbered
 from dfcompile.errors import VerificationError
 
@@ -29,7 +29,7 @@ class Blocks(Struct, frozen=True, eq=False):
         """Freeze what a partitioner found; empty blocks vanish, the others keep their order."""
         used, numbers = numbered(np.array(block, dtype=np.int32))
         assert len(used) <= len(block)
-        return cls(_frozen(numbers), _frozen(np.array(order, dtype=np.int32)))
+        return cls(frozen(numbers.astype(np.int32)), frozen(np.array(order, dtype=np.int32)))
 
     @classmethod
     def of(cls, dag: CanonicalDag, block: list[int]) -> Blocks:
@@ -39,21 +39,8 @@ class Blocks(Struct, frozen=True, eq=False):
             VerificationError: an edge leads back to an earlier block, or the graph has a cycle.
         """
         backward = np.asarray(block)[dag.edge_source] > np.asarray(block)[dag.edge_target]
-        _reject_edge(dag, backward, "leads back to an earlier block")
-        targets, starts = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
-        missing = np.diff(dag.in_start).tolist()
-        ready: list[tuple[int, int]] = []
-        for node, count in enumerate(missing):
-            if not count:
-                heappush(ready, (block[node], node))
-        order = []
-        while ready:
-            node = heappop(ready)[1]
-            order.append(node)
-            for target in targets[starts[node] : starts[node + 1]]:
-                missing[target] -= 1
-                if not missing[target]:
-                    heappush(ready, (block[target], target))
+        reject_edge(dag, backward, "leads back to an earlier block")
+        order = by_urgency(block, dag.edge_source, dag.edge_target)
         if len(order) < dag.nodes_count:
             raise VerificationError(f"dag {dag.name!r}: has a cycle")
         return cls.in_order(block, order)
@@ -90,8 +77,8 @@ def check_blocks(dag: CanonicalDag, blocks: object, pes: int, *, overlaps: bool)
     place = np.empty(nodes, dtype=np.int64)
     place[blocks.order] = np.arange(nodes)
     backward = blocks.block[dag.edge_source] > blocks.block[dag.edge_target]
-    _reject_edge(dag, backward, "leads back to an earlier block")
-    _reject_edge(dag, place[dag.edge_source] > place[dag.edge_target], "its target comes first in the order")
+    reject_edge(dag, backward, "leads back to an earlier block")
+    reject_edge(dag, place[dag.edge_source] > place[dag.edge_target], "its target comes first in the order")
     if nodes and np.any(np.diff(blocks.block[blocks.order]) < 0):
         raise VerificationError("column order: not block after block")
     if not overlaps:
@@ -105,14 +92,26 @@ def _described(column: object) -> str:
     return f"{column.dtype}{column.shape}" if isinstance(column, np.ndarray) else type(column).__name__
 
 
-def _reject_edge(dag: CanonicalDag, broken: Bool, rule: str) -> None:
-    if broken.any():
-        edge = int(np.argmax(broken))
-        names = [dag.node_name(int(end[edge])) for end in (dag.edge_source, dag.edge_target)]
-        raise VerificationError(f"edge {names[0]!r} -> {names[1]!r}: {rule}")
+def by_urgency(urgency: list[int], source: Int32, target: Int32) -> list[int]:
+    """Return vertices, each after those that lead to it; next is the one of least urgency, of equals the first.
 
-
-def _frozen(column: np.ndarray[tuple[int], np.dtype[np.signedinteger]]) -> Int32:
-    frozen = column.astype(np.int32)
-    frozen.setflags(write=False)
-    return frozen
+    Args:
+        urgency: of each vertex, shape [vertices].
+        source: where each edge begins, shape [edges].
+        target: where it ends; what is on a cycle, or behind one, is left out, shape [edges].
+    """
+    by_source = np.argsort(source, kind="stable")
+    followers = target[by_source].tolist()
+    row = np.searchsorted(source[by_source], np.arange(len(urgency) + 1)).tolist()
+    missing = np.bincount(target, minlength=len(urgency)).tolist()
+    ready = [(urgency[vertex], vertex) for vertex, count in enumerate(missing) if not count]
+    heapify(ready)
+    order = []
+    while ready:
+        vertex = heappop(ready)[1]
+        order.append(vertex)
+        for follower in followers[row[vertex] : row[vertex + 1]]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(ready, (urgency[follower], follower))
+    return order

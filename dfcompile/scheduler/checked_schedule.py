@@ -96,7 +96,9 @@ class Scheduling:
     def _checked(self, options: ScheduleOptions, timed: TimedSchedule) -> CheckedSchedule:
         baseline = self._baseline(options.pes, timed.non_streaming)
         found, ends = timed.schedule, not timed.deadlock
-        _check_limit(found, options.max_fifo)
+        deepest = int(found.fifo_capacity.max(initial=0))
+        if options.max_fifo is not None and deepest > options.max_fifo:
+            raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {options.max_fifo}")
         if found.timing.is_exact or options.fifos in {None, "rule"}:
             check(self._dag, found)
             if not timed.is_replayed:
@@ -121,9 +123,3 @@ class Scheduling:
             self._baselines[pes] = schedule_non_streaming(self._dag, pes) if known is None else known
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
-
-
-def _check_limit(schedule: Schedule, most: int | None) -> None:
-    deepest = int(schedule.fifo_capacity.max(initial=0))
-    if most is not None and deepest > most:
-        raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {most}")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.verifier import reject_edge, reject_node
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 
@@ -37,10 +37,10 @@ def check_non_streaming(dag: CanonicalDag, baseline: NonStreamingSchedule) -> No
     """
     _check_placement(dag, baseline.pe, baseline.pes)
     _check_overlap(dag, baseline.pe, baseline.start, baseline.end)
-    _reject_node(dag, baseline.start < 0, "starts before cycle 0")
-    _reject_node(dag, baseline.end - baseline.start < dag.work, "runs for less than its work")
+    reject_node(dag, baseline.start < 0, "starts before cycle 0")
+    reject_node(dag, baseline.end - baseline.start < dag.work, "runs for less than its work")
     late = baseline.end[dag.edge_source] > baseline.start[dag.edge_target]
-    _reject_edge(dag, late, "starts before its input is in memory")
+    reject_edge(dag, late, "starts before its input is in memory")
     _check_makespan(baseline.makespan_cycles, baseline.end)
 
 
@@ -54,17 +54,17 @@ def _check_shapes(dag: CanonicalDag, schedule: Schedule) -> None:
 
 def _check_placement(dag: CanonicalDag, pe: Int32, pes: int) -> None:
     outside = (pe < 0) | (pe >= pes)
-    _reject_node(dag, dag.is_computational & outside, f"not on one of the {pes} processing elements")
-    _reject_node(dag, ~dag.is_computational & (pe != NO_PE), "on a processing element, but no task")
+    reject_node(dag, dag.is_computational & outside, f"not on one of the {pes} processing elements")
+    reject_node(dag, ~dag.is_computational & (pe != NO_PE), "on a processing element, but no task")
 
 
 def _check_blocks(dag: CanonicalDag, schedule: Schedule) -> None:
     block, task = schedule.block, dag.is_computational
-    _reject_node(dag, block < 0, "in no spatial block")
+    reject_node(dag, block < 0, "in no spatial block")
     backward = block[dag.edge_source] > block[dag.edge_target]
-    _reject_edge(dag, backward, "leads back to an earlier spatial block")
+    reject_edge(dag, backward, "leads back to an earlier spatial block")
     size = np.bincount(block[task]) if task.any() else np.zeros(1, dtype=np.int64)
-    _reject_node(dag, task & (size[np.where(task, block, 0)] > schedule.pes), f"in a block over {schedule.pes} tasks")
+    reject_node(dag, task & (size[np.where(task, block, 0)] > schedule.pes), f"in a block over {schedule.pes} tasks")
     if schedule.barrier:
         _check_barriers(dag, schedule)
     else:
@@ -76,88 +76,81 @@ def _check_barriers(dag: CanonicalDag, schedule: Schedule) -> None:
     ends = np.zeros(int(block.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(ends, block[task], schedule.last_out[task])
     opened = np.concatenate([[0], np.maximum.accumulate(ends)])
-    _reject_node(dag, task & (schedule.start < opened[block]), "starts before the end of an earlier block")
+    reject_node(dag, task & (schedule.start < opened[block]), "starts before the end of an earlier block")
 
 
 def _check_turns(dag: CanonicalDag, schedule: Schedule) -> None:
-    tasks = np.flatnonzero(dag.is_computational)
-    tasks = tasks[np.lexsort((schedule.start[tasks], schedule.pe[tasks]))]
-    before, after = tasks[:-1], tasks[1:]
-    same = schedule.pe[before] == schedule.pe[after]
+    before, after, same = _neighbours(dag, schedule.pe, schedule.start)
     out_of_turn = np.zeros(dag.nodes_count, dtype=np.bool_)
     out_of_turn[after[same & (schedule.block[before] >= schedule.block[after])]] = True
-    _reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
+    reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
 
 
 def _check_overlap(dag: CanonicalDag, pe: Int32, start: Int64, end: Int64) -> None:
-    tasks = np.flatnonzero(dag.is_computational)
-    tasks = tasks[np.lexsort((end[tasks], start[tasks], pe[tasks]))]
-    before, after = tasks[:-1], tasks[1:]
-    clash = (pe[before] == pe[after]) & (end[before] > start[after])
+    before, after, same = _neighbours(dag, pe, end, start)
+    clash = same & (end[before] > start[after])
     if clash.any():
         first = int(np.argmax(clash))
-        names = [dag.node_name(int(tasks[first + step])) for step in (0, 1)]
-        raise VerificationError(f"nodes {names[0]!r} and {names[1]!r}: overlap on element {pe[tasks[first]]}")
+        names = [dag.node_name(int(tasks[first])) for tasks in (before, after)]
+        raise VerificationError(f"nodes {names[0]!r} and {names[1]!r}: overlap on element {pe[before[first]]}")
+
+
+def _neighbours(dag: CanonicalDag, pe: Int32, *times: Int64) -> tuple[Int64, Int64, Bool]:
+    """Return each task and the next one, and whether both are on one element.
+
+    They come element by element, and by times; of several the last one counts first.
+    """
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort([*(time[tasks] for time in times), pe[tasks].astype(np.int64)])]
+    return tasks[:-1], tasks[1:], pe[tasks[:-1]] == pe[tasks[1:]]
 
 
 def _check_durations(dag: CanonicalDag, schedule: Schedule) -> None:
     """Check lower bounds that hold whatever the rates: one element in and one out per cycle."""
     task, start = dag.is_computational, schedule.start
     first, last = schedule.first_out, schedule.last_out
-    _reject_node(dag, start < 0, "starts before cycle 0")
-    _reject_node(dag, (first < start) | (last < first), "times not in the order start, first out, last out")
-    _reject_node(dag, last - start < dag.work, "runs for less than its work")
+    reject_node(dag, start < 0, "starts before cycle 0")
+    reject_node(dag, (first < start) | (last < first), "times not in the order start, first out, last out")
+    reject_node(dag, last - start < dag.work, "runs for less than its work")
     emits = task & (dag.volume_out > 0)
     volume_out = np.maximum(dag.volume_out, 1)
     awaited = np.maximum(-(-dag.volume_in // volume_out), 1)
-    _reject_node(dag, emits & (first - start < awaited), "first output before enough inputs can be read")
-    _reject_node(dag, emits & (last - first < dag.volume_out - 1), "emits more than one element per cycle")
+    reject_node(dag, emits & (first - start < awaited), "first output before enough inputs can be read")
+    reject_node(dag, emits & (last - first < dag.volume_out - 1), "emits more than one element per cycle")
 
 
 def _check_streamed(dag: CanonicalDag, schedule: Schedule) -> None:
-    streamed, task, block = schedule.streamed, dag.is_computational, schedule.block
+    streamed, block = schedule.streamed, schedule.block
     source, target = dag.edge_source, dag.edge_target
-    _reject_edge(dag, streamed & ~(task[source] & task[target]), "streamed, but not between two tasks")
+    reject_edge(dag, streamed & ~dag.between_tasks, "streamed, but not between two tasks")
     between = streamed & (block[source] != block[target])
     if schedule.barrier:
-        _reject_edge(dag, between, "streamed between two blocks")
+        reject_edge(dag, between, "streamed between two blocks")
     else:
         partial = between & (schedule.fifo_capacity < dag.edge_volume) & (not schedule.timing.is_exact)
-        _reject_edge(dag, partial, "streamed between two blocks through a fifo that does not hold all of it")
-    _reject_edge(dag, streamed & (schedule.fifo_capacity < 1), "streamed without room in its fifo")
-    _reject_edge(dag, ~streamed & (schedule.fifo_capacity != 0), "a fifo, but not streamed")
+        reject_edge(dag, partial, "streamed between two blocks through a fifo that does not hold all of it")
+    reject_edge(dag, streamed & (schedule.fifo_capacity < 1), "streamed without room in its fifo")
+    reject_edge(dag, ~streamed & (schedule.fifo_capacity != 0), "a fifo, but not streamed")
 
 
 def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     streamed: Bool = schedule.streamed
     source, target = dag.edge_source, dag.edge_target
     start, first, last = schedule.start, schedule.first_out, schedule.last_out
-    _reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
-    _reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
+    reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
+    reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
     is_exact = schedule.timing.is_exact
     # Element by element a task may wait at one output when the consumer of another has all that it needs.
     ended = first[source] + dag.edge_volume if is_exact else last[source]
-    _reject_edge(dag, streamed & (ended > last[target]), "ends before its input stream does")
+    reject_edge(dag, streamed & (ended > last[target]), "ends before its input stream does")
     if not schedule.barrier:
         # A task takes its first elements one input after another, and starts with the last of them.
         held = schedule.fifo_capacity + is_exact
         over = streamed & (last[source] < start[target]) & (dag.edge_volume > held)
-        _reject_edge(dag, over, "ends before its consumer starts, with more than its fifo holds")
+        reject_edge(dag, over, "ends before its consumer starts, with more than its fifo holds")
 
 
 def _check_makespan(makespan: int, end: Int64) -> None:
     found = int(end.max()) if len(end) else 0
     if makespan != found:
         raise VerificationError(f"makespan: found {makespan} cycles, the last node ends at {found}")
-
-
-def _reject_node(dag: CanonicalDag, broken: Bool, rule: str) -> None:
-    if broken.any():
-        raise VerificationError(f"node {dag.node_name(int(np.argmax(broken)))!r}: {rule}")
-
-
-def _reject_edge(dag: CanonicalDag, broken: Bool, rule: str) -> None:
-    if broken.any():
-        edge = int(np.argmax(broken))
-        names = [dag.node_name(int(end[edge])) for end in (dag.edge_source, dag.edge_target)]
-        raise VerificationError(f"edge {names[0]!r} -> {names[1]!r}: {rule}")

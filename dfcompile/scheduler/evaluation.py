@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, io_elements, total_work
+from dfcompile.canonical_dag.analysis.work_and_depth import stored_edges
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
@@ -87,8 +88,6 @@ def figures(
         ends: whether the schedule ends, and not in a deadlock.
         bound_cycles: the lower bound on as many processing elements, where it was found before.
     """
-    task = dag.is_computational
-    between_tasks = task[dag.edge_source] & task[dag.edge_target]
     return ScheduleFigures(
         pes=schedule.pes,
         tasks=dag.tasks_count,
@@ -100,15 +99,13 @@ def figures(
         total_work_cycles=total_work(dag),
         io_elements=io_elements(dag),
         io_bytes=io_bytes(dag),
-        spilled_elements=int(dag.edge_volume[between_tasks & ~schedule.streamed].sum()),
+        spilled_elements=int(dag.edge_volume[dag.between_tasks & ~schedule.streamed].sum()),
         fifo_elements=sum(schedule.fifo_capacity.tolist()),  # of any size: exact beyond 64 bits
     )
 
 
 def io_bytes(dag: CanonicalDag) -> int:
     """Return the bytes of all edges that touch a buffer."""
-    pseudo = ~(dag.is_buffer | dag.is_computational)
-    stored = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
-    stored &= ~(pseudo[dag.edge_source] | pseudo[dag.edge_target])
+    stored = stored_edges(dag)
     # All bytes of a graph together are below 2**62: the verifier sees to that.
     return int(np.dot(dag.edge_volume[stored], dag.edge_element_bytes[stored].astype(np.int64)))

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
@@ -78,7 +77,7 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
     if not is_replayable(dag, steady, MOST_ACCESSES):
         raise ReplayTooLargeError(f"replay of {dag.name!r}: more than about {MOST_ACCESSES} accesses")
     if plan.barrier:
-        yield _sized_in_flight(dag, steady, fifos)
+        yield _sized(dag, steady, None, fifos)
         return
     inside = steady.streamed & (steady.block[dag.edge_source] == steady.block[dag.edge_target])
     gangs = plan.gangs(inside)
@@ -119,24 +118,26 @@ def _plan_within(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> R
     return plan if accesses_of(dag, plan) <= most_accesses else None
 
 
-def _sized_in_flight(dag: CanonicalDag, planned: Schedule, fifos: Fifos) -> ReplayedSchedule:
-    """Return a schedule with barriers; elements in flight are looked for only where they count."""
-    if fifos not in {"in-flight", "minimal"}:
-        return _sized(dag, planned, planned.fifo_capacity, fifos)
-    capacity, replay = in_flight(dag, replay_of(planned))
-    if fifos == "minimal":
-        return _sized(dag, planned, capacity, fifos)
-    return ReplayedSchedule(with_times_of(dag, replace(planned, fifo_capacity=capacity), replay), replay)
+def _sized(dag: CanonicalDag, planned: Schedule, capacity: Int64 | None, fifos: Fifos) -> ReplayedSchedule:
+    """Return a schedule with FIFOs of the sizes asked for.
 
-
-def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos) -> ReplayedSchedule:
+    Args:
+        dag: the graph.
+        planned: the schedule, with FIFOs of the published sizes.
+        capacity: for the elements in flight; ``None`` if they are still to be looked for, where they count.
+        fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
+    """
     if fifos not in {"in-flight", "minimal"}:
         return _replayed(dag, planned, sizes_asked_for(dag, replay_of(planned), fifos))
-    found = _replayed(dag, planned, in_flight)
+    if capacity is None:
+        capacity, replay = in_flight(dag, replay_of(planned))
+        found = _with_times(dag, replace(planned, fifo_capacity=capacity), replay)
+    else:
+        found = _replayed(dag, planned, capacity)
     if fifos == "in-flight":
         return found
-    limit = found.schedule.makespan_cycles
-    return _replayed(dag, planned, minimal_fifo_sizes(dag, replace(replay_of(planned), fifo_capacity=in_flight), limit))
+    largest = replace(replay_of(planned), fifo_capacity=capacity)
+    return _replayed(dag, planned, minimal_fifo_sizes(dag, largest, found.schedule.makespan_cycles))
 
 
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:

@@ -28,29 +28,15 @@ def schedule_to_json(dag: CanonicalDag, schedule: Schedule) -> str:
 
 
 def _nodes(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
-    columns = zip(schedule.block, schedule.pe, schedule.start, schedule.first_out, schedule.last_out, strict=True)
-    for number, (block, pe, start, first_out, last_out) in enumerate(columns):
-        record = {
-            "name": dag.node_name(number),
-            "block": int(block),
-            "pe": None if pe == NO_PE else int(pe),
-            "start": int(start),
-            "first_out": int(first_out),
-            "last_out": int(last_out),
-        }
-        yield json_text(record)
+    names = ("block", "pe", "start", "first_out", "last_out")
+    columns = (getattr(schedule, name).tolist() for name in names)
+    for number, values in enumerate(zip(*columns, strict=True)):
+        record = {"name": dag.node_name(number), **dict(zip(names, values, strict=True))}
+        yield json_text({**record, "pe": None} if record["pe"] == NO_PE else record)
 
 
 def _edges(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
-    columns = zip(
-        dag.edge_source, dag.edge_target, dag.edge_volume, schedule.streamed, schedule.fifo_capacity, strict=True
-    )
-    for source, target, volume, streamed, capacity in columns:
-        record = {
-            "source": dag.node_name(source),
-            "target": dag.node_name(target),
-            "volume": int(volume),
-            "streamed": bool(streamed),
-            "fifo_elements": int(capacity),
-        }
-        yield json_text(record)
+    columns = (dag.edge_source, dag.edge_target, dag.edge_volume, schedule.streamed, schedule.fifo_capacity)
+    for source, target, *figures in zip(*(column.tolist() for column in columns), strict=True):
+        ends = {"source": dag.node_name(source), "target": dag.node_name(target)}
+        yield json_text({**ends, **dict(zip(("volume", "streamed", "fifo_elements"), figures, strict=True))})

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.distinct import distinct
 from dfcompile.scheduler.schedules import Schedule
 
@@ -43,8 +42,7 @@ def operator_times(dag: CanonicalDag, schedule: Schedule) -> tuple[OperatorTime,
     of_scope = [numbers.setdefault(scope.origin, len(numbers)) for scope in dag.scopes]
     operator = np.array(of_scope, dtype=np.int64)[dag.node_scope[tasks]]
     start, end = schedule.start[tasks], schedule.last_out[tasks]
-    work = np.zeros(len(numbers), dtype=np.int64)
-    held = np.zeros(len(numbers), dtype=np.int64)
+    work, held = np.zeros((2, len(numbers)), dtype=np.int64)
     np.add.at(work, operator, dag.work[tasks])
     np.add.at(held, operator, end - start)
     idle = schedule.pes * schedule.makespan_cycles - int(held.sum())

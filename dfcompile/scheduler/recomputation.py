@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation import simulate
-from dfcompile.scheduler.simulation.simulator import replay_of
+from dfcompile.scheduler.simulation.simulator import replay_of, simulate
 from dfcompile.scheduler.timing.steady_state import node_offsets
 
 

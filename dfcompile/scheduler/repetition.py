@@ -8,8 +8,7 @@ under way, and intervals of which never more than P overlap fit on P elements, w
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.checked_schedule import Scheduling

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
@@ -86,10 +86,10 @@ class Plan(Struct, frozen=True, eq=False):
         position[placing.sequence] = np.arange(gangs.count)
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
         offsets = (gangs.start, gangs.first_out, gangs.last_out)
-        start, first_out, last_out = (_later(begin, offset) for offset in offsets)
+        start, first_out, last_out = (int64_column(list(map(add, begin, offset))) for offset in offsets)
         return self._schedule(
-            _frozen(position[gangs.gang]),
-            _frozen(np.array(placing.pe, dtype=np.int32)),
+            frozen(position[gangs.gang]),
+            frozen(np.array(placing.pe, dtype=np.int32)),
             Times(start, first_out, last_out, peak_volumes(dag, streamed)),
             streamed | placing.relayed,
             with_relays(dag, placing.relayed, inside),
@@ -123,7 +123,6 @@ class Plan(Struct, frozen=True, eq=False):
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
-        streamed.setflags(write=False)
         return Schedule(
             pes=self.options.pes,
             partition=self.options.partition,
@@ -134,7 +133,7 @@ class Plan(Struct, frozen=True, eq=False):
             start=times.start,
             first_out=times.first_out,
             last_out=times.last_out,
-            streamed=streamed,
+            streamed=frozen(streamed),
             fifo_capacity=capacity,
             makespan_cycles=times.makespan_cycles,
         )
@@ -147,13 +146,4 @@ def own_pes(dag: CanonicalDag, block: Int32) -> Int32:
     starts = np.searchsorted(block[tasks], block[tasks], side="left")
     pe = np.full(dag.nodes_count, NO_PE, dtype=np.int32)
     pe[tasks] = np.arange(len(tasks)) - starts
-    return _frozen(pe)
-
-
-def _later(begin: list[int], offset: list[int]) -> Int64:
-    return int64_column([first + cycles for first, cycles in zip(begin, offset, strict=True)])
-
-
-def _frozen(column: Int32) -> Int32:
-    column.setflags(write=False)
-    return column
+    return frozen(pe)

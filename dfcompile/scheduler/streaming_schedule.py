@@ -1,7 +1,6 @@
 """The front of the scheduler: from a canonical DAG to a streaming schedule."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 
 from msgspec import Struct
 
@@ -66,11 +65,6 @@ class TimedSchedule(Struct, frozen=True, eq=False):
     bound_cycles: int = 0
     is_replayed: bool = False
     non_streaming: NonStreamingSchedule | None = None
-
-    @property
-    def steady_error(self) -> Fraction | None:
-        """By how much the sample takes longer than planned, as a part of the plan; ``None`` without a sample."""
-        return None if self.sample is None else self.sample.error
 
 
 def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Partitioner] | None = None) -> Schedule:
@@ -152,8 +146,7 @@ def _listed_or_gangs(
     is_bounded = options.max_fifo is not None
     most = MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
     if accesses > most:
-        found, is_replayed = _with_fifos(dag, listed.found, options), accesses > _RECHECKED_ACCESSES
-        return TimedSchedule(found.schedule, is_replayed=is_replayed)
+        return TimedSchedule(_with_fifos(dag, listed.found, options), is_replayed=accesses > _RECHECKED_ACCESSES)
     own = _planned(dag, partitioner, options, barrier=False)
     planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]
     if is_bounded and options.barrier is None:
@@ -162,7 +155,7 @@ def _listed_or_gangs(
     if accesses > _RIVAL_ACCESSES or cycles <= listed.bound:
         planned = [each for each in planned if each[1].makespan_cycles <= cycles]
     shortest = min((listed.found, *_exact(planned, "in-flight")), key=lambda found: found.order)
-    return TimedSchedule(_with_fifos(dag, shortest, options).schedule)
+    return TimedSchedule(_with_fifos(dag, shortest, options))
 
 
 def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
@@ -182,9 +175,9 @@ def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
     return replace(found, non_streaming=non_streaming)
 
 
-def _with_fifos(dag: CanonicalDag, found: ReplayedSchedule, options: ScheduleOptions) -> ReplayedSchedule:
+def _with_fifos(dag: CanonicalDag, found: ReplayedSchedule, options: ScheduleOptions) -> Schedule:
     """Return a schedule with its FIFOs in flight, or with the smallest if these are asked for: it takes no longer."""
-    return with_minimal_fifos(dag, found) if options.fifos == "minimal" else found
+    return (with_minimal_fifos(dag, found) if options.fifos == "minimal" else found).schedule
 
 
 def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:

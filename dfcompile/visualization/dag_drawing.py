@@ -1,7 +1,7 @@
 """A drawing of a canonical DAG as an SVG picture: a shape per family, an arrow per pair of families."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from itertools import cycle, pairwise
 
@@ -37,14 +37,6 @@ class _Family(Struct, frozen=True):
         return self.kind is NodeKind.BUFFER
 
 
-class _Arrow(Struct, frozen=True):
-    """The edges from one family to another that carry one volume."""
-
-    source: int
-    target: int
-    labels: tuple[str, ...]
-
-
 class _At(Enum):
     """Where along the first or last part of an arrow its label stands: how far across, how far down."""
 
@@ -60,9 +52,7 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         dag: whose families depend on families before them alone, as extraction makes it.
     """
     families, arrows = _families(dag), _arrows(dag)
-    layout = lay_out(
-        [family.width for family in families], [(arrow.source, arrow.target) for arrow in arrows], GAP, BEND
-    )
+    layout = lay_out([family.width for family in families], list(arrows), GAP, BEND)
     width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
     left = (width - layout.width) / 2
     height = TOP + max(layout.layers - 1, 0) * PITCH + HEIGHT + MARGIN
@@ -75,11 +65,7 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         opening,
         f'<rect width="{width}" height="{height}" fill="white"/>',
         *_head(dag),
-        *(
-            part
-            for number, (arrow, at) in enumerate(zip(arrows, _label_places(arrows), strict=True))
-            for part in _arrow(arrow, families, layout, number, left, at)
-        ),
+        *_drawn_arrows(arrows, families, layout, left),
         *(part for number, family in enumerate(families) for part in _shape(family, layout, number, left, colours)),
         "</svg>",
     ]
@@ -111,7 +97,8 @@ def _colours(families: list[_Family]) -> Mapping[str, str]:
     return dict(zip(operators, cycle(PALETTE), strict=False))
 
 
-def _arrows(dag: CanonicalDag) -> list[_Arrow]:
+def _arrows(dag: CanonicalDag) -> dict[tuple[int, int], list[str]]:
+    """Return the volumes that edges carry, by the families of their ends."""
     family = np.unique(dag.node_scope, return_inverse=True)[1]
     columns = (family[dag.edge_source], family[dag.edge_target], dag.edge_volume)
     rows, counts = np.unique(
@@ -120,15 +107,15 @@ def _arrows(dag: CanonicalDag) -> list[_Arrow]:
     labels: dict[tuple[int, int], list[str]] = {}
     for (source, target, volume), count in zip(rows.tolist(), counts.tolist(), strict=True):
         labels.setdefault((source, target), []).append(f"{volume:,}" if count == 1 else f"{volume:,} ×{count}")
-    return [_Arrow(source, target, tuple(texts)) for (source, target), texts in labels.items()]
+    return labels
 
 
-def _label_places(arrows: list[_Arrow]) -> list[_At]:
+def _label_places(arrows: Collection[tuple[int, int]]) -> list[_At]:
     """Return where labels stand: away from the end at which several arrows meet."""
-    leaving, arriving = Counter(arrow.source for arrow in arrows), Counter(arrow.target for arrow in arrows)
+    leaving, arriving = Counter(source for source, _ in arrows), Counter(target for _, target in arrows)
     return [
-        (_At.MIDDLE, _At.TARGET, _At.SOURCE, _At.MIDDLE)[(leaving[arrow.source] > 1) + 2 * (arriving[arrow.target] > 1)]
-        for arrow in arrows
+        (_At.MIDDLE, _At.TARGET, _At.SOURCE, _At.MIDDLE)[(leaving[source] > 1) + 2 * (arriving[target] > 1)]
+        for source, target in arrows
     ]
 
 
@@ -158,18 +145,25 @@ def _shape(family: _Family, layout: Layout, number: int, left: float, colours: M
     )
 
 
-def _arrow(arrow: _Arrow, families: list[_Family], layout: Layout, number: int, left: float, at: _At) -> Iterator[str]:
-    first, last = layout.layer[arrow.source], layout.layer[arrow.target]
-    places = [layout.centre[arrow.source], *layout.bends[number], layout.centre[arrow.target]]
-    rows = [first, *range(first + 1, first + 1 + len(layout.bends[number])), last]
-    points = [(left + x, TOP + row * PITCH + HEIGHT / 2) for x, row in zip(places, rows, strict=True)]
-    points[0] = (points[0][0], points[0][1] + HEIGHT / 2)
-    points[-1] = (points[-1][0], points[-1][1] - HEIGHT / 2 - 5)
+def _drawn_arrows(
+    arrows: Mapping[tuple[int, int], list[str]], families: list[_Family], layout: Layout, left: float
+) -> Iterator[str]:
+    for number, ((source, target), at) in enumerate(zip(arrows, _label_places(arrows), strict=True)):
+        first, bends = layout.layer[source], layout.bends[number]
+        places = [layout.centre[source], *bends, layout.centre[target]]
+        rows = [first, *range(first + 1, first + 1 + len(bends)), layout.layer[target]]
+        points = [(left + x, TOP + row * PITCH + HEIGHT / 2) for x, row in zip(places, rows, strict=True)]
+        points[0] = (points[0][0], points[0][1] + HEIGHT / 2)
+        points[-1] = (points[-1][0], points[-1][1] - HEIGHT / 2 - 5)
+        through_memory = families[source].in_memory or families[target].in_memory
+        yield from _arrow(points, ", ".join(arrows[source, target]), at, through_memory=through_memory)
+
+
+def _arrow(points: list[tuple[float, float]], label: str, at: _At, *, through_memory: bool) -> Iterator[str]:
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x0, y0), (x1, y1) in pairwise(points):
         half = (y1 - y0) / 2
         path += f"C{x0:.1f} {y0 + half:.1f} {x1:.1f} {y1 - half:.1f} {x1:.1f} {y1:.1f}"
-    through_memory = families[arrow.source].in_memory or families[arrow.target].in_memory
     colour = "#888888" if through_memory else "#222222"
     dashes = ' stroke-dasharray="4 3"' if through_memory else ""
     yield f'<path d="{path}" fill="none" stroke="{colour}"{dashes}/>'
@@ -178,8 +172,7 @@ def _arrow(arrow: _Arrow, families: list[_Family], layout: Layout, number: int, 
     (x0, y0), (x1, y1) = points[-2:] if at is _At.TARGET else points[:2]
     across, down = at.value
     x, y = x0 + across * (x1 - x0), y0 + down * (y1 - y0)
-    label = escape(", ".join(arrow.labels))
     yield (
         f'<text x="{x + 4:.1f}" y="{y + 4:.1f}" fill="#333333" stroke="white" stroke-width="3" '
-        f'paint-order="stroke">{label}</text>'
+        f'paint-order="stroke">{escape(label)}</text>'
     )

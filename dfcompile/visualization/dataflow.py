@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import NO_KERNEL, NodeKind
+from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, NodeKind
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
 from dfcompile.records import replace

@@ -17,8 +17,8 @@ def to_dot(solution: DesignSolution) -> str:
     lines = ["digraph design {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica"];']
     for number, ids in _clusters(solution).items():
         lines.append(f"  subgraph cluster_{number} {{")
-        lines.append(f"    label={_quoted(_title(solution, number))};")
-        lines.extend(f"    k{kernel} [label={_quoted(_label(solution, kernel))}];" for kernel in ids)
+        lines.append(f"    label={json_text(_title(solution, number))};")
+        lines.extend(f"    k{kernel} [label={json_text(_label(solution, kernel))}];" for kernel in ids)
         lines.append("  }")
     lines.extend(f"  k{edge.source} -> k{edge.target};" for edge in solution.design.edges)
     return "\n".join([*lines, "}"]) + "\n"
@@ -65,10 +65,6 @@ def _label(solution: DesignSolution, kernel: int) -> str:
     split = solution.decision.sharding.get(kernel, Dim.NONE)
     short = name if len(name) <= NAMED else f"{name[: NAMED - 1]}…"
     return short if split is Dim.NONE else f"{short} [{split.value}]"
-
-
-def _quoted(text: str) -> str:
-    return json_text(text)
 
 
 def _rectangle(left: int, top: int, width: int, height: int, fill: str, stroke: str) -> str:

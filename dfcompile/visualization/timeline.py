@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.scheduler import NO_PE, Schedule
 
 
@@ -38,18 +37,8 @@ def timeline_of(dag: CanonicalDag, schedule: Schedule) -> Timeline:
     """Return the tasks that run on processing elements; buffers are none."""
     tasks = np.flatnonzero(schedule.pe != NO_PE)
     scopes, family = np.unique(dag.node_scope[tasks], return_inverse=True)
-    columns = [
-        column[tasks].astype(np.int64)
-        for column in (dag.node_member, schedule.pe, schedule.start, schedule.last_out, schedule.block)
-    ]
-    return Timeline(
-        pes=schedule.pes,
-        makespan_cycles=schedule.makespan_cycles,
-        families=tuple((dag.scopes[number].name, dag.scopes[number].origin) for number in scopes.tolist()),
-        family=family.astype(np.int64),
-        member=columns[0],
-        pe=columns[1],
-        start=columns[2],
-        end=columns[3],
-        block=columns[4],
-    )
+    columns = (dag.node_member, schedule.pe, schedule.start, schedule.last_out, schedule.block)
+    member, pe, start, end, block = (column[tasks].astype(np.int64) for column in columns)
+    families = tuple((dag.scopes[number].name, dag.scopes[number].origin) for number in scopes.tolist())
+    family = family.astype(np.int64)
+    return Timeline(schedule.pes, schedule.makespan_cycles, families, family, member, pe, start, end, block)

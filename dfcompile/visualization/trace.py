@@ -37,7 +37,7 @@ def schedule_to_trace(dag: CanonicalDag, schedule: Schedule) -> str:
         },
     }
     events = ",\n".join(_events(dag, schedule))
-    return f'{_text(head)[:-1]}, "traceEvents": [\n{events}\n]}}\n'
+    return f'{json_text(head)[:-1]}, "traceEvents": [\n{events}\n]}}\n'
 
 
 def _events(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
@@ -51,11 +51,11 @@ def _events(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
 
 
 def _rows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
-    yield _text({"ph": "M", "name": "process_name", "pid": PROCESS, "tid": 0, "args": {"name": dag.name}})
+    yield json_text({"ph": "M", "name": "process_name", "pid": PROCESS, "tid": 0, "args": {"name": dag.name}})
     for pe in sorted({int(pe) for pe in schedule.pe.tolist() if pe != NO_PE}):
         row = {"ph": "M", "pid": PROCESS, "tid": pe + FIRST_ROW}
-        yield _text({**row, "name": "thread_name", "args": {"name": f"PE {pe}"}})
-        yield _text({**row, "name": "thread_sort_index", "args": {"sort_index": pe}})
+        yield json_text({**row, "name": "thread_name", "args": {"name": f"PE {pe}"}})
+        yield json_text({**row, "name": "thread_sort_index", "args": {"sort_index": pe}})
 
 
 def _tasks(dag: CanonicalDag, schedule: Schedule, happening: Activity | None) -> Iterator[str]:
@@ -66,30 +66,29 @@ def _tasks(dag: CanonicalDag, schedule: Schedule, happening: Activity | None) ->
     for node, (pe, start, end, block, kind, volume_in, volume_out, number) in enumerate(columns):
         if pe == NO_PE:
             continue
-        scope = dag.scopes[number]
-        yield _text(
-            {
-                "ph": "X",
-                "name": dag.node_name(node),
-                "cat": NodeKind(kind).name.lower(),
-                "pid": PROCESS,
-                "tid": pe + FIRST_ROW,
-                "ts": start,
-                "dur": end - start,
-                "args": {
-                    "node": node,
-                    "block": block,
-                    "volume_in": volume_in,
-                    "volume_out": volume_out,
-                    "rate": _rate(volume_in, volume_out),
-                    "kernel": None if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name,
-                    "origin": scope.origin,
-                    **({} if happening is None else {"waits_cycles": _waits_cycles(happening.phases[node])}),
-                },
-            }
-        )
+        scope, name = dag.scopes[number], dag.node_name(node)
+        args: dict[str, object] = {
+            "node": node,
+            "block": block,
+            "volume_in": volume_in,
+            "volume_out": volume_out,
+            "rate": str(Fraction(volume_out, volume_in)) if volume_in else None,
+            "kernel": None if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name,
+            "origin": scope.origin,
+        }
+        if happening is not None:
+            args["waits_cycles"] = _waits_cycles(happening.phases[node])
+        yield _complete(name, NodeKind(kind).name.lower(), (PROCESS, pe + FIRST_ROW), (start, end), args)
         if happening is not None:
             yield from _waits(dag, node, happening.phases[node], pe)
+
+
+def _complete(name: str, category: str, row: tuple[int, int], span: tuple[int, int], args: object) -> str:
+    """Return the event of what lasts from a cycle to another, in a row of a process."""
+    pid, tid = row
+    begin, end = span
+    event = {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, "ts": begin, "dur": end - begin}
+    return json_text({**event, "args": args})
 
 
 def _waits_cycles(phases: Sequence[Phase]) -> int:
@@ -114,18 +113,8 @@ def _mostly_waits(phase: Phase) -> bool:
 
 
 def _wait(dag: CanonicalDag, node: int, row: Sequence[Phase], pe: int) -> str:
-    return _text(
-        {
-            "ph": "X",
-            "name": _awaited(dag, node, row[0].awaited),
-            "cat": "wait",
-            "pid": PROCESS,
-            "tid": pe + FIRST_ROW,
-            "ts": row[0].begin,
-            "dur": row[-1].end - row[0].begin,
-            "args": {"waits_cycles": _waits_cycles(row)},
-        }
-    )
+    name, span = _awaited(dag, node, row[0].awaited), (row[0].begin, row[-1].end)
+    return _complete(name, "wait", (PROCESS, pe + FIRST_ROW), span, {"waits_cycles": _waits_cycles(row)})
 
 
 def _awaited(dag: CanonicalDag, node: int, edge: int) -> str:
@@ -134,10 +123,6 @@ def _awaited(dag: CanonicalDag, node: int, edge: int) -> str:
     if dag.edge_target[edge] == node:
         return f"waits for {WaitReason.ELEMENT.value} {dag.node_name(int(dag.edge_source[edge]))}"
     return f"waits for {WaitReason.PLACE.value} {dag.node_name(int(dag.edge_target[edge]))}"
-
-
-def _rate(volume_in: int, volume_out: int) -> str | None:
-    return str(Fraction(volume_out, volume_in)) if volume_in else None
 
 
 def _flows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
@@ -150,8 +135,8 @@ def _flows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
         args = {"volume": volume[edge], "fifo_elements": capacity[edge]}
         # Within the producer's event: in the cycle at whose end its first element is there.
         sent = max(first_out[producer] - 1, start[producer])
-        yield _text({**flow, "ph": "s", "tid": pe[producer] + FIRST_ROW, "ts": sent, "args": args})
-        yield _text({**flow, "ph": "f", "bp": "e", "tid": pe[consumer] + FIRST_ROW, "ts": start[consumer]})
+        yield json_text({**flow, "ph": "s", "tid": pe[producer] + FIRST_ROW, "ts": sent, "args": args})
+        yield json_text({**flow, "ph": "f", "bp": "e", "tid": pe[consumer] + FIRST_ROW, "ts": start[consumer]})
 
 
 def _counters(happening: Activity) -> Iterator[str]:
@@ -172,28 +157,14 @@ def _counters(happening: Activity) -> Iterator[str]:
 def _counter(happening: Activity, name: str, step: int, values: Mapping[str, float]) -> str:
     end = happening.path[0].end if happening.path else 0
     time = min(step * happening.step_cycles, end)
-    return _text({"ph": "C", "name": name, "pid": PROCESS, "tid": 0, "ts": time, "args": dict(values)})
+    return json_text({"ph": "C", "name": name, "pid": PROCESS, "tid": 0, "ts": time, "args": dict(values)})
 
 
 def _chain(dag: CanonicalDag, happening: Activity) -> Iterator[str]:
     """Yield the critical path, as a process with one row."""
     row = {"ph": "M", "pid": CHAIN, "tid": FIRST_ROW}
-    yield _text({**row, "name": "process_name", "args": {"name": "critical path"}})
-    yield _text({**row, "name": "thread_name", "args": {"name": "critical path"}})
+    yield json_text({**row, "name": "process_name", "args": {"name": "critical path"}})
+    yield json_text({**row, "name": "thread_name", "args": {"name": "critical path"}})
     for stay in reversed(happening.path):
-        yield _text(
-            {
-                "ph": "X",
-                "name": dag.node_name(stay.node),
-                "cat": "critical path",
-                "pid": CHAIN,
-                "tid": FIRST_ROW,
-                "ts": stay.begin,
-                "dur": stay.end - stay.begin,
-                "args": {"node": stay.node},
-            }
-        )
-
-
-def _text(record: object) -> str:
-    return json_text(record)
+        name, span = dag.node_name(stay.node), (stay.begin, stay.end)
+        yield _complete(name, "critical path", (CHAIN, FIRST_ROW), span, {"node": stay.node})

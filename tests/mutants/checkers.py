@@ -40,7 +40,7 @@ CHECKERS = (
     Mutant(_UNITS, "if cores > machine.cores or units.pmus > machine.pmu.pmus:", "if units.pmus > machine.pmu.pmus:"),
     Mutant(
         "canonical_dag/verifier.py",
-        "(dag.edge_volume != dag.volume_out[dag.edge_source])",
-        "(dag.edge_volume > dag.volume_out[dag.edge_source])",
+        "(dag.edge_volume != volumes[ends])",
+        "(dag.edge_volume > volumes[ends])",
     ),
 )

@@ -8,7 +8,9 @@ _SHARDED = "dfmodel_backend/intra_chip/sharded_design.py"
 _FLOWS = "dfmodel_backend/intra_chip/flow_columns.py"
 
 EVALUATORS = (
-    Mutant(_SCHEDULES, "dag.edge_volume[between_tasks & ~schedule.streamed]", "dag.edge_volume[~schedule.streamed]"),
+    Mutant(
+        _SCHEDULES, "dag.edge_volume[dag.between_tasks & ~schedule.streamed]", "dag.edge_volume[~schedule.streamed]"
+    ),
     Mutant(_SCHEDULES, "dag.edge_element_bytes[stored].astype(np.int64)", "(dag.edge_element_bytes[stored] > 0)"),
     Mutant(
         _SCHEDULES,

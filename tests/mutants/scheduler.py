@@ -13,7 +13,7 @@ SCHEDULER = (
         "",
     ),
     Mutant(_BOUND, "gone = path.extend(node, above, end, pes)", "gone = path.extend(node, above, end, pes + 1)"),
-    Mutant(_BOUND, "follows = after_task if task[node] else left", "follows = after_task"),
+    Mutant(_BOUND, "begin + until_first[node]", "begin"),
     Mutant(_BOUND, "rounds = -(-(len(producers) - pes + 1) // pes)", "rounds = (len(producers) - pes + 1) // pes"),
     Mutant(
         "scheduler/bounds/precedence.py",

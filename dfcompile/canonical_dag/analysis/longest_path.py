@@ -1,4 +1,4 @@
-"""Sweeps over any graph given as arrays of edge ends: order from the sources, longest paths.
+"""Sweeps over any graph given as arrays of edge ends: order from the sources, longest paths, what is connected.
 
 A sweep takes all vertices at once that wait for nothing more. While that are many, columns are fastest; a graph that is
 long and narrow goes vertex by vertex.
@@ -6,7 +6,7 @@ long and narrow goes vertex by vertex.
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.distinct import distinct
 
 Ends = Int32 | Int64
@@ -27,6 +27,32 @@ def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
             if missing[consumer] == 0:
                 order.append(consumer)
     return order
+
+
+def on_loops(count: int, source: Ends, target: Ends) -> Bool:
+    """Return which vertices are on a cycle or on a path between two: what peeling from both ends leaves, [vertices]."""
+    left = np.ones(count, dtype=np.bool_)
+    for start, end in ((source, target), (target, source)):
+        inner = left[start] & left[end]
+        left[order_from_sources(count, start[inner], end[inner])] = False
+    return left
+
+
+def connected(count: int, source: Ends, target: Ends) -> Int64:
+    """Return the smallest vertex that edges, whatever their direction, join each vertex with, shape [vertices].
+
+    In each round, over all edges at once, every root with a smaller neighbour hooks on to the smallest one, and all
+    paths are compressed, until no edge joins two trees.
+    """
+    root = np.arange(count, dtype=np.int64)
+    while len(source):
+        low, high = np.minimum(root[source], root[target]), np.maximum(root[source], root[target])
+        apart = low != high
+        source, target = source[apart], target[apart]
+        np.minimum.at(root, high[apart], low[apart])
+        while not np.array_equal(flatter := root[root], root):
+            root = flatter
+    return root
 
 
 def longest_paths(source: Ends, target: Ends, step: Int64) -> Int64:

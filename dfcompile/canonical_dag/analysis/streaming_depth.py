@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfcompile.canonical_dag.analysis.longest_path import longest_paths, order_from_sources
+from dfcompile.canonical_dag.analysis.longest_path import connected, longest_paths, on_loops
 from dfcompile.canonical_dag.analysis.work_and_depth import level_steps
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.distinct import numbered
@@ -10,17 +10,12 @@ from dfcompile.distinct import numbered
 NO_COMPONENT = -1
 
 
-def streaming_edges(dag: CanonicalDag) -> Bool:
-    """Return whether both ends of each edge are tasks, shape [edges]."""
-    return dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
-
-
 def streaming_components(dag: CanonicalDag) -> Int32:
     """Return the weakly connected component of each task over the edges between tasks, shape [nodes].
 
     Components are numbered by their first task; buffers and pseudo nodes have ``NO_COMPONENT``.
     """
-    return _components(dag, streaming_edges(dag))
+    return _components(dag, dag.between_tasks)
 
 
 def streaming_depth(dag: CanonicalDag) -> int:
@@ -33,13 +28,14 @@ def streaming_depth(dag: CanonicalDag) -> int:
     A component that waits for a buffer which it fills itself cannot stream as a whole. Such components are cut between
     tasks with different numbers of buffers before them, and the cut edges count as buffered.
     """
-    streamed = streaming_edges(dag)
+    streamed = dag.between_tasks
     component = _components(dag, streamed)
     if dag.is_buffer.any():  # else nothing waits for a buffer
-        waits = _waits_for_itself(dag, component, ~streamed)[component[dag.edge_source]]
+        # Components on cycles through buffers, or between such cycles.
+        waits = on_loops(2 * dag.nodes_count, *_contracted(dag, component, ~streamed))[component[dag.edge_source]]
         buffers_before = longest_paths(dag.edge_source, dag.edge_target, dag.is_buffer.astype(np.int64))
         cut = streamed & waits & (buffers_before[dag.edge_source] != buffers_before[dag.edge_target])
-        streamed &= ~cut
+        streamed = streamed & ~cut
         component = _components(dag, streamed)
     source, target = _contracted(dag, component, ~streamed)
     steps = np.zeros(2 * dag.nodes_count, dtype=np.int64)
@@ -49,16 +45,7 @@ def streaming_depth(dag: CanonicalDag) -> int:
 
 
 def _components(dag: CanonicalDag, edges: Bool) -> Int32:
-    """Union by smallest node, in rounds over all edges at once; the trees are flattened after every round."""
-    source, target = dag.edge_source[edges], dag.edge_target[edges]
-    root = np.arange(dag.nodes_count, dtype=np.int32)
-    while len(source):
-        low, high = np.minimum(root[source], root[target]), np.maximum(root[source], root[target])
-        apart = low != high
-        source, target = source[apart], target[apart]
-        np.minimum.at(root, high[apart], low[apart])
-        while not np.array_equal(flatter := root[root], root):
-            root = flatter
+    root = connected(dag.nodes_count, dag.edge_source[edges], dag.edge_target[edges])
     component = np.full(dag.nodes_count, NO_COMPONENT, dtype=np.int32)
     component[dag.is_computational] = numbered(root[dag.is_computational])[1]
     return component
@@ -68,16 +55,6 @@ def _contracted(dag: CanonicalDag, component: Int32, kept: Bool) -> tuple[Int64,
     """Return the kept edges between components (numbered as they are) and other nodes (numbered behind them)."""
     vertex = np.where(component >= 0, component, dag.nodes_count + np.arange(dag.nodes_count))
     return vertex[dag.edge_source[kept]], vertex[dag.edge_target[kept]]
-
-
-def _waits_for_itself(dag: CanonicalDag, component: Int32, kept: Bool) -> Bool:
-    """Return the components on cycles through buffers, or between such cycles: what peeling from both ends leaves."""
-    source, target = _contracted(dag, component, kept)
-    left = np.ones(2 * dag.nodes_count, dtype=np.bool_)
-    for start, end in ((source, target), (target, source)):
-        inner = left[start] & left[end]
-        left[order_from_sources(len(left), start[inner], end[inner])] = False
-    return left
 
 
 def _depths(dag: CanonicalDag, component: Int32, streamed: Bool) -> Int64:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths
-from dfcompile.canonical_dag.dag import CanonicalDag, Int64, NodeKind
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int64
 
 
 def total_work(dag: CanonicalDag) -> int:
@@ -18,9 +18,13 @@ def critical_path(dag: CanonicalDag) -> int:
 
 def io_elements(dag: CanonicalDag) -> int:
     """Return the elements that travel between tasks and buffers: all that is written to or read from memory."""
-    pseudo = dag.kind > NodeKind.BUFFER
-    stored = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
-    return int(dag.edge_volume[stored & ~pseudo[dag.edge_source] & ~pseudo[dag.edge_target]].sum())
+    return int(dag.edge_volume[stored_edges(dag)].sum())
+
+
+def stored_edges(dag: CanonicalDag) -> Bool:
+    """Return which edges join a task and a buffer, shape [edges]."""
+    stored = dag.is_buffer | dag.is_computational
+    return ~dag.between_tasks & stored[dag.edge_source] & stored[dag.edge_target]
 
 
 def levels(dag: CanonicalDag) -> Int64:

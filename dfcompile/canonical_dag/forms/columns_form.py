@@ -18,14 +18,14 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from tokenize import TokenError
-from typing import IO, NamedTuple, TypeAlias
+from typing import IO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, NodeKind
-from dfcompile.canonical_dag.forms.json_records import reader_of, rows_of, table_records, text_of, top_record
 from dfcompile.canonical_dag.forms.reader import FORMAT, LARGEST_EDGES, LARGEST_NODES, wrong_kind
+from dfcompile.canonical_dag.forms.records import reader_of, table_records, top_record
 from dfcompile.canonical_dag.forms.reference import shortened
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
@@ -45,13 +45,6 @@ _HEADER_BYTES = 10_000
 
 
 Integers: TypeAlias = npt.NDArray[np.integer]
-
-
-class _Header(NamedTuple):
-    """What an array of an archive says of itself."""
-
-    length: int
-    dtype: np.dtype[np.integer]
 
 
 def dag_to_npz(dag: CanonicalDag) -> bytes:
@@ -89,11 +82,10 @@ def dag_from_npz(data: bytes) -> CanonicalDag:
         raise UserError("head: other bytes against a UTF-8 text") from None
     reader = reader_of(head)
     scopes = 0
-    for scopes, (where, row) in enumerate(rows_of(head, "scopes", _SCOPE), start=1):
-        kernel = text_of(row, "kernel", where) if "kernel" in row else None
-        name = text_of(row, "scope", where)
-        if reader.scope(name, where, kernel, text_of(row, "origin", where, name)) != scopes - 1:
-            raise UserError(f"{where}: scope {name!r} given twice against once")
+    for scopes, row in enumerate(head.rows("scopes", _SCOPE), start=1):
+        kernel, name = row.optional("kernel"), row.text("scope")
+        if reader.scope(name, row.where, kernel, row.text("origin", name)) != scopes - 1:
+            raise UserError(f"{row.where}: scope {name!r} given twice against once")
     _check(arrays, scopes, len(reader.order_names))
     columns = {name: column.astype(np.int64) for name, column in arrays.items()}
     kind = columns["kind"]
@@ -140,19 +132,19 @@ def _array(archive: zipfile.ZipFile, name: str) -> Integers:
     """
     most = _LARGEST_HEAD if name == _HEAD else LARGEST_NODES if name in _NODE_COLUMNS else LARGEST_EDGES
     with archive.open(f"{name}.npy") as file:
-        header = _header(file, name)
-        if header.length > most:
-            raise UserError(f"{name}: {header.length} numbers announced against at most {most}")
-        if name == _HEAD and header.dtype != np.uint8:
-            raise UserError(f"{name}: {header.dtype} against uint8")
-        size = header.length * header.dtype.itemsize
+        length, dtype = _header(file, name)
+        if length > most:
+            raise UserError(f"{name}: {length} numbers announced against at most {most}")
+        if name == _HEAD and dtype != np.uint8:
+            raise UserError(f"{name}: {dtype} against uint8")
+        size = length * dtype.itemsize
         data = file.read(size)
         if len(data) != size or file.read(1):  # reading to the end also compares the checksum
-            raise UserError(f"{name}: more or less data against {header.length} numbers of {header.dtype}")
-    return np.frombuffer(data, dtype=header.dtype)
+            raise UserError(f"{name}: more or less data against {length} numbers of {dtype}")
+    return np.frombuffer(data, dtype=dtype)
 
 
-def _header(file: IO[bytes], name: str) -> _Header:
+def _header(file: IO[bytes], name: str) -> tuple[int, np.dtype[np.integer]]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if np.lib.format.read_magic(file) != (1, 0):
@@ -162,7 +154,7 @@ def _header(file: IO[bytes], name: str) -> _Header:
         raise UserError(
             f"{name}: {shortened(str(dtype))} of shape {shortened(str(shape))} against whole numbers [count]"
         )
-    return _Header(shape[0], dtype)
+    return shape[0], dtype
 
 
 def _check(columns: Mapping[str, Integers], scopes: int, orders: int) -> None:

@@ -17,23 +17,12 @@ class EdgeFields(NamedTuple):
     order: int  # number of the access order
 
 
-class _Edges(NamedTuple):
-    """Edges one by one, shape [edges] each."""
-
-    source: Int64
-    target: Int64
-    volume: Int64
-    distinct: Int64
-    element_bytes: Int64
-    order: Int64
-
-
 class EdgeColumns:
     """Collects the edges of a file in their order."""
 
     def __init__(self) -> None:
         """Begin without edges."""
-        self._parts: list[_Edges] = []
+        self._parts: list[tuple[Int64, ...]] = []  # source, target, volume, distinct, bytes, order; shape [edges] each
         self._runs: list[int] = []  # source, its step, target, its step, count, volume, distinct, bytes, order
 
     def add_run(
@@ -58,15 +47,13 @@ class EdgeColumns:
         self._expand()
         columns = (source, target, volume, distinct, *(np.array([value]) for value in fields))
         count = max(len(column) for column in columns)
-        self._parts.append(_Edges(*(np.broadcast_to(column.astype(np.int64), count) for column in columns)))
+        self._parts.append(tuple(np.broadcast_to(column.astype(np.int64), count) for column in columns))
 
     def hand_over(self, builder: DagBuilder) -> None:
         """Add all edges to a graph."""
         self._expand()
         for part in self._parts:
-            builder.add_edge_columns(
-                part.source, part.target, part.volume, part.distinct, part.element_bytes, part.order
-            )
+            builder.add_edge_columns(*part)
         self._parts.clear()
 
     def _expand(self) -> None:
@@ -78,7 +65,7 @@ class EdgeColumns:
         place = np.arange(int(count.sum()), dtype=np.int64) - np.repeat(first, count)
         ends = (np.repeat(end, count) + place * np.repeat(step, count)
                 for end, step in ((source, source_step), (target, target_step)))  # fmt: skip
-        self._parts.append(_Edges(*ends, *(np.repeat(column, count) for column in runs[5:])))
+        self._parts.append((*ends, *(np.repeat(column, count) for column in runs[5:])))
         self._runs.clear()
 
 

@@ -11,26 +11,16 @@ References are those of the text form.
 
 from collections.abc import Iterator
 
-from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
-from dfcompile.canonical_dag.forms.json_records import (
-    Record,
-    number_of,
-    reader_of,
-    rows_of,
-    table_records,
-    text_of,
-    top_record,
-)
-from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
-from dfcompile.canonical_dag.forms.reference import numbers_text, parse_numbers
+from dfcompile.canonical_dag.dag import CanonicalDag
+from dfcompile.canonical_dag.forms.reader import FORMAT, TASK
+from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, read_edges, reader_of, table_records, top_record
+from dfcompile.canonical_dag.forms.reference import numbers_text
 from dfcompile.canonical_dag.forms.runs import edge_runs, node_runs
 from dfcompile.canonical_dag.forms.text_form import parse_dag
-from dfcompile.errors import UserError
 from dfcompile.host.printable import json_text
 
 _TOP = ("format", "name", "kernels", "tensors", "orders", "nodes", "edges")
 _NODES = ("nodes", "kind", "scope", "kernel", "origin")
-_EDGES = ("source", "target", "volume", "volumes", "distinct", "bytes", "order")
 
 
 def dag_to_json(dag: CanonicalDag) -> str:
@@ -53,10 +43,14 @@ def dag_from_json(text: str) -> CanonicalDag:
     """
     top = top_record(text, _TOP)
     reader = reader_of(top)
-    for where, row in rows_of(top, "nodes", _NODES):
-        _read_nodes(reader, row, where)
-    for where, row in rows_of(top, "edges", _EDGES):
-        _read_edges(reader, row, where)
+    for row in top.rows("nodes", _NODES):
+        kernel, origin = row.optional("kernel"), row.optional("origin")
+        if "scope" in row:
+            reader.scope(row.text("scope"), row.where, kernel, origin)
+        else:
+            reader.nodes(row.text("kind", TASK), row.text("nodes"), row.where, kernel, origin)
+    for row in top.rows("edges", ("source", "target", *EDGE_FIELDS)):
+        read_edges(reader, row, row.text("source"), row.text("target"))
     return reader.finish()
 
 
@@ -85,26 +79,3 @@ def _edge_records(dag: CanonicalDag) -> Iterator[str]:
         volume = {"volume": run.volume} if isinstance(run.volume, int) else {"volumes": numbers_text(run.volume)}
         distinct = {} if run.distinct is None else {"distinct": run.distinct}
         yield json_text({**ends, **volume, **distinct, "bytes": run.element_bytes, "order": run.order})
-
-
-def _read_nodes(reader: DagReader, row: Record, where: str) -> None:
-    kernel = text_of(row, "kernel", where) if "kernel" in row else None
-    origin = text_of(row, "origin", where) if "origin" in row else None
-    if "scope" in row:
-        reader.scope(text_of(row, "scope", where), where, kernel, origin)
-    else:
-        reader.nodes(text_of(row, "kind", where, TASK), text_of(row, "nodes", where), where, kernel, origin)
-
-
-def _read_edges(reader: DagReader, row: Record, where: str) -> None:
-    source, target = text_of(row, "source", where), text_of(row, "target", where)
-    volume: int | Int64
-    if "volumes" in row and "volume" not in row:
-        volume = parse_numbers(text_of(row, "volumes", where), "volumes", where)
-    elif "volumes" in row:
-        raise UserError(f"{where}: 'volume' and 'volumes' against one of them")
-    else:
-        volume = number_of(row, "volume", where)
-    distinct = number_of(row, "distinct", where) if "distinct" in row else None
-    order, element_bytes = text_of(row, "order", where, UNORDERED), number_of(row, "bytes", where, 4)
-    reader.edges(source, target, volume, where, element_bytes, order, distinct)

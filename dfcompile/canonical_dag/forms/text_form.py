@@ -20,12 +20,20 @@ string.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterator
 
 from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
-from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
+from dfcompile.canonical_dag.forms.loops_form import format_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
+from dfcompile.canonical_dag.forms.records import (
+    EDGE_FIELDS,
+    KERNEL_FIELDS,
+    Choice,
+    Fields,
+    kernel_of,
+    read_edges,
+    tensor_of,
+)
 from dfcompile.canonical_dag.forms.reference import (
     items,
     numbers_text,
@@ -36,10 +44,8 @@ from dfcompile.canonical_dag.forms.reference import (
     unquoted,
 )
 from dfcompile.canonical_dag.forms.runs import EdgeRun, NodeRun, edge_runs, node_runs
-from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
+from dfcompile.canonical_dag.kernel import Kernel
 from dfcompile.errors import UserError, nearest
-
-Choice = TypeVar("Choice")
 
 # Most lines of a file with an edge each; it takes a third of the time of words and fields.
 _PLAIN_EDGE = re.compile(r'edge ([^\s"]+) -> ([^\s"]+) volume=([0-9]{1,18})')
@@ -118,114 +124,73 @@ def _order_token(order: str) -> str:
     return order if bare else quoted(order)
 
 
+class _Words(Fields):
+    """The fields of a line: words like ``volume=150``."""
+
+    def __init__(self, words: list[str], known: tuple[str, ...], where: str) -> None:
+        self._words: dict[str, str] = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            if not equals or key not in known:
+                expected = ", ".join(f"{name}=…" for name in known) or "the end of the line"
+                raise UserError(f"{where}: {word!r} against {expected}{nearest(key, known)}")
+            if key in self._words:
+                raise UserError(f"{where}: {key!r} given twice against once")
+            self._words[key] = value
+        super().__init__(self._words, where, known)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        return unquoted(self._word(name, default), self.where)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        return items(self._word(name), self.where)
+
+    def number(self, name: str, default: int | None = None, where: str | None = None) -> int:
+        text = self._word(name, None if default is None else str(default), where)
+        if len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal():
+            return int(text)
+        raise UserError(f"{where or self.where}: {name} {shortened(text)!r} against a whole number")
+
+    def numbers(self, name: str) -> Int64:
+        return parse_numbers(self._word(name), name, self.where)
+
+    def choice(self, name: str, known: type[Choice]) -> Choice:
+        text = self._word(name)
+        if text not in list(known):
+            raise UserError(f"{self.where}: {name} {text!r} against {', '.join(known)}{nearest(text, known)}")
+        return known(text)
+
+    def _word(self, name: str, default: str | None = None, where: str | None = None) -> str:
+        word = self._words.get(name, default)
+        if word is None:
+            raise UserError(f"{where or self.where}: no {name!r} against {name}=…")
+        return word
+
+
 def _parse_line(reader: DagReader, words: list[str], where: str) -> None:
     if words[0].startswith("#"):
         return
     if words[0] == "edge":
-        _parse_edge(reader, words, where)
+        if len(words) < 5 or words[2] != "->":
+            raise UserError(f"{where}: {' '.join(words[:5])!r} against 'edge FROM -> TO volume=N'")
+        ends = f"edge {shortened(words[1])!r} -> {shortened(words[3])!r}"
+        read_edges(reader, _Words(words[4:], EDGE_FIELDS, where), words[1], words[3], f"{where}: {ends}")
         return
     if len(words) < 2:
         raise UserError(f"{where}: {words[0]!r} alone against a name behind it")
-    parse = _RECORDS.get(words[0], _parse_nodes)
-    parse(reader, words, where)
+    fields = _Words(words[2:], _FIELDS.get(words[0], _SCOPE_FIELDS), where)
+    match words[0]:
+        case "kernel":
+            reader.kernel(kernel_of(fields, unquoted(words[1], where)), where)
+        case "tensor":
+            reader.tensor(tensor_of(fields, unquoted(words[1], where), "bytes"), where)
+        case "order":
+            reader.orders([unquoted(words[1], where)])
+        case "scope":
+            reader.scope(unquoted(words[1], where), where, fields.optional("kernel"), fields.optional("origin"))
+        case kind:
+            reader.nodes(kind, words[1], where, fields.optional("kernel"), fields.optional("origin"))
 
 
-def _parse_edge(reader: DagReader, words: list[str], where: str) -> None:
-    if len(words) < 5 or words[2] != "->":
-        raise UserError(f"{where}: {' '.join(words[:5])!r} against 'edge FROM -> TO volume=N'")
-    fields = _fields(words[4:], ("volume", "volumes", "distinct", "bytes", "order"), where)
-    order = unquoted(fields.get("order", UNORDERED), where)
-    volume: int | Int64
-    if "volumes" in fields and "volume" not in fields:
-        volume = parse_numbers(fields["volumes"], "volumes", where)
-    elif "volumes" in fields:
-        raise UserError(f"{where}: 'volume' and 'volumes' against one of them")
-    else:
-        volume = _number(fields, "volume", f"{where}: edge {shortened(words[1])!r} -> {shortened(words[3])!r}")
-    element_bytes = _number(fields, "bytes", where) if "bytes" in fields else 4
-    distinct = _number(fields, "distinct", where) if "distinct" in fields else None
-    reader.edges(words[1], words[3], volume, where, element_bytes, order, distinct)
-
-
-def _parse_nodes(reader: DagReader, words: list[str], where: str) -> None:
-    kernel, origin = _scope_fields(words, where)
-    reader.nodes(words[0], words[1], where, kernel, origin)
-
-
-def _parse_scope(reader: DagReader, words: list[str], where: str) -> None:
-    kernel, origin = _scope_fields(words, where)
-    reader.scope(unquoted(words[1], where), where, kernel, origin)
-
-
-def _parse_order(reader: DagReader, words: list[str], where: str) -> None:
-    _fields(words[2:], (), where)
-    reader.orders([unquoted(words[1], where)])
-
-
-def _parse_tensor(reader: DagReader, words: list[str], where: str) -> None:
-    fields = _fields(words[2:], ("elements", "bytes", "role"), where)
-    name = unquoted(words[1], where)
-    role = _choice(fields, "role", {role.value: role for role in TensorRole}, where)
-    reader.tensor(KernelTensor(name, _number(fields, "elements", where), _number(fields, "bytes", where), role), where)
-
-
-def _parse_kernel(reader: DagReader, words: list[str], where: str) -> None:
-    texts, sizes, lists = ("op", "origin", "expansion"), ("outer", "m", "k", "n"), ("inputs", "outputs")
-    fields = _fields(words[2:], (*texts, "variant", *sizes, "memory_bytes", "loops", *lists), where)
-    op, origin, expansion = (unquoted(_field(fields, key, where), where) for key in texts)
-    outer, m, k, n = (_number(fields, key, where) for key in sizes)
-    inputs, outputs = (items(_field(fields, key, where), where) for key in lists)
-    variant = _choice(fields, "variant", {variant.value: variant for variant in KernelVariant}, where)
-    name = unquoted(words[1], where)
-    memory_bytes = _number(fields, "memory_bytes", where) if "memory_bytes" in fields else 0
-    loops = parse_loops(unquoted(fields.get("loops", ""), where), where)
-    reader.kernel(
-        Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops), where
-    )
-
-
-_RECORDS: Mapping[str, Callable[[DagReader, list[str], str], None]] = {
-    "kernel": _parse_kernel,
-    "tensor": _parse_tensor,
-    "order": _parse_order,
-    "scope": _parse_scope,
-}
-
-
-def _scope_fields(words: list[str], where: str) -> tuple[str | None, str | None]:
-    fields = _fields(words[2:], ("kernel", "origin"), where)
-    kernel, origin = fields.get("kernel"), fields.get("origin")
-    return kernel and unquoted(kernel, where), origin and unquoted(origin, where)
-
-
-def _fields(words: list[str], known: tuple[str, ...], where: str) -> dict[str, str]:
-    fields = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key not in known:
-            expected = ", ".join(f"{name}=…" for name in known) or "the end of the line"
-            raise UserError(f"{where}: {word!r} against {expected}{nearest(key, known)}")
-        if key in fields:
-            raise UserError(f"{where}: {key!r} given twice against once")
-        fields[key] = value
-    return fields
-
-
-def _field(fields: Mapping[str, str], key: str, where: str) -> str:
-    if key not in fields:
-        raise UserError(f"{where}: no {key!r} against {key}=…")
-    return fields[key]
-
-
-def _number(fields: Mapping[str, str], key: str, where: str) -> int:
-    text = _field(fields, key, where)
-    if len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal():
-        return int(text)
-    raise UserError(f"{where}: {key} {shortened(text)!r} against a whole number")
-
-
-def _choice(fields: Mapping[str, str], key: str, known: Mapping[str, Choice], where: str) -> Choice:
-    text = _field(fields, key, where)
-    if text not in known:
-        raise UserError(f"{where}: {key} {text!r} against {', '.join(known)}{nearest(text, known)}")
-    return known[text]
+_SCOPE_FIELDS = ("kernel", "origin")
+_FIELDS = {"kernel": KERNEL_FIELDS, "tensor": ("elements", "bytes", "role"), "order": ()}

@@ -4,8 +4,8 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.activity.following import Following
-from dfcompile.scheduler.simulation.accesses import FollowedUnit
+from dfcompile.scheduler.activity.following import Accesses, Following, accesses_of_task
+from dfcompile.scheduler.simulation.stretch import Stretch
 
 _MOST_LINKS = 2**17  # waits for single elements that are gone back over: about a second
 
@@ -39,8 +39,8 @@ class _Chain:
     def __init__(self, following: Following) -> None:
         self._following = following
         self._tasks = following.dag.nodes_count
-        self._unit: tuple[int, FollowedUnit] | None = None
-        self._waits: dict[int, tuple[Int64, Int64]] = {}
+        self._unit: tuple[int, Stretch] | None = None
+        self._accesses: dict[int, tuple[Accesses, Int64]] = {}  # of the unit, with the places of those that waited
         self._stays: list[Stay] = []
 
     def stays(self) -> list[Stay]:
@@ -59,18 +59,22 @@ class _Chain:
         number = following.unit_of.get(node)
         if number is None or not following.is_followed(number):
             return self._released(node, following.release[node], now)
-        unit = self._followed(number)
-        local = unit.unit.nodes.index(node)
-        time, edge, row, at = self._latest_wait(unit, local, place)
-        if at < 0:
-            return self._released(node, unit.stretch.clock[local], now)
+        stretch = self._followed(number)
+        unit = stretch.unit
+        local = unit.nodes.index(node)
+        accesses, waited = self._accesses_of(stretch, local)
+        last = len(waited) if place < 0 else int(np.searchsorted(waited, place, side="right"))
+        if not last:
+            return self._released(node, stretch.clock[local], now)
+        at = waited[last - 1]
+        time, edge = int(accesses.time[at]), int(accesses.edge[at])
+        row = int(np.searchsorted(accesses.places[edge], at))
         self._stay(node, time, now)
-        if unit.unit.target[edge] == local:
-            other, place = unit.unit.source[edge], unit.place_of_write(edge, row)
+        if unit.target[edge] == local:
+            other = unit.source[edge]
         else:
-            read = row - unit.unit.capacity[edge]
-            other, place = unit.unit.target[edge], unit.place_of_read(edge, read)
-        return unit.unit.nodes[other], place, time
+            other, row = unit.target[edge], row - unit.capacity[edge]
+        return unit.nodes[other], int(self._accesses_of(stretch, other)[0].places[edge][row]), time
 
     def _released(self, node: int, release: int, now: int) -> tuple[int, int, int]:
         """Go back over a node from its beginning to the one whose end it waited for."""
@@ -87,29 +91,17 @@ class _Chain:
         return (ended[0], -1, release) if ended else (node, -1, 0)
 
     def _stay(self, node: int, begin: int, end: int) -> None:
-        if begin >= end or node >= self._tasks:
-            return
-        self._stays.append(Stay(node, begin, end))
+        if begin < end and node < self._tasks:
+            self._stays.append(Stay(node, begin, end))
 
-    def _followed(self, number: int) -> FollowedUnit:
+    def _followed(self, number: int) -> Stretch:
         if self._unit is None or self._unit[0] != number:
             self._unit = number, self._following.followed(number)
-            self._waits = {}
+            self._accesses = {}
         return self._unit[1]
 
-    def _latest_wait(self, unit: FollowedUnit, node: int, place: int) -> tuple[int, int, int, int]:
-        """Return time, edge, row and place of the last access up to one that waited; place -1 if there is none."""
-        accesses = self._accesses(unit, node)
-        waited = accesses[1]
-        last = len(waited) if place < 0 else int(np.searchsorted(waited, place, side="right"))
-        if not last:
-            return 0, 0, 0, -1
-        at = int(waited[last - 1])
-        time, edge, row = accesses[0][:, at].tolist()
-        return time, edge, row, at
-
-    def _accesses(self, unit: FollowedUnit, node: int) -> tuple[Int64, Int64]:
-        if node not in self._waits:
-            found = unit.accesses(node)
-            self._waits[node] = np.stack([found.time, found.edge, found.row]), np.flatnonzero(found.wait > 0)
-        return self._waits[node]
+    def _accesses_of(self, stretch: Stretch, node: int) -> tuple[Accesses, Int64]:
+        if node not in self._accesses:
+            accesses = accesses_of_task(stretch, node)
+            self._accesses[node] = accesses, np.flatnonzero(accesses.wait > 0)
+        return self._accesses[node]

@@ -1,18 +1,67 @@
-"""A schedule gone through once more, unit by unit, with every access of a unit in sight."""
+"""A schedule gone through once more, unit by unit, with every access of a unit in sight, and how long it waited."""
 
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
+from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation.accesses import FollowedUnit, follow_unit
+from dfcompile.scheduler.simulation.components import ends_come_in_turn
 from dfcompile.scheduler.simulation.plan import last_end, plan_replay
+from dfcompile.scheduler.simulation.progress import Progress
+from dfcompile.scheduler.simulation.relaxation import relax
+from dfcompile.scheduler.simulation.result import FINISHED
 from dfcompile.scheduler.simulation.simulator import replay_of
-from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.stepping import step
+from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 
 MOST_FOLLOWED = 2**22  # elements of one unit whose accesses are looked at one by one: some 200 MB
 MOST_FOLLOWED_TOGETHER = 2**24  # of all units: some seconds
+
+
+class Accesses(Struct, frozen=True, eq=False):
+    """All accesses of one task to its FIFOs, in the order in which it makes them.
+
+    Attributes:
+        time: when each takes place, shape [accesses].
+        wait: cycles that it waited for an element or a place, shape [accesses].
+        edge: of the FIFO, as numbered in the unit, shape [accesses].
+        places: of each FIFO, by its edge, which of the accesses are to it, element by element, shape [elements].
+    """
+
+    time: Int64
+    wait: Int64
+    edge: Int64
+    places: dict[int, Int64]
+
+
+def accesses_of_task(stretch: Stretch, node: int) -> Accesses:
+    """Return all accesses of a task of a unit that is followed from its first access to its last."""
+    fifos = list(stretch.accesses(node))
+    time, delay, edge = (np.empty(sum(len(at) for _, _, at, _ in fifos), dtype=np.int64) for _ in range(3))
+    for number, is_read, at, waits in fifos:
+        times = stretch.reads(number) if is_read else stretch.puts(number)
+        time[at], delay[at], edge[at] = times, times - waits, number
+    waited = np.diff(delay, prepend=stretch.clock[node])
+    return Accesses(time, waited, edge, {number: at for number, _, at, _ in fifos})
+
+
+def follow_unit(unit: StreamingUnit, release: tuple[int, ...]) -> Stretch:
+    """Find all accesses of a unit, however many repeat: a stretch from its first access to its last.
+
+    Args:
+        unit: the tasks.
+        release: cycle from which on each node may run.
+
+    Raises:
+        VerificationError: it ends in a deadlock.
+    """
+    stretch = Progress(unit, release).stretch(unit.whole)
+    if not (ends_come_in_turn(unit) and relax(stretch)) and any(place != FINISHED for place in step(stretch)):
+        raise VerificationError(f"unit of node {unit.nodes[0]}: a deadlock")
+    return stretch
 
 
 class Following:
@@ -29,7 +78,7 @@ class Following:
         self.plan = plan_replay(dag, replay_of(schedule))
         self.release = [0] * len(self.plan.work)
         self.end = [0] * len(self.plan.work)
-        self.units = [part for part in self.plan.sequence if isinstance(part, StreamingUnit)]
+        self.units = self.plan.units
         self.unit_of = {node: number for number, unit in enumerate(self.units) for node in unit.nodes}
         self._followed = _followed(self.units)
 
@@ -37,7 +86,7 @@ class Following:
         """Whether the accesses of a unit, by its number, are few enough to be looked at."""
         return self._followed[unit]
 
-    def attempts(self) -> Iterator[Iterator[FollowedUnit]]:
+    def attempts(self) -> Iterator[Iterator[Stretch]]:
         """Yield ways through the units that are followed; each finds release and end of each node as it goes.
 
         Configurations of a mapping come one after another: where nothing runs from one block to the next, the later
@@ -53,45 +102,37 @@ class Following:
         ends = np.array(self.end[: self.dag.nodes_count], dtype=np.int64)
         return bool((ends[tasks] == self.schedule.last_out[tasks]).all())
 
-    def followed(self, unit: int) -> FollowedUnit:
+    def followed(self, unit: int) -> Stretch:
         """Follow a unit, by its number, once more; its releases are known."""
         nodes = self.units[unit].nodes
         return follow_unit(self.units[unit], tuple(self.release[node] for node in nodes))
 
-    def _run(self, begin: list[int]) -> Iterator[FollowedUnit]:
-        number = 0
+    def _run(self, earliest: list[int]) -> Iterator[Stretch]:
+        earliest = earliest + [0] * (len(self.end) - len(earliest))  # barriers
         for part in self.plan.sequence:
-            if isinstance(part, StreamingUnit):
-                for node in part.nodes:
-                    self._let_go(node, begin)
-                followed = self._follow(part, is_followed=self._followed[number])
-                number += 1
-                if followed is not None:
-                    yield followed
-            else:
-                for node in part:
-                    self._let_go(node, begin)
+            for node in part.nodes if isinstance(part, StreamingUnit) else part:
+                self.release[node] = last_end(self.end, self.plan.waits[node], earliest[node])
+                if not isinstance(part, StreamingUnit):
                     self.end[node] = self.release[node] + self.plan.work[node]
+            if isinstance(part, StreamingUnit):
+                yield from self._follow(part)
 
-    def _let_go(self, node: int, begin: list[int]) -> None:
-        ready = last_end(self.end, self.plan.waits[node])
-        self.release[node] = max(ready, begin[node]) if node < len(begin) else ready
-
-    def _follow(self, unit: StreamingUnit, *, is_followed: bool) -> FollowedUnit | None:
-        if not is_followed:
+    def _follow(self, unit: StreamingUnit) -> Iterator[Stretch]:
+        number = self.unit_of[unit.nodes[0]]
+        if self.is_followed(number):
+            stretch = self.followed(number)
+            for node, end in zip(unit.nodes, stretch.ends(), strict=True):
+                self.end[node] = end
+            yield stretch
+        else:
             for node in unit.nodes:
                 if node < self.dag.nodes_count:
                     self.end[node] = int(self.schedule.last_out[node])
-            return None
-        found = follow_unit(unit, tuple(self.release[node] for node in unit.nodes))
-        for place, node in enumerate(unit.nodes):
-            self.end[node] = found.end(place)
-        return found
 
 
 def _followed(units: list[StreamingUnit]) -> list[bool]:
     """Return which units are followed: the smallest ones, as long as all together are not too large."""
-    elements = [sum(unit.volume(edge) for edge in range(len(unit.edges))) for unit in units]
+    elements = [sum(unit.volume) for unit in units]
     left, followed = MOST_FOLLOWED_TOGETHER, [False] * len(units)
     for number in sorted(range(len(units)), key=lambda number: elements[number]):
         if elements[number] > min(left, MOST_FOLLOWED):

@@ -5,14 +5,13 @@ import itertools
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.activity.critical_path import Stay, critical_path
-from dfcompile.scheduler.activity.following import Following
+from dfcompile.scheduler.activity.following import Accesses, Following, accesses_of_task
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.simulation import NO_EDGE
-from dfcompile.scheduler.simulation.accesses import Accesses, FollowedUnit
+from dfcompile.scheduler.simulation.stretch import Stretch
 
 _LEVELS = 4  # shares of working time that are told apart, from none to all of a step
 
@@ -89,12 +88,12 @@ class _Profiles:
         self._phases: list[tuple[Phase, ...]] = [() for _ in range(dag.nodes_count)]
         self._seen = np.zeros(dag.edges_count, dtype=np.bool_)
 
-    def add(self, followed: FollowedUnit) -> None:
+    def add(self, stretch: Stretch) -> None:
         """Take in a unit."""
-        unit, stretch = followed.unit, followed.stretch
+        unit = stretch.unit
         for place, node in enumerate(unit.nodes):
             if node < self._dag.nodes_count and self._schedule.pe[node] != NO_PE:
-                self._add_task(node, followed.accesses(place), unit.edges)
+                self._add_task(node, accesses_of_task(stretch, place), unit.edges)
         for place, edge in enumerate(unit.edges):
             self._seen[edge] = True
             self._count(stretch.puts(place), 1)
@@ -102,8 +101,8 @@ class _Profiles:
 
     def finish(self, path: tuple[Stay, ...]) -> Activity:
         """Return what was found; tasks of no unit work all the time, or as much as is left of those not followed."""
-        averaged = 0
-        for node in np.flatnonzero(self._schedule.pe != NO_PE).tolist():
+        averaged, tasks = 0, np.flatnonzero(self._schedule.pe != NO_PE)
+        for node in tasks.tolist():
             if not self._phases[node]:
                 begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
                 work = min(int(self._dag.work[node]), end - begin)
@@ -111,7 +110,6 @@ class _Profiles:
                 self._add_phases(node, np.array([begin, end]), np.array([0, end - begin - work]), None)
         for edge in np.flatnonzero(self._schedule.streamed & ~self._seen).tolist():
             self._spread(edge)
-        tasks = np.flatnonzero(self._schedule.pe != NO_PE)
         return Activity(
             step_cycles=self._step,
             phases=tuple(self._phases),

@@ -1,8 +1,16 @@
-"""Tasks of which a bound knows the same count as one with a number: equal layers have thousands, of a few kinds."""
+"""Tasks of which a bound knows the same count as one with a number: equal layers have thousands, of a few kinds.
+
+And of figures that take too many values to look at each, some are looked at.
+"""
 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.distinct import distinct
+
+_LOOKS = 2**22  # at tasks, over all pairs of two values: a tenth of a second
+_TIMES = 48
+_FEWEST_TIMES = 3
 
 
 def alike(*columns: Int64) -> tuple[Int64, Int64]:
@@ -48,3 +56,15 @@ def first_sums(values: Int64, counts: Int64, most: int) -> Int64:
     # Summed by parts: what the first so many kinds hold counts with the step from the last one's value to the next.
     sums: Int64 = np.minimum(np.cumsum(counts, axis=-1), most) @ -np.diff(values, append=0)
     return sums
+
+
+def some_values(values: Int64, most: int) -> list[int]:
+    """Return so many of the different values at most, evenly spread, the least and the largest among them."""
+    different = distinct(values)
+    chosen: list[int] = different[distinct(np.linspace(0, len(different) - 1, most).astype(np.int64))].tolist()
+    return chosen
+
+
+def some_pairs(tasks: int) -> int:
+    """Return how many values each of two figures are tried that so many tasks have: looking at them takes a while."""
+    return max(min(_TIMES, int((_LOOKS / tasks) ** 0.5)), _FEWEST_TIMES)

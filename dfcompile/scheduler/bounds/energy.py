@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
-from dfcompile.scheduler.bounds.alike import alike, first_sums
+from dfcompile.scheduler.bounds.alike import alike, first_sums, some_values
 from dfcompile.scheduler.bounds.precedence import Direction, earliest
 
 _CELLS = 2**18  # tasks looked at times tasks: a tenth of a second
@@ -50,7 +50,9 @@ def with_energy(
     asked = tasks[distinct(np.linspace(0, len(tasks) - 1, _rows(len(tasks))).astype(np.int64))]
     ancestors = _ancestors(direction, asked)
     near = ancestors & _may_be_there(direction, ancestors, task, pes)
-    begin, ended = _energies((ancestors, near), (_ends(start, end, work), task, work), pes)
+    # No end is earlier than a start and the work after it.
+    ends = np.maximum(np.array(end, dtype=np.int64), np.array(start, dtype=np.int64) + work)
+    begin, ended = _energies((ancestors, near), (ends, task, work), pes)
     for node, first, last in zip(asked.tolist(), begin.tolist(), ended.tolist(), strict=True):
         start[node], end[node] = max(start[node], first), max(end[node], last + 1 if last else 0)
     return earliest(direction, task.tolist(), work.tolist(), (start, end))
@@ -136,16 +138,3 @@ def _energies(ancestry: tuple[Bool, Bool], columns: tuple[Int64, Bool, Int64], p
         load -= first_sums(own[largest], there[:, largest], pes - 1)
         np.maximum(begin, np.where(load > 0, time - (-load // pes), 0), out=begin)
     return begin, ended
-
-
-def _ends(start: list[int], end: list[int], work: Int64) -> Int64:
-    """Return earliest ends that are no earlier than a start and the work after it."""
-    ends: Int64 = np.maximum(np.array(end, dtype=np.int64), np.array(start, dtype=np.int64) + work)
-    return ends
-
-
-def some_values(values: Int64, most: int) -> list[int]:
-    """Return so many of the different values at most, evenly spread, the least and the largest among them."""
-    different = distinct(values)
-    chosen: list[int] = different[distinct(np.linspace(0, len(different) - 1, most).astype(np.int64))].tolist()
-    return chosen

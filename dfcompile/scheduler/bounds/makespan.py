@@ -3,10 +3,9 @@
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.distinct import distinct
+from dfcompile.scheduler.bounds.alike import alike, some_values
 from dfcompile.scheduler.bounds.ancestry import Ancestry
-from dfcompile.scheduler.bounds.counting import counting_bound
-from dfcompile.scheduler.bounds.crossing import crossing_bound
+from dfcompile.scheduler.bounds.crossing import counting_bound, crossing_bound
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
@@ -63,10 +62,10 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
 def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Windows:
     """Return what is known of when nodes start and end in every schedule, see `lower_bound_cycles`."""
     order = topological_order(dag).tolist()
-    head, end = _earliest(dag, order, pes)
+    head, end = _earliest(dag, order, pes, backwards=False)
     if each_element:
         head, end = _without_limits(dag, head, end)
-    tail, left = _latest(dag, order, pes)
+    tail, left = _earliest(dag, order[::-1], pes, backwards=True)
     if dag.tasks_count > pes and is_energy_known(dag.tasks_count):
         ahead, back = directions(dag)
         head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
@@ -77,13 +76,12 @@ def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Window
 def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple[list[int], list[int]]:
     """Return earliest starts and ends with those of a replay without any limit, if that is affordable."""
     task = dag.is_computational
-    streamed = task[dag.edge_source] & task[dag.edge_target]
     if dag.nodes_count * _NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
         return head, end
     free = Replay(
         pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),
         order=np.zeros(dag.nodes_count, dtype=np.int64),
-        streamed=streamed,
+        streamed=dag.between_tasks,
         fifo_capacity=dag.edge_volume,
         block=np.zeros(dag.nodes_count, dtype=np.int32),
     )
@@ -101,50 +99,61 @@ def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) ->
     if not len(tasks):
         return 0
     first, last = np.array(before, dtype=np.int64)[tasks], np.array(after, dtype=np.int64)[tasks]
-    values = distinct(first)
-    tried = values[distinct(np.linspace(0, len(values) - 1, _TRIED).astype(np.int64))]
+    tried = some_values(first, _TRIED)
     reached = np.searchsorted(tried, first, side="right")  # so many of the tried are at most first
     # Tasks between the same values count as one: of equals in ``last`` the one with the largest load decides.
-    order = np.lexsort((reached, -last))
-    last, reached = last[order], reached[order]
-    begins = np.flatnonzero(np.concatenate([[True], (last[1:] != last[:-1]) | (reached[1:] != reached[:-1])]))
-    last, reached, work = last[begins], reached[begins], np.add.reduceat(dag.work[tasks][order], begins)
+    order, begins = alike(reached, -last)
+    last, reached = last[order[begins]], reached[order[begins]]
+    work = np.add.reduceat(dag.work[tasks][order], begins)
     best = 0
-    for number, value in enumerate(tried.tolist()):
+    for number, value in enumerate(tried):
         load = np.cumsum(np.where(reached > number, work, 0))
         best = max(best, value + int((-(-load // pes) + np.where(load > 0, last, 0)).max()))
     return best
 
 
-def _earliest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int], list[int]]:
-    """Return the earliest start and the earliest end of each node."""
-    parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
+def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool) -> tuple[list[int], list[int]]:
+    """Return the earliest start and the earliest end of each node in one direction of time.
+
+    Backwards these are the cycles from its end, and from its start, to the end of any schedule, at least.
+
+    Args:
+        dag: the graph.
+        order: its nodes, each after those that it waits for.
+        pes: number of processing elements P.
+        backwards: whether nodes wait for their consumers, and not for their producers.
+    """
+    until_first, after_last = (column.tolist() for column in handing_on(dag))
+    if backwards:
+        until_first, after_last = after_last, until_first
+        neighbours, row = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
+    else:
+        neighbours, row = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
     work, task = dag.work.tolist(), dag.is_computational.tolist()
-    first_offset, last_offset = (column.tolist() for column in handing_on(dag))
     start, first, end = [0] * dag.nodes_count, [0] * dag.nodes_count, [0] * dag.nodes_count
     # Only a task must pass a last element on: what comes from memory may have ended long before.
     streamed_end = [NO_STREAM] * dag.nodes_count
     path = _TaskPaths(task)
     for node in order:
-        above = parents[in_start[node] : in_start[node + 1]]
+        above = neighbours[row[node] : row[node + 1]]
         gone = path.extend(node, above, end, pes)
         if not task[node]:
-            start[node] = first[node] = end[node] = max([end[parent] for parent in above], default=0)
+            start[node] = first[node] = end[node] = max([end[other] for other in above], default=0)
             continue
         begin, streams = 0, NO_STREAM
-        for parent in above:
-            if first[parent] > begin:
-                begin = first[parent]
-            if streamed_end[parent] > streams:
-                streams = streamed_end[parent]
-        if len(above) >= pes:
+        for other in above:
+            if first[other] > begin:
+                begin = first[other]
+            if streamed_end[other] > streams:
+                streams = streamed_end[other]
+        if not backwards and len(above) >= pes:
             begin = max(begin, _ended(sorted({parent for parent in above if task[parent]}), start, work, pes))
         if gone is not None and end[gone] > begin:
             begin = end[gone]
-        start[node], first[node] = begin, begin + first_offset[node]
+        start[node], first[node] = begin, begin + until_first[node]
         last = begin + work[node]
-        if streams != NO_STREAM and streams + last_offset[node] > last:
-            last = streams + last_offset[node]
+        if streams != NO_STREAM and streams + after_last[node] > last:
+            last = streams + after_last[node]
         end[node] = streamed_end[node] = last
     return start, end
 
@@ -157,39 +166,6 @@ def _ended(producers: list[int], start: list[int], work: list[int], pes: int) ->
     return min(start[producer] for producer in producers) + sum(
         sorted(work[producer] for producer in producers)[:rounds]
     )
-
-
-def _latest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int], list[int]]:
-    """Return for each node the cycles from its end, and from its start, to the end of any schedule, at least."""
-    targets, out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
-    work, task = dag.work.tolist(), dag.is_computational.tolist()
-    first_offset, last_offset = (column.tolist() for column in handing_on(dag))
-    tail = [0] * dag.nodes_count
-    # From the start of each node to the end of the schedule; and from the last element that a task passes on to it.
-    left, after_task = [0] * dag.nodes_count, [0] * dag.nodes_count
-    streamed_left = [NO_STREAM] * dag.nodes_count
-    path = _TaskPaths(task)
-    for node in reversed(order):
-        below = targets[out_start[node] : out_start[node + 1]]
-        late = path.extend(node, below, left, pes)
-        follows = after_task if task[node] else left
-        after = 0 if late is None else left[late]
-        streams = NO_STREAM
-        for target in below:
-            if follows[target] > after:
-                after = follows[target]
-            if streamed_left[target] > streams:
-                streams = streamed_left[target]
-        tail[node] = after
-        if not task[node]:
-            left[node] = after_task[node] = after
-            continue
-        begun = work[node] + after
-        if streams != NO_STREAM and streams + first_offset[node] > begun:
-            begun = streams + first_offset[node]
-        left[node] = streamed_left[node] = begun
-        after_task[node] = after + last_offset[node]
-    return tail, left
 
 
 class _TaskPaths:

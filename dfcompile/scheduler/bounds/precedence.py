@@ -26,6 +26,30 @@ class Direction(Struct, frozen=True):
     awaited: list[list[tuple[int, int, int]]]
 
 
+def released(
+    awaited: list[tuple[int, int, int]], start: list[int], end: list[int], known: tuple[int, int] = (0, 0)
+) -> tuple[int, int]:
+    """Return before when a node can neither start nor end.
+
+    Args:
+        awaited: the nodes that it waits for, as `Direction` has them.
+        start: of each node, shape [nodes].
+        end: of each node, shape [nodes].
+        known: before when it does not start, and does not end.
+    """
+    begin, least = known
+    for other, to_start, to_end in awaited:
+        if to_start == NO_STREAM:
+            if end[other] > begin:
+                begin = end[other]
+            continue
+        if start[other] + to_start > begin:
+            begin = start[other] + to_start
+        if end[other] + to_end > least:
+            least = end[other] + to_end
+    return begin, least
+
+
 def earliest(
     direction: Direction, task: list[bool], work: list[int], known: tuple[list[int], list[int]] | None = None
 ) -> tuple[list[int], list[int]]:
@@ -39,16 +63,7 @@ def earliest(
     """
     start, end = ([0] * len(task), [0] * len(task)) if known is None else (known[0][:], known[1][:])
     for node in direction.order:
-        begin, least = start[node], end[node]
-        for other, to_start, to_end in direction.awaited[node]:
-            if to_start == NO_STREAM:
-                if end[other] > begin:
-                    begin = end[other]
-                continue
-            if start[other] + to_start > begin:
-                begin = start[other] + to_start
-            if end[other] + to_end > least:
-                least = end[other] + to_end
+        begin, least = released(direction.awaited[node], start, end, (start[node], end[node]))
         start[node] = begin
         end[node] = max(begin + work[node], least) if task[node] else begin
     return start, end
@@ -65,10 +80,10 @@ def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Directi
         dag: the graph.
         streamed: which edges stream; by default all between two tasks, shape [edges].
     """
-    order, task = topological_order(dag).tolist(), dag.is_computational
+    order = topological_order(dag).tolist()
     awaited, written = handing_on(dag)
     first, last = awaited[dag.edge_source], written[dag.edge_target]
-    is_stream = task[dag.edge_source] & task[dag.edge_target] if streamed is None else streamed
+    is_stream = dag.between_tasks if streamed is None else streamed
     ahead = _rows(dag.in_start, dag.in_edges, dag.edge_source, np.where(is_stream, first, NO_STREAM), last)
     back = _rows(dag.out_start, dag.out_edges, dag.edge_target, np.where(is_stream, last, NO_STREAM), first)
     return Direction(order, ahead), Direction(order[::-1], back)

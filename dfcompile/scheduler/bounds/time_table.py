@@ -13,21 +13,21 @@ found. What streams demand of starts and ends is that of `lower_bound_cycles`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.bounds.merging import merged
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction
+from dfcompile.canonical_dag.dag import CanonicalDag, Int32, Int64
+from dfcompile.scheduler.bounds.precedence import Direction, directions, handing_on, released
 
 _VISITS = 300_000  # of nodes, about a second
 _PASSES = 20  # over a graph with one makespan: more refute little
 _FEWEST_PASSES = 8  # that fewer would refute anything is unlikely
 _FIRST_STEP = 256  # the first step is such a part of what is known
 _NEVER_LATE = 2**62
+_MOST_ROUNDS = 12  # so often kinds of nodes are split; where they still are, nodes are hardly alike
 
 
 class _Stretches(Struct, frozen=True):
@@ -87,12 +87,9 @@ class Windows(Struct, frozen=True):
     after_end: list[int]
     after_start: list[int]
 
-
-class _Known(Struct, frozen=True):
-    """What was known before: windows, and the stretches in which no other task can run."""
-
-    windows: Windows
-    full: _Stretches
+    def rows(self) -> Iterator[tuple[int, ...]]:
+        """Return the same node by node."""
+        return zip(self.start, self.end, self.after_end, self.after_start, strict=True)
 
 
 def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) -> int:
@@ -156,7 +153,7 @@ class _Growing:
     def refutes(self, makespan: int) -> bool:
         """Return whether there is no schedule of so many cycles, as far as the visits of nodes last."""
         found = self._windows
-        known: _Known | None = None
+        known: tuple[Windows, _Stretches] | None = None
         for _ in range(_PASSES):
             full = self._full(found, makespan)
             if full is None or self._is_empty(found, makespan):
@@ -167,7 +164,7 @@ class _Growing:
             grown = self._grown(found, full, makespan, known)
             if grown == found:
                 return False
-            known, found = _Known(found, full), grown
+            known, found = (found, full), grown
         return False
 
     def _is_empty(self, found: Windows, makespan: int) -> bool:
@@ -196,7 +193,9 @@ class _Growing:
                 stretches.close(time)
         return stretches
 
-    def _grown(self, found: Windows, full: _Stretches, makespan: int, known: _Known | None) -> Windows:
+    def _grown(
+        self, found: Windows, full: _Stretches, makespan: int, known: tuple[Windows, _Stretches] | None
+    ) -> Windows:
         """Return what follows from stretches in which no other task can run, first forwards, then backwards in time.
 
         Args:
@@ -215,16 +214,11 @@ class _Growing:
         after_end, after_start = self._passed(back, (found.after_end, found.after_start), latest, turned, stale)
         return Windows(start, end, after_end, after_start)
 
-    def _stale(self, found: Windows, full: _Stretches, known: _Known | None) -> list[bool]:
+    def _stale(self, found: Windows, full: _Stretches, known: tuple[Windows, _Stretches] | None) -> list[bool]:
         """Return of which nodes more may follow than did: all, or those of which something is new."""
-        if known is None or known.full != full:
+        if known is None or known[1] != full:
             return [True] * len(self._task)
-        before, now = known.windows, found
-        columns = zip(
-            before.start, now.start, before.end, now.end,
-            before.after_end, now.after_end, before.after_start, now.after_start, strict=True,
-        )  # fmt: skip
-        return [a != b or c != d or e != f or g != h for a, b, c, d, e, f, g, h in columns]
+        return [before != now for before, now in zip(known[0].rows(), found.rows(), strict=True)]
 
     def _passed(
         self,
@@ -248,12 +242,7 @@ class _Growing:
         for node in direction.order:
             if not stale[node]:
                 continue
-            begin, least = start[node], end[node]
-            for other, to_start, to_end in direction.awaited[node]:
-                if to_start == NO_STREAM:
-                    begin = max(begin, end[other])
-                else:
-                    begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
+            begin, least = released(direction.awaited[node], start, end, (start[node], end[node]))
             if self._task[node]:
                 work = self._work[node]
                 core = latest[node] if latest[node] < known[1][node] else _NEVER_LATE
@@ -266,3 +255,68 @@ class _Growing:
                 for follower, _, _ in other_way.awaited[node]:
                     stale[follower] = True
         return start, end
+
+
+class Merged(Struct, frozen=True):
+    """A graph of kinds of nodes: what holds of one of a kind, and of what it waits for, holds of all of the kind.
+
+    Attributes:
+        node: the first node of each kind, shape [kinds].
+        count: nodes of each kind, shape [kinds].
+        directions: what kinds wait for, forwards and backwards in time.
+    """
+
+    node: list[int]
+    count: list[int]
+    directions: tuple[Direction, Direction]
+
+
+def merged(dag: CanonicalDag, *columns: Sequence[int]) -> Merged:
+    """Return the kinds of nodes: alike in figures, and reading from and read by as many of each kind.
+
+    The coarsest such kinds are found by splitting those that are not, from those of equal figures on.
+
+    Args:
+        dag: the graph.
+        columns: figures of the nodes, shape [nodes] each.
+
+    Source: partition refinement [paige87], here in rounds over the whole graph.
+    """
+    kind = _kinds(dag, columns)
+    nodes, first = np.arange(dag.nodes_count), np.full(kind.max(initial=-1) + 1, dag.nodes_count)
+    np.minimum.at(first, kind, nodes)
+    kind_of, node = kind.tolist(), first.tolist()
+
+    def quotient(direction: Direction) -> Direction:
+        # Of each node of a kind another one of any kind that follows it comes later, so the last ones are in order.
+        last = {kind_of[each]: None for each in reversed(direction.order)}
+        awaited = [list({(kind_of[other], a, b): None for other, a, b in direction.awaited[each]}) for each in node]
+        return Direction(list(last)[::-1], awaited)
+
+    ahead, back = directions(dag)
+    return Merged(node, np.bincount(kind).tolist(), (quotient(ahead), quotient(back)))
+
+
+def _kinds(dag: CanonicalDag, columns: Sequence[Sequence[int]]) -> Int64:
+    """Return the number of the kind of each node, shape [nodes]; each is its own where that takes too many rounds."""
+    figures = np.array([dag.is_computational, dag.work, *handing_on(dag), *columns], dtype=np.int64)
+    kind = np.unique(figures, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    kinds = kind.max(initial=-1) + 1
+    for _ in range(_MOST_ROUNDS):
+        read = _neighbours(dag.in_start, dag.in_edges, dag.edge_source, kind)
+        written = _neighbours(dag.out_start, dag.out_edges, dag.edge_target, kind)
+        numbers: dict[tuple[int, bytes, bytes], int] = {}
+        of_node = (numbers.setdefault(alike, len(numbers)) for alike in zip(kind.tolist(), read, written, strict=True))
+        kind = np.fromiter(of_node, dtype=np.int64, count=dag.nodes_count)
+        if len(numbers) == kinds:
+            return kind
+        kinds = len(numbers)
+    return np.arange(dag.nodes_count)
+
+
+def _neighbours(start: Int64, edges: Int32, other: Int32, kind: Int64) -> list[bytes]:
+    """Return the kinds of the nodes at the other ends of each node's edges, in ascending order."""
+    kinds = kind[other[edges]]
+    of_node = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    ordered = kinds[np.lexsort((kinds, of_node))]
+    return [ordered[begin:end].tobytes() for begin, end in pairwise(start.tolist())]

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64, frozen
 from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.simulation import MakespanProbe, Replay, simulate
@@ -69,8 +68,7 @@ def minimal_fifo_sizes(
     sized = simulate(dag, replace(replay, fifo_capacity=capacity))
     if sized.deadlock or sized.makespan_cycles > limit:
         raise VerificationError(f"fifo sizes of {dag.name!r}: makespan {sized.makespan_cycles} against {limit} allowed")
-    capacity.setflags(write=False)
-    return capacity
+    return frozen(capacity)
 
 
 def _tried(probe: MakespanProbe, step: _Open, capacity: Int64) -> Iterator[_Open]:

@@ -16,8 +16,7 @@ Where a FIFO needs more than ``max_fifo``, its edge goes through memory (`next_t
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.errors import InfeasibleError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
@@ -25,8 +24,8 @@ from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
-from dfcompile.scheduler.simulation.apart import Apart, replay_apart
-from dfcompile.scheduler.simulation.reversal import reversed_dag, reversed_replay
+from dfcompile.scheduler.simulation.apart import replay_apart
+from dfcompile.scheduler.simulation.replay import reversed_dag, reversed_replay
 from dfcompile.scheduler.timing.cycles import edges_on_cycles, edges_on_loops
 from dfcompile.scheduler.timing.exact_integers import ceil_ratio
 from dfcompile.scheduler.timing.steady_state import Times, streamed_components
@@ -53,7 +52,7 @@ def sizes_asked_for(dag: CanonicalDag, replay: Replay, fifos: Fifos) -> Int64:
         case "minimal":
             return minimal_fifo_sizes(dag, replay)
         case _:
-            return _frozen(np.where(replay.streamed, fifos, 0).astype(np.int64))
+            return frozen(np.where(replay.streamed, fifos, 0).astype(np.int64))
 
 
 def whole_streams(dag: CanonicalDag, streamed: Bool) -> Int64:
@@ -63,7 +62,7 @@ def whole_streams(dag: CanonicalDag, streamed: Bool) -> Int64:
 
 def fifo_room(streamed: Bool, held: Int64) -> Int64:
     """Return the capacities of FIFOs that hold so many elements and are no larger, 1 at least, shape [edges]."""
-    return _frozen(np.where(streamed, np.maximum(held, 1), 0))
+    return frozen(np.where(streamed, np.maximum(held, 1), 0))
 
 
 def late_sizes(dag: CanonicalDag, replay: Replay, free: Simulation) -> tuple[Int64, Simulation] | None:
@@ -85,7 +84,7 @@ def late_sizes(dag: CanonicalDag, replay: Replay, free: Simulation) -> tuple[Int
 
 def with_relays(dag: CanonicalDag, relayed: Bool, inside: Int64) -> Int64:
     """Return the capacities of FIFOs inside gangs, with those from one to another, shape [edges]."""
-    return _frozen(np.where(relayed, dag.edge_volume, inside))
+    return frozen(np.where(relayed, dag.edge_volume, inside))
 
 
 def relay_elements(options: ScheduleOptions) -> int:
@@ -100,9 +99,8 @@ def is_no_better_than_memory(dag: CanonicalDag, capacity: Int64) -> Bool:
 
 def without_streams(schedule: Schedule, edges: Bool) -> Schedule:
     """Return a schedule in which some more edges go through memory, at the same times."""
-    streamed = schedule.streamed & ~edges
-    streamed.setflags(write=False)
-    return replace(schedule, streamed=streamed, fifo_capacity=_frozen(np.where(edges, 0, schedule.fifo_capacity)))
+    streamed, capacity = schedule.streamed & ~edges, np.where(edges, 0, schedule.fifo_capacity)
+    return replace(schedule, streamed=frozen(streamed), fifo_capacity=frozen(capacity))
 
 
 def next_through_memory(dag: CanonicalDag, schedule: Schedule, options: ScheduleOptions, round_number: int) -> Bool:
@@ -158,7 +156,7 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
     return fifo_room(replay.streamed, found.peak), found
 
 
-def in_flight_apart(dag: CanonicalDag, replay: Replay, group: Int32, latest: Int64) -> tuple[Int64, Apart]:
+def in_flight_apart(dag: CanonicalDag, replay: Replay, group: Int32, latest: Int64) -> tuple[Int64, Simulation]:
     """Return such capacities for groups of nodes, each by itself, and the times of the groups with them.
 
     Here a task may also end in a given cycle of its group, if that is later than it could with FIFOs never full.
@@ -217,7 +215,7 @@ def fifo_capacities(
         deep = np.flatnonzero(capacity > 1)
         # Sizes above 1 are rare: only the blocks that have one are searched for cycles.
         capacity[deep[~_on_cycle_of_block(dag, block, inside, deep)]] = 1
-    return _frozen(capacity)
+    return frozen(capacity)
 
 
 def _awaits_own_component(dag: CanonicalDag, inside: Bool, streamed: Bool) -> Bool:
@@ -253,8 +251,3 @@ def _on_cycle_of_block(dag: CanonicalDag, block: Int32, inside: Bool, asked: Int
     on_cycle = np.zeros(dag.edges_count, dtype=np.bool_)
     on_cycle[edges] = edges_on_cycles(dag.nodes_count, dag.edge_source[edges], dag.edge_target[edges])
     return on_cycle[asked]
-
-
-def _frozen(column: Int64) -> Int64:
-    column.setflags(write=False)
-    return column

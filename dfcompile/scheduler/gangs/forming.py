@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.distinct import numbered
-from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.blocks import Blocks, by_urgency
 from dfcompile.scheduler.timing.cycles import edges_on_loops
-from dfcompile.scheduler.timing.steady_state import node_offsets, reading_offsets, streamed_components
+from dfcompile.scheduler.timing.steady_state import node_offsets, node_times, reading_offsets, streamed_components
 
 
 class Gangs(Struct, frozen=True, eq=False):
@@ -59,37 +56,22 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
     """
     component = streamed_components(dag, streamed)
     gang = _merged(dag, blocks.block, streamed, component)
-    start, first_out, last_out = _offsets(dag, blocks, gang, streamed)
-    source, target, task = dag.edge_source, dag.edge_target, dag.is_computational
+    inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
+    offsets = node_offsets(dag, blocks.block, streamed)
+    times = node_times(dag, blocks.order, offsets, streamed, (inside, np.zeros(dag.nodes_count, dtype=np.int32)))
     is_small = dag.edge_volume <= relay_elements
-    relayed = (gang[source] != gang[target]) & task[source] & task[target] & is_small
+    relayed = (gang[dag.edge_source] != gang[dag.edge_target]) & dag.between_tasks & is_small
     count = int(gang.max(initial=-1)) + 1
     reading = reading_offsets(dag, streamed)
-    return Gangs(count, gang, blocks.order, start, first_out, last_out, reading, relayed)
+    return Gangs(count, gang, blocks.order, *times, reading, relayed)
 
 
 def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:
     """Return the gangs so that each comes after those that it waits for, and block after block."""
     source, target = gang[dag.edge_source], gang[dag.edge_target]
-    links = np.flatnonzero(source != target)
-    links = links[np.argsort(source[links], kind="stable")]
-    count = int(gang.max(initial=-1)) + 1
-    row = np.searchsorted(source[links], np.arange(count + 1)).tolist()
-    followers, missing = target[links].tolist(), np.bincount(target[links], minlength=count).tolist()
-    block_of = np.zeros(count, dtype=np.int64)
+    block_of = np.zeros(int(gang.max(initial=-1)) + 1, dtype=np.int64)
     block_of[gang] = block
-    blocks = block_of.tolist()
-    ready = [(blocks[number], number) for number in range(count) if not missing[number]]
-    heapify(ready)
-    sequence = []
-    while ready:
-        number = heappop(ready)[1]
-        sequence.append(number)
-        for follower in followers[row[number] : row[number + 1]]:
-            missing[follower] -= 1
-            if not missing[follower]:
-                heappush(ready, (blocks[follower], follower))
-    return sequence
+    return by_urgency(block_of.tolist(), source[source != target], target[source != target])
 
 
 def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -> Int32:
@@ -102,25 +84,3 @@ def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -
     if circular.any():
         component = streamed_components(dag, streamed | circular)
     return numbered(component)[1].astype(np.int32)
-
-
-def _offsets(dag: CanonicalDag, blocks: Blocks, gang: Int32, streamed: Bool) -> tuple[list[int], list[int], list[int]]:
-    first, last = node_offsets(dag, blocks.block, streamed)
-    first_offset, last_offset = first.tolist(), last.tolist()
-    inside = np.flatnonzero(gang[dag.edge_source] == gang[dag.edge_target])
-    inside = inside[np.argsort(dag.edge_target[inside], kind="stable")]
-    parents, is_streamed = dag.edge_source[inside].tolist(), streamed[inside].tolist()
-    row = np.searchsorted(dag.edge_target[inside], np.arange(dag.nodes_count + 1)).tolist()
-    start, first_out, last_out = [0] * dag.nodes_count, first_offset[:], last_offset[:]
-    for node in blocks.order.tolist():
-        begin = 0
-        for edge in range(row[node], row[node + 1]):
-            parent = parents[edge]
-            ready = first_out[parent] if is_streamed[edge] else last_out[parent]
-            if ready > begin:
-                begin = ready
-        if begin:
-            start[node] = begin
-            first_out[node] += begin
-            last_out[node] += begin
-    return start, first_out, last_out

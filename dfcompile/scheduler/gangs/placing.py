@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.analysis.longest_path import order_from_sources
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.records import replace
 from dfcompile.scheduler.gangs.forming import Gangs
 from dfcompile.scheduler.schedules import NO_PE
@@ -46,9 +46,7 @@ def place(dag: CanonicalDag, gangs: Gangs, pes: int) -> Placing:
     are free in time a task gets the one that was busy longest. With G gangs this takes O(G log G) steps and one search
     among P elements per task.
     """
-    placer = _Placer(dag, gangs, pes)
-    placer.by_urgency()
-    return placer.placing()
+    return _Placer(dag, gangs, pes).by_urgency()
 
 
 def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
@@ -57,9 +55,7 @@ def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int
     In the order of blocks of at most P tasks no gang begins later than with barriers: all gangs before have been
     placed no later than there, so at the barrier their data are there and all elements are free.
     """
-    placer = _Placer(dag, gangs, pes)
-    placer.in_order(sequence)
-    return placer.placing()
+    return _Placer(dag, gangs, pes).in_order(sequence)
 
 
 def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
@@ -89,9 +85,7 @@ class _Placer:
             np.diff(row) == 1, np.append(self._task, _SEVERAL)[row[:-1]], _SEVERAL
         ).tolist()
         self._gate, self._follower, self._row = _links(dag, gangs)
-        self._missing = [0] * gangs.count
-        for follower in self._follower:
-            self._missing[follower] += 1
+        self._missing: list[int] = np.bincount(self._follower, minlength=gangs.count).tolist()
         self._ready_at = [0] * gangs.count
         self._urgency: list[int] = []
         self._waiting: list[tuple[int, int, int]] = []  # (data are there, -urgency, gang)
@@ -101,7 +95,7 @@ class _Placer:
         self._sequence: list[int] = []
         self._latest = 0
 
-    def placing(self) -> Placing:
+    def _placing(self) -> Placing:
         gangs, begin = self._gangs, np.array(self._begin, dtype=np.int64)
         relayed = np.flatnonzero(gangs.relayed)
         producer, consumer = self._dag.edge_source[relayed], self._dag.edge_target[relayed]
@@ -111,11 +105,12 @@ class _Placer:
         early[relayed] = start < last_out  # else memory does as well
         return Placing(self._sequence, self._begin, self._pe, early, self._latest)
 
-    def in_order(self, sequence: list[int]) -> None:
+    def in_order(self, sequence: list[int]) -> Placing:
         for gang in sequence:
             self._put(gang, self._earliest(gang))
+        return self._placing()
 
-    def by_urgency(self) -> None:
+    def by_urgency(self) -> Placing:
         self._urgency = self._urgencies()
         for gang in [gang for gang, missing in enumerate(self._missing) if not missing]:
             self._admit(gang)
@@ -126,6 +121,7 @@ class _Placer:
                 heappush(self._pool, (urgency, gang))
             gang = heappop(self._pool)[1]
             self._place(gang, self._earliest(gang))
+        return self._placing()
 
     def _tasks(self, gang: int) -> array[int]:
         return self._task[self._task_row[gang] : self._task_row[gang + 1]]
@@ -194,18 +190,12 @@ class _Placer:
 
     def _urgencies(self) -> list[int]:
         """Return the longest way from the beginning of each gang to the end, over gangs."""
-        last_out = self._gangs.last_out
-        urgency = [
-            last_out[only] if only != _SEVERAL else max((last_out[task] for task in self._tasks(gang)), default=0)
-            for gang, only in enumerate(self._only)
-        ]
-        missing = self._missing[:]
-        order = [gang for gang, count in enumerate(missing) if not count]
-        for gang in order:  # grows while it is read
-            for follower in self._follower[self._row[gang] : self._row[gang + 1]]:
-                missing[follower] -= 1
-                if not missing[follower]:
-                    order.append(follower)
+        gangs, task = self._gangs, self._dag.is_computational
+        longest = np.zeros(gangs.count, dtype=np.int64)
+        np.maximum.at(longest, gangs.gang[task], np.array(gangs.last_out, dtype=np.int64)[task])
+        urgency: list[int] = longest.tolist()
+        source = np.repeat(np.arange(gangs.count), np.diff(np.array(self._row)))
+        order = order_from_sources(gangs.count, source, np.array(self._follower, dtype=np.int64))
         for gang in reversed(order):
             for link in range(self._row[gang], self._row[gang + 1]):
                 way = self._gate[link] + urgency[self._follower[link]]

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from heapq import heappop, heappush, heapreplace
 
+import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directions, earliest
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.options import Timing
+from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, handing_on, released
+from dfcompile.scheduler.fifo.sizes import whole_streams
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.schedules import Schedule
 
 FREE = -1  # nobody ran before on the processing element
 
@@ -126,23 +130,9 @@ class ListScheduler:
         start, end = [0] * self.nodes, [0] * self.nodes
         task, work, awaited = self._task, self._work, self.ahead.awaited
         for node in sequence:
-            previous = before[node]
-            begin, least = end[previous] if previous != FREE else 0, 0
-            for other, to_start, to_end in awaited[node]:
-                if to_start == NO_STREAM:
-                    if end[other] > begin:
-                        begin = end[other]
-                    continue
-                if start[other] + to_start > begin:
-                    begin = start[other] + to_start
-                if end[other] + to_end > least:
-                    least = end[other] + to_end
-            start[node] = begin
-            if task[node]:
-                begin += work[node]
-                end[node] = max(begin, least)
-            else:
-                end[node] = begin
+            known = end[before[node]] if before[node] != FREE else 0
+            start[node], least = released(awaited[node], start, end, (known, 0))
+            end[node] = max(start[node] + work[node], least) if task[node] else start[node]
         return ListSchedule(sequence, before, start, end, max(end, default=0))
 
 
@@ -218,16 +208,7 @@ class _Placing:
         start, end, task, rank = self._start, self.end, self._task, self._rank
         latest, release, count = rule.latest, rule.release, len(self._task)
         for node in nodes:  # grows while it is read
-            begin = least = 0
-            for other, to_start, to_end in self._awaited[node]:
-                if to_start == NO_STREAM:
-                    if end[other] > begin:
-                        begin = end[other]
-                    continue
-                if start[other] + to_start > begin:
-                    begin = start[other] + to_start
-                if end[other] + to_end > least:
-                    least = end[other] + to_end
+            begin, least = released(self._awaited[node], start, end)
             if task[node]:
                 self._least[node] = least
                 wanted = least - self._work[node]
@@ -239,3 +220,31 @@ class _Placing:
             else:
                 start[node] = end[node] = begin
                 nodes.extend(self._ready_after(node))
+
+
+def planned_schedule(
+    dag: CanonicalDag,
+    options: ScheduleOptions,
+    order: tuple[list[int], Int32],
+    times: tuple[Int64, Int64],
+    streamed: Bool,
+) -> Schedule:
+    """Return a schedule without barriers, its FIFOs as deep as their streams are long; each node is a block of its own.
+
+    Args:
+        dag: the graph.
+        options: P, and the name of the partitioner.
+        order: all nodes, in which they come on every processing element and along every edge; and these elements.
+        times: start and end of each node, shape [nodes] each.
+        streamed: which edges stream, shape [edges].
+    """
+    sequence, pe = order
+    start, end = times
+    block = np.empty(dag.nodes_count, dtype=np.int32)
+    block[sequence] = np.arange(dag.nodes_count)
+    first_out = np.where(dag.is_computational & (dag.volume_out > 0), start + handing_on(dag)[0], end)
+    columns = (block, pe, start, first_out, end, streamed, whole_streams(dag, streamed))
+    for column in columns:
+        column.setflags(write=False)
+    makespan = int(end.max(initial=0))
+    return Schedule(options.pes, options.partition, False, Timing.STEADY, *columns, makespan_cycles=makespan)  # noqa: FBT003

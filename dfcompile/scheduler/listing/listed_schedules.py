@@ -8,25 +8,17 @@ from itertools import chain
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int64, frozen
 from dfcompile.distinct import distinct
-from dfcompile.options import Effort, Timing
+from dfcompile.options import Effort
 from dfcompile.records import replace
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import (
-    LIMIT_ROUNDS,
-    fifo_room,
-    late_sizes,
-    next_through_memory,
-    whole_streams,
-)
-from dfcompile.scheduler.listing.coarse_replay import coarse_sample
+from dfcompile.scheduler.fifo.sizes import fifo_room, late_sizes, next_through_memory
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
-from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
+from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler, planned_schedule
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
@@ -49,6 +41,7 @@ _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond 
 _SEARCHED_ELEMENTS = 2**11  # up to which the search for the smallest FIFOs ends by itself
 _SEARCHING_ELEMENTS = 2**22  # of all replays of a search for smaller FIFOs of more: some seconds
 _NODE_ELEMENTS = 500  # a node costs about as much as so many elements
+_SAMPLED_ELEMENTS = 2**22  # of a replay with shorter streams: some tenths of a second
 _PROVED_TASKS = 1000
 _PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
 
@@ -102,10 +95,8 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         return False
     if sum(dag.work.tolist()) > _MOST_WORK:
         return False
-    if dag.nodes_count <= most_listable_nodes(options.effort):
-        streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
-        if is_listable_size(dag.nodes_count, sum(dag.edge_volume[streamed].tolist()), options.effort):
-            return True
+    if is_listable_size(dag.nodes_count, _elements(dag, dag.between_tasks), options.effort):
+        return True
     return dag.nodes_count <= _CHAIN_NODES and is_chain(dag)
 
 
@@ -146,29 +137,23 @@ def listed_schedule(
         non_streaming: the schedule in which nothing streams.
         plan: what `listed_plan` gave, if it was asked.
     """
-    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
-    best: ListedSchedule | None = None
-    proved = bound
-    for round_number in range(LIMIT_ROUNDS + 1):
+    streamed, proved, round_number = dag.between_tasks, bound, 0
+    while True:  # at last nothing is deep: a FIFO never needs more than its edge has elements
         known = None if plan is None or round_number else plan.found_with(bound)
         listed = _shortest(dag, options, bound, streamed, known or non_streaming)
         proved = max(proved, listed.bound)
         schedule = listed.planned if listed.found is None else listed.found.schedule
         deep = next_through_memory(dag, schedule, options, round_number)
         if not deep.any():
-            best = replace(listed, bound=proved)
-            break
-        streamed = streamed & ~deep
-    assert best is not None  # a FIFO never needs more than its edge has elements
-    return best
+            return replace(listed, bound=proved)
+        streamed, round_number = streamed & ~deep, round_number + 1
 
 
 def listed_plan(dag: CanonicalDag, options: ScheduleOptions) -> ListedPlan:
     """Return the list schedules found without a bound; the replay of the shortest takes no less than planned."""
-    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     if is_chain(dag):
-        return ListedPlan((in_turn(dag, options.pes, streamed),), None, needs_bound=True)
-    scheduler, non_streaming = ListScheduler(dag, options.pes, streamed), schedule_non_streaming(dag, options.pes)
+        return ListedPlan((in_turn(dag, options.pes, dag.between_tasks),), None, needs_bound=True)
+    scheduler, non_streaming = ListScheduler(dag, options.pes), schedule_non_streaming(dag, options.pes)
     search = ListSearch(scheduler, 0, _BUDGETS[options.effort])
     found = search.run(_in_the_order_of(scheduler, non_streaming))
     return ListedPlan(found, non_streaming, search.needs_bound)
@@ -186,61 +171,42 @@ def _shortest(
     streamed: Bool,
     known: NonStreamingSchedule | tuple[ListSchedule, ...],
 ) -> ListedSchedule:
-    """Return the shortest list schedule, from what a search found or from the schedule in which nothing streams."""
-    if is_chain(dag):
-        return _shortest_chain(dag, options, bound, streamed)
-    if isinstance(known, tuple):
+    """Return the shortest list schedule, from what a search found or from the schedule in which nothing streams.
+
+    Of a chain none beats the one whose tasks take the elements in turn.
+    """
+    is_row = is_chain(dag)
+    if is_row:
+        found: tuple[ListSchedule, ...] = (in_turn(dag, options.pes, streamed),)
+    elif isinstance(known, tuple):
         found = known
     else:
         scheduler = ListScheduler(dag, options.pes, streamed)
         first = _in_the_order_of(scheduler, known)
         found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(first)
-    if _is_proof_tried(dag, options, streamed):
+    if not is_row and _is_proof_tried(dag, options, streamed):
         solved = solve(dag, options.pes, (windows(dag, options.pes), bound), (found[0].start, found[0].end))
         of_times = ListScheduler(dag, options.pes, streamed).of_times(solved.start, solved.end)
         bound, found = solved.bound, (of_times, *found)
-    elements = sum(dag.edge_volume[streamed].tolist())
-    planned = _planned(dag, options, found[0], streamed)
-    if elements > _REPLAYED_ELEMENTS:
-
-        def settled_cycles(short: CanonicalDag) -> int:
-            return ListScheduler(short, options.pes, streamed).settled(found[0].sequence, found[0].before).cycles
-
-        return ListedSchedule(None, planned, bound, coarse_sample(dag, planned, settled_cycles))
+    elements, planned = _elements(dag, streamed), _planned(dag, options, found[0], streamed)
+    is_quick = is_row and options.effort is Effort.QUICK
+    if elements > (_QUICKLY_REPLAYED_ELEMENTS if is_quick else _REPLAYED_ELEMENTS):
+        return ListedSchedule(None, planned, bound, coarse_sample(dag, planned, found[0]))
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, chain([planned], others), bound), key=lambda each: each.schedule.makespan_cycles)
-    if _is_free(dag, streamed) and _is_each_alone(dag, planned):
+    is_each_alone = len(distinct(planned.pe[dag.is_computational])) == dag.tasks_count
+    if _is_free(dag, streamed) and (is_row or is_each_alone):
         # The replay of the first is one without any limit: nothing is earlier in any schedule.
         bound = max(bound, replayed.schedule.makespan_cycles)
-    return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, bound)
-
-
-def _shortest_chain(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
-    """Return the schedule of a chain that none beats; where all streams do, what it takes is a bound."""
-    found = in_turn(dag, options.pes, streamed)
-    planned = _planned(dag, options, found, streamed)
-    most = _QUICKLY_REPLAYED_ELEMENTS if options.effort is Effort.QUICK else _REPLAYED_ELEMENTS
-    if sum(dag.edge_volume[streamed].tolist()) > most:
-
-        def cycles_in_turn(short: CanonicalDag) -> int:
-            return in_turn(short, options.pes, streamed).cycles
-
-        return ListedSchedule(None, planned, bound, coarse_sample(dag, planned, cycles_in_turn))
-    replayed = next(_replayed(dag, [planned], bound))
-    proved = replayed.schedule.makespan_cycles if _is_free(dag, streamed) else bound
-    return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, max(bound, proved))
+    # FIFOs were never full in its replay: late accesses may need less.
+    late = late_sizes(dag, replay_of(replayed.schedule), replayed.replay)
+    return ListedSchedule(replayed if late is None else _sized(dag, replayed.schedule, *late), planned, bound)
 
 
 def _is_free(dag: CanonicalDag, streamed: Bool) -> bool:
     """Return whether all edges stream that may."""
-    task = dag.is_computational
-    return np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
-
-
-def _is_each_alone(dag: CanonicalDag, planned: Schedule) -> bool:
-    """Return whether every task has a processing element of its own."""
-    return len(distinct(planned.pe[dag.is_computational])) == dag.tasks_count
+    return np.array_equal(streamed, dag.between_tasks)
 
 
 def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool) -> bool:
@@ -266,18 +232,12 @@ def _replayed(dag: CanonicalDag, planned: Iterable[Schedule], bound: int) -> Ite
         shortest = replay.makespan_cycles if shortest is None else min(shortest, replay.makespan_cycles)
 
 
-def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
-    """Return the schedule with smaller FIFOs, if late accesses need less; they were never full in its replay."""
-    late = late_sizes(dag, replay_of(found.schedule), found.replay)
-    return found if late is None else _sized(dag, found.schedule, *late)
-
-
 def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
     """Return a schedule with the smallest FIFOs that keep its makespan.
 
     They are searched for as long as the replays of the search look at no more than some elements in all.
     """
-    elements = _streamed_elements(dag, found.schedule)
+    elements = _elements(dag, found.schedule.streamed)
     tries = _SEARCHING_ELEMENTS // max(elements + dag.nodes_count * _NODE_ELEMENTS, 1)
     most = None if elements <= _SEARCHED_ELEMENTS else tries
     capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), found.schedule.makespan_cycles, most)
@@ -285,8 +245,8 @@ def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSc
     return _sized(dag, found.schedule, capacity, replay)
 
 
-def _streamed_elements(dag: CanonicalDag, schedule: Schedule) -> int:
-    return sum(dag.edge_volume[schedule.streamed].tolist())
+def _elements(dag: CanonicalDag, streamed: Bool) -> int:
+    return int(dag.edge_volume[streamed].sum())
 
 
 def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simulation) -> ReplayedSchedule:
@@ -296,26 +256,42 @@ def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simul
 def _planned(dag: CanonicalDag, options: ScheduleOptions, found: ListSchedule, streamed: Bool) -> Schedule:
     """Return a list schedule with FIFOs that hold whole streams; each node is a block of its own."""
     pe, used = [NO_PE] * dag.nodes_count, 0
-    task = dag.is_computational
-    block = np.empty(dag.nodes_count, dtype=np.int32)
-    block[found.sequence] = np.arange(dag.nodes_count)
-    is_task, barrier = task.tolist(), False
+    is_task = dag.is_computational.tolist()
     for node in found.sequence:
         if is_task[node]:
             before = found.before[node]
             pe[node] = used if before == FREE else pe[before]
             used += before == FREE
     start, end = (np.array(column, dtype=np.int64) for column in (found.start, found.end))
-    awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
-    columns = (
-        block,
-        np.array(pe, dtype=np.int32),
-        start,
-        np.where(task & (dag.volume_out > 0), start + awaited, end),
-        end,
-        streamed.copy(),
-        whole_streams(dag, streamed),
-    )
-    for column in columns:
-        column.setflags(write=False)
-    return Schedule(options.pes, options.partition, barrier, Timing.STEADY, *columns, makespan_cycles=found.cycles)
+    return planned_schedule(dag, options, (found.sequence, np.array(pe, dtype=np.int32)), (start, end), streamed)
+
+
+def shortened(dag: CanonicalDag, divisor: int) -> CanonicalDag:
+    """Return a graph whose volumes are so many times smaller, rounded up.
+
+    >>> from dfcompile.generators.canonical_dags import chain
+    >>> dag = chain(3, 64, 1)
+    >>> bool((shortened(dag, 16).edge_volume == -(-dag.edge_volume // 16)).all())
+    True
+    """
+    columns = ("volume_in", "volume_out", "edge_volume", "edge_distinct")
+    return replace(dag, **{name: frozen(-(-getattr(dag, name) // divisor)) for name in columns})
+
+
+def coarse_sample(dag: CanonicalDag, planned: Schedule, listed: ListSchedule) -> Sample | None:
+    """Return what a schedule with shorter streams takes in a replay, beside its plan; ``None`` without cycles.
+
+    That tells how wrong planned times are where a replay is too large. Of every stream one element in so many is left.
+    Rates, order and elements stay, so what bursts and what waits does so in the same places, and weighs more beside
+    shorter streams.
+
+    Args:
+        dag: the graph.
+        planned: its schedule, FIFOs never full.
+        listed: the list schedule that it is.
+    """
+    divisor = -(-int(dag.edge_volume.sum()) // _SAMPLED_ELEMENTS)
+    short = shortened(dag, max(divisor, 1))
+    cycles = ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before).cycles
+    taken = simulate(short, replay_of(planned).unlimited(short), details=False).makespan_cycles
+    return Sample(cycles, taken) if cycles else None

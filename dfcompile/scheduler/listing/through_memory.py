@@ -7,7 +7,7 @@ next to nothing, and keeps an element for as long as its producer runs.
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.options import Timing
+from dfcompile.scheduler.listing.list_schedule import planned_schedule
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
@@ -26,27 +26,8 @@ def through_memory(dag: CanonicalDag, options: ScheduleOptions, found: NonStream
     """
     place = np.empty(dag.nodes_count, dtype=np.int64)
     place[topological_order(dag)] = np.arange(dag.nodes_count)
-    block = np.empty(dag.nodes_count, dtype=np.int32)
-    block[np.lexsort((place, found.start))] = np.arange(dag.nodes_count)
-    awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
-    first_out = np.where(dag.is_computational & (dag.volume_out > 0), found.start + awaited, found.end)
-    nothing = np.zeros(dag.edges_count, dtype=np.bool_), np.zeros(dag.edges_count, dtype=np.int64)
-    for column in (block, first_out, *nothing):
-        column.setflags(write=False)
-    return Schedule(
-        pes=options.pes,
-        partition=options.partition,
-        barrier=False,
-        timing=Timing.STEADY,
-        block=block,
-        pe=found.pe,
-        start=found.start,
-        first_out=first_out,
-        last_out=found.end,
-        streamed=nothing[0],
-        fifo_capacity=nothing[1],
-        makespan_cycles=found.makespan_cycles,
-    )
+    order = np.lexsort((place, found.start)).tolist(), found.pe
+    return planned_schedule(dag, options, order, (found.start, found.end), np.zeros(dag.edges_count, dtype=np.bool_))
 
 
 def is_nearly_shortest(dag: CanonicalDag, pes: int, cycles: int) -> bool:

@@ -70,16 +70,11 @@ def _high(dag: CanonicalDag, pes: int) -> Blocks:
     return _with_barriers(dag, pes, _HIGH)
 
 
-def _quick(dag: CanonicalDag, pes: int) -> Blocks:
-    """Fill blocks as SB-RLX does."""
-    return sb_rlx.partition(dag, pes)
-
-
 @partitioner(
     "best",
     source="dematteis23",
     overlapping=overlapping_best,
-    other_efforts=((Effort.QUICK, _quick, _quick), (Effort.HIGH, _high, _overlapping_high)),
+    other_efforts=((Effort.QUICK, sb_rlx.partition, sb_rlx.partition), (Effort.HIGH, _high, _overlapping_high)),
     rivals=(sb_lts, sb_rlx, work_ordered),
     lists=True,
 )
@@ -106,11 +101,7 @@ def _with_barriers(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
     orders.append(plain[-1].order.tolist())
     clock, step = BlockClock(dag), _step(dag.tasks_count, pes, budget.node_evaluations)
     found = [*plain, *(_cut(dag, clock, order, (pes, step)) for order in orders)]
-    return min(found, key=lambda blocks: _makespan(dag, blocks))
-
-
-def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
-    return steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles
+    return min(found, key=lambda blocks: steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles)
 
 
 def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], size: tuple[int, int]) -> Blocks:

@@ -18,8 +18,7 @@ class BlockClock:
         self._writes = np.maximum(dag.volume_out, 1).tolist()
         self._peak_in, self._peak_out = dag.volume_in.tolist(), dag.volume_out.tolist()
         self._task = dag.is_computational.tolist()
-        self._parents = dag.edge_source[dag.in_edges].tolist()
-        self._in_start = dag.in_start.tolist()
+        self._parents = dag.producers()
         self._buffer = dag.is_buffer.tolist()
         self._root = [_ABSENT] * dag.nodes_count
         self._peak = [0] * dag.nodes_count
@@ -47,10 +46,10 @@ class BlockClock:
             root[node] = node
             self._streams_in[node] = self._streams_out[node] = self._stores[node] = False
             if self._buffer[node]:
-                for parent in self._parents[self._in_start[node] : self._in_start[node + 1]]:
+                for parent in self._parents[node]:
                     self._stores[parent] = True
             if task[node]:
-                for parent in self._parents[self._in_start[node] : self._in_start[node + 1]]:
+                for parent in self._parents[node]:
                     if root[parent] != _ABSENT and task[parent]:
                         root[self._find(parent)] = self._find(node)
                         self._streams_in[node] = self._streams_out[parent] = True
@@ -71,7 +70,7 @@ class BlockClock:
     def _end(self, node: int) -> int:
         start = 0
         streams = self._task[node]
-        for parent in self._parents[self._in_start[node] : self._in_start[node + 1]]:
+        for parent in self._parents[node]:
             if self._root[parent] != _ABSENT:
                 ready = (self._first_out if streams and self._task[parent] else self._last_out)[parent]
                 start = max(start, ready)

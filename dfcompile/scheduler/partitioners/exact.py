@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -43,8 +41,7 @@ class _DownSets:
         self._is_task = dag.is_computational.tolist()
         self._below = [0] * dag.nodes_count  # tasks among all that a node depends on, as a mask
         self._above = [0] * dag.nodes_count  # tasks among all that depend on a node
-        sources = dag.edge_source[dag.in_edges].tolist()
-        self._parents = [sources[begin:end] for begin, end in pairwise(dag.in_start.tolist())]
+        self._parents = dag.producers()
         for node in self._order:
             for parent in self._parents[node]:
                 self._below[node] |= self._below[parent] | (1 << bit[parent] if parent in bit else 0)
@@ -64,7 +61,9 @@ class _DownSets:
             if done not in least:
                 continue
             for block in self._blocks_after(done):
-                cycles = least[done] + self._block_cycles(block)
+                if block not in self._cycles:
+                    self._cycles[block] = self._clock.cycles(self._nodes(block))
+                cycles = least[done] + self._cycles[block]
                 after = done | block
                 if after not in least or cycles < least[after]:
                     least[after], came_from[after] = cycles, done
@@ -79,11 +78,6 @@ class _DownSets:
                 continue
             blocks += [block | bit for block in blocks if not needs & ~(done | block) and block.bit_count() < self._pes]
         return blocks[1:]
-
-    def _block_cycles(self, block: int) -> int:
-        if block not in self._cycles:
-            self._cycles[block] = self._clock.cycles(self._nodes(block))
-        return self._cycles[block]
 
     def _nodes(self, block: int) -> list[int]:
         """Return the tasks of a block and the memories between them, in topological order.

@@ -1,9 +1,14 @@
-"""The best gangs for schedules without barriers: many partitions, then improvement of the best one."""
+"""The best gangs for schedules without barriers: many partitions, then improvement of the best one.
+
+Gangs are grown along streams, on tiers, for machines on which gangs need not wait for whole blocks.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+
+import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.blocks import Blocks
@@ -11,7 +16,6 @@ from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import place, place_shortest
-from dfcompile.scheduler.partitioners.tiers import Growth, TierGrower
 from dfcompile.scheduler.timing.steady_state import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
@@ -46,7 +50,7 @@ class OverlapSearch:
                     if self._is_done():
                         return
                     self._tries -= 1
-                    blocks = self._grower.blocks(order, self._grower.grow(order, Growth(size, waste)))
+                    blocks = self._grower.blocks(order, self._grower.grow(order, size, waste))
                     cycles = self._cycles(blocks)
                     if cycles is not None:
                         self._keep(blocks, cycles)
@@ -95,3 +99,104 @@ class OverlapSearch:
         if gangs.largest(self._dag) > self._pes:
             return None
         return place(self._dag, gangs, self._pes).makespan_cycles
+
+
+class TierGrower:
+    """Gives the nodes tiers: numbers that never fall along an edge, and grow along edges that leave a gang.
+
+    A gang is what streams together on one tier, so no circle of dependences joins gangs. The *delay* of a task is how
+    many tiers it lies above the highest of its producers; with delay 0 it joins the gangs of its producers on
+    that tier, which become one.
+    """
+
+    def __init__(self, dag: CanonicalDag) -> None:
+        self._dag = dag
+        self._work = dag.work.tolist()
+        self._task = dag.is_computational.tolist()
+        self._parents = dag.producers()
+
+    def grow(self, order: list[int], size: int, waste: int | None) -> list[int]:
+        """Return tiers: nodes in a given order join where balance allows; memory ends a tier.
+
+        Tasks of a gang run at the pace of its largest volume, so those of equal volumes lose nothing.
+
+        Args:
+            order: of the nodes.
+            size: tasks of a gang, at most.
+            waste: processing element cycles that joining may cost, in thousandths of the work of what is joined: tasks
+                of a gang last as long as its largest one. ``None`` is without limit.
+        """
+        tier = [0] * len(order)
+        gangs = _Joined(self._work)
+        for node in order:
+            parents = self._parents[node]
+            highest = max((tier[parent] for parent in parents), default=0)
+            on_top = [parent for parent in parents if tier[parent] == highest]
+            tier[node] = highest
+            if self._task[node] and not (
+                parents and all(self._task[parent] for parent in on_top) and gangs.join(node, on_top, size, waste)
+            ):
+                tier[node] = highest + 1
+        return tier
+
+    def delays(self, order: list[int], tier: list[int]) -> list[int]:
+        """Return the delay of every task that gives tiers of an order again; 0 for other nodes."""
+        delay, found = [0] * len(order), [0] * len(order)
+        for node in order:
+            highest = max((found[parent] for parent in self._parents[node]), default=0)
+            found[node] = max(tier[node], highest) if self._task[node] else highest
+            delay[node] = found[node] - highest
+        return delay
+
+    def tiers(self, order: list[int], delay: list[int], size: int) -> list[int]:
+        """Return the tiers that delays give; a task that would make a gang of more than ``size`` goes one higher."""
+        tier = [0] * len(order)
+        gangs = _Joined(self._work)
+        for node in order:
+            parents = self._parents[node]
+            highest = max((tier[parent] for parent in parents), default=0)
+            tier[node] = highest + delay[node]
+            if self._task[node] and not delay[node]:
+                on_top = [parent for parent in parents if tier[parent] == highest and self._task[parent]]
+                if not gangs.join(node, on_top, size, None):
+                    tier[node] = highest + 1
+        return tier
+
+    def blocks(self, order: list[int], tier: list[int]) -> Blocks:
+        """Return tiers as blocks; a block may have more tasks than the machine, a gang has not."""
+        by_tier = np.argsort(np.array([tier[node] for node in order], dtype=np.int64), kind="stable")
+        return Blocks.in_order(tier, np.array(order, dtype=np.int64)[by_tier].tolist())
+
+
+class _Joined:
+    """Gangs so far, as trees over their tasks."""
+
+    def __init__(self, work: list[int]) -> None:
+        self._root = list(range(len(work)))
+        self._size = [1] * len(work)
+        self._work = work
+        self._peak = work[:]
+
+    def join(self, node: int, others: list[int], size: int, waste: int | None) -> bool:
+        """Join a node and the gangs of other tasks unless they get too large or cost too much."""
+        gangs = sorted({self._find(other) for other in others})
+        tasks = 1 + sum(self._size[gang] for gang in gangs)
+        if tasks > size:
+            return False
+        peak = max((self._peak[gang] for gang in gangs), default=0)
+        peak = max(peak, self._work[node])
+        if waste is not None:
+            before = self._work[node] + sum(self._size[gang] * self._peak[gang] for gang in gangs)
+            if (tasks * peak - before) * 1000 > waste * before:
+                return False
+        for gang in gangs:
+            self._root[gang] = node
+        self._size[node], self._peak[node] = tasks, peak
+        return True
+
+    def _find(self, node: int) -> int:
+        root = self._root
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node

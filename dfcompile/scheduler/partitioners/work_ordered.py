@@ -1,11 +1,9 @@
 """Blocks filled by non-increasing work, whatever depends on what."""
 
-from heapq import heapify, heappop, heappush
-
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.blocks import Blocks, by_urgency
 from dfcompile.scheduler.partitioner import partitioner
 
 
@@ -15,24 +13,9 @@ def work_ordered(dag: CanonicalDag, pes: int) -> Blocks:
 
     Buffers and pseudo nodes are taken as soon as they are ready. Among equals the smallest number comes first.
     """
-    computational, work = dag.is_computational.tolist(), dag.work.tolist()
-    targets, starts = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
-    missing = np.diff(dag.in_start).tolist()
-    urgency = [-work[node] if computational[node] else -(2**63) for node in range(dag.nodes_count)]
-    ready = [(urgency[node], node) for node, count in enumerate(missing) if not count]
-    heapify(ready)
-    block = [0] * dag.nodes_count
-    order = []
-    open_block = placed = 0
-    while ready:
-        node = heappop(ready)[1]
-        if computational[node] and placed == pes:
-            open_block, placed = open_block + 1, 0
-        placed += computational[node]
-        block[node] = open_block
-        order.append(node)
-        for target in targets[starts[node] : starts[node + 1]]:
-            missing[target] -= 1
-            if not missing[target]:
-                heappush(ready, (urgency[target], target))
-    return Blocks.in_order(block, order)
+    task = dag.is_computational
+    order = by_urgency(np.where(task, -dag.work, -(2**63)).tolist(), dag.edge_source, dag.edge_target)
+    placed = np.cumsum(task[order])
+    block = np.empty(dag.nodes_count, dtype=np.int64)
+    block[order] = np.maximum(placed - 1, 0) // pes
+    return Blocks.in_order(block.tolist(), order)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int32, Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int32, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.scheduler.simulation.plan import Plan, check_sizes, is_too_large, plan_replay
+from dfcompile.scheduler.simulation.plan import Plan, is_too_large, plan_replay
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay
+from dfcompile.scheduler.simulation.result import Simulation
+from dfcompile.scheduler.simulation.simulator import simulate_plan
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.twins import without_twins
 from dfcompile.scheduler.simulation.unit_replay import replay_unit
@@ -24,21 +24,7 @@ _TOO_MANY = 2**62  # of a unit that no replay takes
 _FIRST_ACCESSES = 4096  # of an edge, before a unit is looked at for repetitions
 
 
-class Apart(Struct, frozen=True, eq=False):
-    """Times of groups of nodes that each begin in cycle 0.
-
-    Attributes:
-        start: of each node, shape [nodes].
-        end: cycle in which each node has ended, shape [nodes].
-        peak: capacity of each FIFO that changes no time, 0 for other edges, shape [edges].
-    """
-
-    start: Int64
-    end: Int64
-    peak: Int64
-
-
-def replay_apart(dag: CanonicalDag, replay: Replay, group: Int32, release: Int64 | None = None) -> Apart:
+def replay_apart(dag: CanonicalDag, replay: Replay, group: Int32, release: Int64 | None = None) -> Simulation:
     """Replay each group by itself; where tasks run does not matter.
 
     Args:
@@ -51,28 +37,14 @@ def replay_apart(dag: CanonicalDag, replay: Replay, group: Int32, release: Int64
         VerificationError: the replay does not fit the graph, or a group ends in a deadlock.
         ReplayTooLargeError: a group is too large.
     """
-    plan = plan_replay(dag, _each_on_its_own(dag, replay))
-    check_sizes(dag, plan)
-    groups, begin = group.tolist(), [0] * dag.nodes_count if release is None else release.tolist()
-    start, end = [0] * dag.nodes_count, [0] * dag.nodes_count
-    peak = np.zeros(dag.edges_count, dtype=np.int64)
-
-    def released(node: int) -> int:
-        return max([begin[node], *(end[other] for other in plan.waits[node] if groups[other] == groups[node])])
-
-    for part in plan.sequence:
-        if isinstance(part, StreamingUnit):
-            times = replay_unit(part, tuple(released(node) for node in part.nodes), details=True)
-            if times.stuck:
-                raise VerificationError(f"group of {dag.node_name(part.nodes[0])!r}: a deadlock by itself")
-            for node, first, last in zip(part.nodes, times.start, times.end, strict=True):
-                start[node], end[node] = first, last
-            peak[list(part.edges)] = times.peak
-        else:
-            for node in part:
-                start[node] = released(node)
-                end[node] = start[node] + plan.work[node]
-    return Apart(np.array(start, dtype=np.int64), np.array(end, dtype=np.int64), peak)
+    plan, groups = plan_replay(dag, _each_on_its_own(dag, replay)), group.tolist()
+    inside = (
+        tuple(other for other in others if groups[other] == groups[node]) for node, others in enumerate(plan.waits)
+    )
+    found = simulate_plan(dag, replace(plan, waits=tuple(inside)), earliest=release)
+    if found.deadlock:
+        raise VerificationError(f"group of {dag.node_name(found.deadlock[0].node)!r}: a deadlock by itself")
+    return found
 
 
 def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -85,7 +57,7 @@ def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tupl
             as possible, evenly spread.
     """
     plan = plan_replay(dag, _each_on_its_own(dag, replay))
-    for unit in _sample(_units(plan), most):
+    for unit in _sample(plan.units, most):
         times = replay_unit(unit, tuple(0 for _ in unit.nodes), details=False)
         if not times.stuck:
             yield unit.nodes, max(times.end)
@@ -94,18 +66,13 @@ def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tupl
 def accesses_of(dag: CanonicalDag, plan: Plan) -> int:
     """Return about how many accesses a replay has to look at, nodes included; an estimate."""
     nodes = dag.nodes_count * NODE_ACCESSES
-    return nodes + sum(_accesses(unit) for unit in _units(plan))
-
-
-def _units(plan: Plan) -> list[StreamingUnit]:
-    return [part for part in plan.sequence if isinstance(part, StreamingUnit)]
+    return nodes + sum(_accesses(unit) for unit in plan.units)
 
 
 def _accesses(unit: StreamingUnit) -> int:
     if is_too_large(unit):
         return _TOO_MANY
-    looked_at = without_twins(unit, (0,) * len(unit.nodes)).unit
-    volumes = [looked_at.volume(edge) for edge in range(len(looked_at.edges))]
+    volumes = without_twins(unit, (0,) * len(unit.nodes)).unit.volume
     return sum(min(volume, max(_ROUNDS * volume // unit.rounds, _FIRST_ACCESSES)) for volume in volumes)
 
 

@@ -1,29 +1,15 @@
-"""Which nodes have to be simulated together, and in which order."""
+"""Which nodes have to be simulated together, and in which order; whether and how those of a unit can run in turn."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from dfcompile.canonical_dag.analysis.longest_path import connected, order_from_sources
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.stretch import StreamingUnit
 
 Ends = npt.NDArray[np.integer]
-
-
-def joined(count: int, left: Ends, right: Ends) -> Int64:
-    """Return for each node the lowest node that undirected edges join it with, shape [count]."""
-    parent = list(range(count))
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        a, b = _root(parent, one), _root(parent, other)
-        parent[max(a, b)] = min(a, b)
-    return np.array([_root(parent, node) for node in range(count)], dtype=np.int64)
-
-
-def _root(parent: list[int], node: int) -> int:
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node
 
 
 def strong_components(count: int, source: Ends, target: Ends) -> Int64:
@@ -80,3 +66,40 @@ def _closed(before: list[int], start: list[int]) -> list[int]:
             if low < lowest[node]:
                 lowest[node] = low
     return turn[:count]
+
+
+def in_turn(nodes: list[int], links: list[tuple[int, int]]) -> list[int]:
+    """Return nodes so that each comes after those linked to it, as far as possible; those on circles come last."""
+    followers: dict[int, list[int]] = {node: [] for node in nodes}
+    missing = dict.fromkeys(nodes, 0)
+    for before, after in links:
+        followers[before].append(after)
+        missing[after] += 1
+    ordered = [node for node in nodes if not missing[node]]
+    for node in ordered:  # grows while it is read
+        for follower in followers[node]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                ordered.append(follower)
+    return ordered + [node for node in nodes if missing[node] > 0]
+
+
+def ends_come_in_turn(unit: StreamingUnit) -> bool:
+    """Whether no task can wait, through others, for an end that waits for the task itself.
+
+    Tasks joined by FIFOs that can be full wait for one another both ways. If between such groups all waits for ends and
+    for elements lead one way, none of them is part of a circle of waits. Else there may be circles in which no time
+    passes: access times would be found for what never takes place.
+    """
+    if not any(unit.waits):
+        return True
+    count = len(unit.nodes)
+    streams = np.array([unit.source, unit.target], dtype=np.int64)
+    ends = np.array([(other, node) for node, others in enumerate(unit.waits) for other in others], dtype=np.int64).T
+    is_bounded = np.zeros(len(unit.edges), dtype=np.bool_)
+    is_bounded[unit.bounded] = True
+    group = connected(count, *streams[:, is_bounded])
+    before, after = group[streams[:, ~is_bounded]]
+    apart = before != after
+    links = np.concatenate([group[ends], [before[apart], after[apart]]], axis=1)
+    return len(order_from_sources(count, *links)) == count

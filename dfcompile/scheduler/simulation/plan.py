@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
-from dfcompile.scheduler.simulation.components import strong_components
+from dfcompile.scheduler.simulation.components import in_turn, strong_components
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.turns import in_turn
 from dfcompile.scheduler.timing.steady_state import streamed_components
 
 _MOST_ELEMENTS = 2**33  # in a unit that is replayed part by part: some minutes
@@ -40,6 +40,11 @@ class Plan(Struct, frozen=True):
     waits: tuple[tuple[int, ...], ...]
     sequence: tuple[StreamingUnit | Alone, ...]
 
+    @property
+    def units(self) -> list[StreamingUnit]:
+        """The units of several tasks."""
+        return [part for part in self.sequence if isinstance(part, StreamingUnit)]
+
 
 def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     """Find the units of a replay, their inner and outer waits.
@@ -62,10 +67,16 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     )
 
 
-def last_end(end: list[int], waits: tuple[int, ...]) -> int:
-    """Return when the last of some nodes has ended, from which on a node that waits for them may run, or ``NEVER``."""
+def last_end(end: list[int], waits: tuple[int, ...], earliest: int = 0) -> int:
+    """Return when the last of some nodes has ended, from which on a node that waits for them may run, or ``NEVER``.
+
+    Args:
+        end: of each node, shape [nodes].
+        waits: those nodes.
+        earliest: cycle before which it does not run either.
+    """
     ends = [end[node] for node in waits]
-    return NEVER if NEVER in ends else max(ends, default=0)
+    return NEVER if NEVER in ends else max([earliest, *ends])
 
 
 def check_sizes(dag: CanonicalDag, plan: Plan) -> None:
@@ -74,39 +85,29 @@ def check_sizes(dag: CanonicalDag, plan: Plan) -> None:
     Raises:
         ReplayTooLargeError: naming a node of the one that cannot.
     """
-    for unit in plan.sequence:
-        if isinstance(unit, StreamingUnit) and is_too_large(unit):
-            raise ReplayTooLargeError(_too_large(dag, unit))
+    for unit in filter(is_too_large, plan.units):
+        elements, most = _round_elements(unit)
+        around = f"around node {dag.node_name(unit.nodes[0])!r}"
+        if elements > most:
+            raise ReplayTooLargeError(
+                f"simulation of {dag.name!r}: {elements} elements before the traffic {around} can repeat, "
+                f"expected at most {most} (its volumes have only {unit.rounds} as common divisor)"
+            )
+        raise ReplayTooLargeError(
+            f"simulation of {dag.name!r}: {unit.held} places in the fifos {around}, "
+            f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
+        )
 
 
 def is_too_large(unit: StreamingUnit) -> bool:
     """Return whether a unit cannot be cut into stretches that fit in memory."""
-    return _elements(unit) > _most_elements(unit) or _held(unit) > _MOST_AT_ONCE
+    elements, most = _round_elements(unit)
+    return elements > most or unit.held > _MOST_AT_ONCE
 
 
-def _too_large(dag: CanonicalDag, unit: StreamingUnit) -> str:
-    name = dag.node_name(unit.nodes[0])
-    if _elements(unit) > _most_elements(unit):
-        return (
-            f"simulation of {dag.name!r}: {_elements(unit)} elements before the traffic around node {name!r} can "
-            f"repeat, expected at most {_most_elements(unit)} (its volumes have only {unit.rounds} as common divisor)"
-        )
-    return (
-        f"simulation of {dag.name!r}: {_held(unit)} places in the fifos around node {name!r}, "
-        f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
-    )
-
-
-def _elements(unit: StreamingUnit) -> int:
-    return sum(unit.volume(edge) for edge in range(len(unit.edges))) // unit.rounds
-
-
-def _most_elements(unit: StreamingUnit) -> int:
-    return _MOST_AT_ONCE if any(unit.waits) else _MOST_ELEMENTS
-
-
-def _held(unit: StreamingUnit) -> int:
-    return sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
+def _round_elements(unit: StreamingUnit) -> tuple[int, int]:
+    """Return the elements of a unit before its traffic can repeat, and how many fit."""
+    return sum(unit.volume) // unit.rounds, _MOST_AT_ONCE if any(unit.waits) else _MOST_ELEMENTS
 
 
 def waits_of(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
@@ -141,16 +142,14 @@ def _is_implied(replay: Replay, waiting: Int64, awaited: Int64) -> Bool:
 def _unit_numbers(dag: CanonicalDag, replay: Replay, waiting: Int64, awaited: Int64, count: int) -> Int64:
     """Return the unit of each node, shape [count]: nodes wait only for units of lower numbers and for their own."""
     lowest = np.arange(count, dtype=np.int64)
-    is_lowest = np.ones(count, dtype=np.bool_)
     lowest[: dag.nodes_count] = streamed_components(dag, replay.streamed)
-    is_lowest[: dag.nodes_count] = lowest[: dag.nodes_count] == np.arange(dag.nodes_count)
-    component = (np.cumsum(is_lowest) - 1)[lowest]
+    components, component = numbered(lowest)
     before, after = component[awaited], component[waiting]
     between = before != after
     before, after = before[between], after[between]
     turn = _turn_by_blocks(dag, replay, component)
     if not bool((turn[before] < turn[after]).all()):  # streams join blocks, or components wait for one another
-        turn = strong_components(int(is_lowest.sum()), before, after)
+        turn = strong_components(len(components), before, after)
     unit: Int64 = turn[component]
     return unit
 
@@ -213,11 +212,9 @@ class _UnitMaker:
         edges: Int64,
     ) -> None:
         """Take the members and the edges of all units, those of one unit together."""
-        self._members = members
-        self._edges = edges.tolist()
-        self._source, self._target = dag.edge_source[edges].tolist(), dag.edge_target[edges].tolist()
-        self._capacity = replay.fifo_capacity[edges].tolist()
-        self._inner_waits = inner_waits
+        self._members, self._inner_waits = members, inner_waits
+        columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
+        self._edges, self._source, self._target, self._capacity = (column.tolist() for column in columns)
         # A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
         volume_in, volume_out, works = dag.volume_in, dag.volume_out, dag.work > 0
         barriers = [0] * (len(members) - dag.nodes_count)

@@ -26,19 +26,17 @@ class MakespanProbe:
         """
         plan = plan_replay(dag, replay)
         check_sizes(dag, plan)
-        self._limit_cycles = limit_cycles
+        self._plan, self._limit_cycles = plan, limit_cycles
         self._sequence = list(plan.sequence)
-        self._waits = plan.waits
-        self._work = plan.work
         self._end = [NEVER] * len(plan.work)
         for part in plan.sequence:
-            for node, end in self._ends(part, {}):
-                self._end[node] = end
+            for node, last in self._ends(part, self._end, set()):
+                self._end[node] = last
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The streamed edges whose FIFOs can stop each other, group by group."""
-        return tuple(part.edges for part in self._sequence if isinstance(part, StreamingUnit) and part.edges)
+        return tuple(unit.edges for unit in self._plan.units if unit.edges)
 
     def lower(self, group: tuple[int, ...], capacity: Mapping[int, int]) -> bool:
         """Give FIFOs of one group new capacities if the makespan stays within the limit; return whether it does."""
@@ -48,34 +46,35 @@ class MakespanProbe:
             if isinstance(part, StreamingUnit) and part.edges == group
         )
         sizes = tuple(capacity.get(edge, size) for edge, size in zip(unit.edges, unit.capacity, strict=True))
-        self._sequence[place] = replace(unit, capacity=sizes)
-        before: dict[int, int] = {}
-        if self._stays_within_limit(place, before):
-            return True
-        self._sequence[place] = unit
-        for node, end in before.items():
-            self._end[node] = end
-        return False
+        changed = replace(unit, capacity=sizes)
+        end = self._ends_with(changed, self._sequence[place + 1 :])
+        if end is not None:
+            self._sequence[place], self._end = changed, end
+        return end is not None
 
-    def _stays_within_limit(self, place: int, before: dict[int, int]) -> bool:
-        """Replay a changed unit and what waits for an end that moves; ``before`` takes in the ends as they were."""
-        for part in self._sequence[place:]:
-            for node, end in self._ends(part, before):
-                if end == NEVER or end > self._limit_cycles:
-                    return False
-                if end != self._end[node]:
-                    before[node], self._end[node] = self._end[node], end
-            if not before:
-                return True
-        return True
+    def _ends_with(self, changed: StreamingUnit, others: list[StreamingUnit | Alone]) -> list[int] | None:
+        """Replay a changed unit and what waits for an end that moves; return the ends, ``None`` above the limit."""
+        end, moved = self._end[:], set[int]()
+        for part in (changed, *others):
+            for node, last in self._ends(part, end, moved):
+                if last == NEVER or last > self._limit_cycles:
+                    return None
+                if last != end[node]:
+                    end[node] = last
+                    moved.add(node)
+            if not moved:
+                break
+        return end
 
-    def _ends(self, part: StreamingUnit | Alone, moved: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    def _ends(self, part: StreamingUnit | Alone, end: list[int], moved: set[int]) -> Iterator[tuple[int, int]]:
         """Yield nodes and when they end: those that wait for a node that has moved, or all where none has yet."""
-        if not isinstance(part, StreamingUnit):
-            for node in part:
-                if not moved or not moved.keys().isdisjoint(self._waits[node]):
-                    release = last_end(self._end, self._waits[node])
-                    yield node, NEVER if release == NEVER else release + self._work[node]
-        elif not moved or any(not moved.keys().isdisjoint(self._waits[node]) for node in part.nodes):
-            release_of = tuple(last_end(self._end, self._waits[node]) for node in part.nodes)
-            yield from zip(part.nodes, replay_unit(part, release_of, details=False).end, strict=True)
+        waits, work = self._plan.waits, self._plan.work
+        if isinstance(part, StreamingUnit):
+            if not moved or any(not moved.isdisjoint(waits[node]) for node in part.nodes):
+                release = tuple(last_end(end, waits[node]) for node in part.nodes)
+                yield from zip(part.nodes, replay_unit(part, release, details=False).end, strict=True)
+            return
+        for node in part:
+            if not moved or not moved.isdisjoint(waits[node]):
+                ready = last_end(end, waits[node])
+                yield node, NEVER if ready == NEVER else ready + work[node]

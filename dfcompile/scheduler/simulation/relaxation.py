@@ -3,13 +3,13 @@
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, Stretch
 
 _VISITS_PER_NODE = 6
 _ACCESSES_PER_VISIT = 60  # stepping through so many accesses takes as long as one visit
 
 
-def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
+def relax(stretch: Stretch) -> bool:
     """Find the earliest times that respect every sequence and every FIFO; return whether they were found.
 
     A read waits for its write, a write for the read that frees its place. Beginning with no waits at all, tasks are
@@ -18,15 +18,15 @@ def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
     order of the visits does not matter. In a deadlock there is none: the visits are limited.
 
     Args:
-        unit: the tasks; their ends come in turn.
-        stretch: with ``clock`` set; ``sent`` and ``gets`` are filled. The clock of tasks that wait for ends is set to
-            the last of these.
+        stretch: of tasks whose ends come in turn, with ``clock`` set; ``sent`` and ``gets`` are filled. The clock of
+            tasks that wait for ends is set to the last of these.
     """
+    unit = stretch.unit
     for edge in range(len(unit.edges)):
         stretch.reads(edge)[:] = LONG_AGO  # a writer is visited before its reader: what it writes is there by then
     nodes = range(len(unit.nodes))
     dirty = [True for _ in nodes]
-    ends = _Ends(unit, stretch)
+    release, end, followers = list(stretch.clock), [LONG_AGO for _ in nodes], unit.followers()
     accesses = sum(len(sent) + len(gets) for sent, gets in zip(stretch.sent, stretch.gets, strict=True))
     visits = _VISITS_PER_NODE * len(nodes) + accesses // _ACCESSES_PER_VISIT
     forward = True
@@ -34,11 +34,11 @@ def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
         for node in nodes if forward else reversed(nodes):
             if dirty[node]:
                 dirty[node] = False
-                stretch.clock[node] = ends.release(node)
-                _visit(unit, stretch, node)
-                _mark(unit, stretch, node, dirty)
-                for follower in ends.delayed(node):
-                    dirty[follower] = True
+                stretch.clock[node] = max([release[node], *(end[other] for other in unit.waits[node])])
+                _visit(stretch, node)
+                _mark(stretch, node, dirty)
+                if followers[node]:
+                    _mark_followers(stretch.end(node), node, (end, followers), dirty)
                 visits -= 1
         if visits < 0:
             return False
@@ -46,42 +46,23 @@ def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
     return True
 
 
-class _Ends:
-    """The ends that tasks of a unit wait for, as far as they are known."""
-
-    def __init__(self, unit: StreamingUnit, stretch: Stretch) -> None:
-        self._unit, self._stretch = unit, stretch
-        self._release = list(stretch.clock)
-        self._end = [LONG_AGO for _ in unit.nodes]
-        self._followers: list[list[int]] = [[] for _ in unit.nodes]
-        for node, waits in enumerate(unit.waits):
-            for other in waits:
-                self._followers[other].append(node)
-
-    def release(self, node: int) -> int:
-        """Return from when on a task may run."""
-        release, waits = self._release[node], self._unit.waits[node]
-        return max(release, *(self._end[other] for other in waits)) if waits else release
-
-    def delayed(self, node: int) -> list[int]:
-        """Return the tasks that may run later now that a task has been visited."""
-        if not self._followers[node]:
-            return []
-        end = self._stretch.end(self._unit, node)
-        if end == self._end[node]:
-            return []
-        self._end[node] = end
-        return self._followers[node]
+def _mark_followers(last: int, node: int, ends: tuple[list[int], list[list[int]]], dirty: list[bool]) -> None:
+    """Note when a task ends now; if that is another time, the tasks that wait for it are to be visited."""
+    end, followers = ends
+    if last != end[node]:
+        end[node] = last
+        for follower in followers[node]:
+            dirty[follower] = True
 
 
-def _visit(unit: StreamingUnit, stretch: Stretch, node: int) -> None:
+def _visit(stretch: Stretch, node: int) -> None:
     """Delay the accesses of a task as far as its neighbours demand.
 
     In a row of reads, one of every input, each waits for those before it in the row, for the rows before, and for the
     writes before: the largest of three running maxima. So with writes.
     """
     sequence, clock = stretch.sequences[node], stretch.clock[node]
-    inputs, outputs = unit.inputs[node], unit.outputs[node]
+    inputs, outputs = stretch.unit.inputs[node], stretch.unit.outputs[node]
     read_row: list[Int64 | None] = []
     for edge in inputs:
         read_row.append(_later(read_row, stretch.arrivals(edge) - sequence.get_waits))
@@ -117,11 +98,13 @@ def _later(row: list[Int64 | None], delay: Int64 | None) -> Int64 | None:
 def _running(row: list[Int64 | None], clock: int) -> Int64 | None:
     """Return the largest delay up to each row, beginning with the clock; ``None`` if nothing is awaited."""
     delay = row[-1] if row else None
-    if delay is None:
-        return None
-    largest = np.empty(len(delay) + 1, dtype=np.int64)
-    largest[0] = clock
-    largest[1:] = delay
+    return None if delay is None else running_maxima(clock, delay)
+
+
+def running_maxima(clock: int, delays: Int64) -> Int64:
+    """Return the largest of a clock and the delays up to each, beginning with the clock alone, shape [delays + 1]."""
+    largest = np.empty(len(delays) + 1, dtype=np.int64)
+    largest[0], largest[1:] = clock, delays
     return np.maximum.accumulate(largest, out=largest)
 
 
@@ -155,7 +138,8 @@ def _put_back(
             np.add(column, waits, out=column)
 
 
-def _mark(unit: StreamingUnit, stretch: Stretch, node: int, dirty: list[bool]) -> None:
+def _mark(stretch: Stretch, node: int, dirty: list[bool]) -> None:
+    unit = stretch.unit
     for edge in unit.inputs[node]:
         producer = unit.source[edge]
         if stretch.past[edge] and not dirty[producer]:

@@ -1,11 +1,10 @@
-"""What is replayed: a schedule reduced to who runs where, in which order, and through which FIFOs."""
+"""What is replayed, forwards or backwards: who runs where, in which order, and through which FIFOs."""
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
-from dfcompile.canonical_dag.verifier import edge_name
+from dfcompile.canonical_dag.dag import EDGE_COLUMNS, Bool, CanonicalDag, Column, Int32, Int64, NodeKind, frozen
+from dfcompile.canonical_dag.verifier import reject_edge, reject_node
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 
@@ -54,19 +53,11 @@ def check_replay(dag: CanonicalDag, replay: Replay) -> None:
     ):
         if column.shape != (count,):
             raise VerificationError(f"replay of {dag.name!r}: {len(column)} values in {name} against {count}")
-    task = dag.is_computational
-    outside = replay.streamed & ~(task[dag.edge_source] & task[dag.edge_target])
-    if outside.any():
-        raise VerificationError(f"edge {edge_name(dag, int(np.argmax(outside)))}: streamed, but not between two tasks")
+    reject_edge(dag, replay.streamed & ~dag.between_tasks, "streamed, but not between two tasks")
     flat = replay.streamed & (replay.fifo_capacity < 1)
-    if flat.any():
-        edge = int(np.argmax(flat))
-        raise VerificationError(
-            f"edge {edge_name(dag, edge)}: a fifo of {replay.fifo_capacity[edge]} elements against 1 or more"
-        )
-    lost = task & (replay.pe < 0)
-    if lost.any():
-        raise VerificationError(f"node {dag.node_name(int(np.argmax(lost)))!r}: on no processing element")
+    least = replay.fifo_capacity[np.argmax(flat)] if flat.any() else 1
+    reject_edge(dag, flat, f"a fifo of {least} elements against 1 or more")
+    reject_node(dag, dag.is_computational & (replay.pe < 0), "on no processing element")
     tasks = _by_element(dag, replay)
     before, after = tasks[:-1], tasks[1:]
     tied = (replay.pe[before] == replay.pe[after]) & (replay.order[before] == replay.order[after])
@@ -88,3 +79,37 @@ def previous_on_element(dag: CanonicalDag, replay: Replay) -> Int32:
 def _by_element(dag: CanonicalDag, replay: Replay) -> Int64:
     tasks = np.flatnonzero(dag.is_computational)
     return tasks[np.lexsort((replay.order[tasks], replay.pe[tasks]))]
+
+
+def reversed_dag(dag: CanonicalDag) -> CanonicalDag:
+    """Return a graph with all edges turned round, the last one first; nodes keep their numbers.
+
+    The rules of a replay are the same in both directions of time. Read backwards, an element is read where it was
+    written and written where it was read: a task with I reads and O writes has O reads and I writes, in the same cycles
+    counted from its end; of accesses in one cycle the order is reversed; a place in a FIFO is awaited as an element is.
+    So the earliest times of the reversed graph, counted from the end of the schedule, are the latest ones that do not
+    delay it.
+    """
+    kind = dag.kind.copy()
+    kind[dag.kind == NodeKind.PSEUDO_SOURCE] = NodeKind.PSEUDO_SINK
+    kind[dag.kind == NodeKind.PSEUDO_SINK] = NodeKind.PSEUDO_SOURCE
+    edges = {name: _last_first(getattr(dag, name)) for name in EDGE_COLUMNS}
+    edges["edge_source"], edges["edge_target"] = edges["edge_target"], edges["edge_source"]
+    return replace(dag, kind=frozen(kind), volume_in=dag.volume_out, volume_out=dag.volume_in, **edges)
+
+
+def reversed_replay(replay: Replay) -> Replay:
+    """Return what is replayed in the reversed graph: edge k of the one is edge ``edges - 1 - k`` of the other."""
+    return replace(
+        replay,
+        order=-replay.order,
+        streamed=_last_first(replay.streamed),
+        fifo_capacity=_last_first(replay.fifo_capacity),
+        block=(replay.block.max(initial=0) - replay.block).astype(np.int32),
+    )
+
+
+def _last_first(column: Column) -> Column:
+    turned = column.copy()
+    turned[:] = column[::-1]
+    return frozen(turned)

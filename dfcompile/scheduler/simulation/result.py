@@ -1,14 +1,16 @@
-"""What a replay finds: times, stalls, occupancies, or who waits for whom for ever."""
+"""What a replay finds: times, stalls, occupancies, or who waits for whom for ever; of a unit or of a whole schedule."""
 
 from enum import Enum, unique
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64
+from dfcompile.records import replace
 
 NEVER = -1
 NO_EDGE = -1
+FINISHED = -1  # where no node is stuck
+NOT_STARTED = -2
 
 
 @unique
@@ -38,6 +40,34 @@ class Wait(Struct, frozen=True):
     def text(self, dag: CanonicalDag) -> str:
         """Return the link as a phrase that names the nodes."""
         return f"{dag.node_name(self.node)!r} waits for {self.reason.value} {dag.node_name(self.on)!r}"
+
+
+class UnitTimes(Struct, frozen=True):
+    """When the tasks of a unit run, and where they wait.
+
+    Attributes:
+        start: cycle of each node's first read (of a node without streamed inputs: from which on it may run).
+        end: cycle in which each node has ended.
+        read_stall: cycles after its start that the reader of each edge waited for elements.
+        write_stall: cycles that the writer of each edge waited for a place.
+        peak: most elements in the FIFO of each edge.
+        stuck: of a deadlock, where each node is stuck: an edge, ``FINISHED`` or ``NOT_STARTED``; else empty. Starts and
+            ends that do not happen are ``NEVER`` then, stalls and peaks 0.
+    """
+
+    start: tuple[int, ...]
+    end: tuple[int, ...]
+    read_stall: tuple[int, ...]
+    write_stall: tuple[int, ...]
+    peak: tuple[int, ...]
+    stuck: tuple[int, ...]
+
+    def later(self, cycles: int) -> "UnitTimes":
+        """Return the times of a unit of which every node may run so many cycles later."""
+        start, end = (
+            tuple(NEVER if time == NEVER else time + cycles for time in times) for times in (self.start, self.end)
+        )
+        return replace(self, start=start, end=end)
 
 
 class Simulation(Struct, frozen=True, eq=False):

@@ -4,20 +4,26 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int64, frozen
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import counted
 from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, last_end, plan_replay
-from dfcompile.scheduler.simulation.replay import Replay
-from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
-from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED
+from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, last_end, plan_replay, waits_of
+from dfcompile.scheduler.simulation.replay import Replay, check_replay
+from dfcompile.scheduler.simulation.result import (
+    FINISHED,
+    NEVER,
+    NO_EDGE,
+    NOT_STARTED,
+    Simulation,
+    UnitTimes,
+    Wait,
+    WaitReason,
+)
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.unit_replay import UnitTimes, replay_unit
-from dfcompile.scheduler.simulation.unstreamed import settled
+from dfcompile.scheduler.simulation.unit_replay import replay_unit
 
 
 def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simulation:
@@ -35,23 +41,31 @@ def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simu
     return simulate_plan(dag, plan_replay(dag, replay), details=details)
 
 
-def simulate_plan(dag: CanonicalDag, plan: Plan, *, details: bool = True) -> Simulation:
-    """Replay a schedule of which a plan has been made; see `simulate`."""
-    return _Replaying(dag, plan, details=details).run()
+def simulate_plan(dag: CanonicalDag, plan: Plan, *, details: bool = True, earliest: Int64 | None = None) -> Simulation:
+    """Replay a schedule of which a plan has been made; see `simulate`.
+
+    Args:
+        dag: the graph.
+        plan: of its replay.
+        details: whether to find stalls and peaks too.
+        earliest: cycle from which on each node may run; 0 without, shape [nodes].
+    """
+    return _Replaying(dag, plan, earliest, details=details).run()
 
 
 class _Replaying:
     """The columns of the result, filled unit by unit."""
 
-    def __init__(self, dag: CanonicalDag, plan: Plan, *, details: bool) -> None:
+    def __init__(self, dag: CanonicalDag, plan: Plan, earliest: Int64 | None, *, details: bool) -> None:
         self._dag = dag
         self._details = details
         self._plan = plan
+        self._earliest = [0] * len(plan.work)
+        if earliest is not None:
+            self._earliest[: len(earliest)] = earliest.tolist()
         self._start = [NEVER] * len(plan.work)
         self._end = [NEVER] * len(plan.work)
-        self._read_stall = np.zeros(dag.edges_count, dtype=np.int64)
-        self._write_stall = np.zeros(dag.edges_count, dtype=np.int64)
-        self._peak = np.zeros(dag.edges_count, dtype=np.int64)
+        self._of_edges = np.zeros((3, dag.edges_count), dtype=np.int64)  # stalls of reads and of writes, and peaks
         self._deadlock: tuple[Wait, ...] = ()
         self._known: dict[tuple[Hashable, tuple[int, ...]], UnitTimes] = {}
 
@@ -64,33 +78,32 @@ class _Replaying:
                 self._run_alone(part)
         nodes = self._dag.nodes_count
         end = np.array(self._end[:nodes], dtype=np.int64)
+        read_stall, write_stall, peak = frozen(self._of_edges)
         return Simulation(
             makespan_cycles=NEVER if self._deadlock else int(end.max(initial=0)),
-            start=_frozen(np.array(self._start[:nodes], dtype=np.int64)),
-            end=_frozen(end),
-            read_stall=_frozen(self._read_stall),
-            write_stall=_frozen(self._write_stall),
-            peak=_frozen(self._peak),
+            start=frozen(np.array(self._start[:nodes], dtype=np.int64)),
+            end=frozen(end),
+            read_stall=read_stall,
+            write_stall=write_stall,
+            peak=peak,
             deadlock=self._deadlock,
         )
 
     def _run_alone(self, nodes: Alone) -> None:
         start, end, waits, work = self._start, self._end, self._plan.waits, self._plan.work
         for node in nodes:
-            start[node] = release = last_end(end, waits[node])
+            start[node] = release = last_end(end, waits[node], self._earliest[node])
             end[node] = NEVER if release == NEVER else release + work[node]
 
     def _replay(self, unit: StreamingUnit) -> None:
-        release = tuple(last_end(self._end, self._plan.waits[node]) for node in unit.nodes)
+        waits, earliest = self._plan.waits, self._earliest
+        release = tuple(last_end(self._end, waits[node], earliest[node]) for node in unit.nodes)
         times = self._times(unit, release)
         if times.stuck:
             self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
             self._start[node], self._end[node] = start, end
-        edges = np.array(unit.edges, dtype=np.int64)
-        self._read_stall[edges] = times.read_stall
-        self._write_stall[edges] = times.write_stall
-        self._peak[edges] = times.peak
+        self._of_edges[:, list(unit.edges)] = times.read_stall, times.write_stall, times.peak
 
     def _times(self, unit: StreamingUnit, release: tuple[int, ...]) -> UnitTimes:
         """Replay a unit, unless one of its shape has been that could begin as much earlier as all its nodes could."""
@@ -105,38 +118,38 @@ class _Replaying:
     def _wait_cycle(self, unit: StreamingUnit, stuck: tuple[int, ...]) -> tuple[Wait, ...]:
         """Follow the waits from the first stuck node until they close."""
         place: dict[int, int] = {}
-        path: list[Wait] = []
         node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
         while node not in place:
-            place[node] = len(path)
-            path.append(_wait(unit, node, stuck))
-            node = path[-1].on
-        cycle = [wait for wait in path[place[node] :] if unit.nodes[wait.node] < self._dag.nodes_count]
+            place[node] = len(place)
+            node = _awaited(unit, node, stuck)
+        tasks = self._dag.nodes_count
+        cycle = [each for each, number in place.items() if number >= place[node] and unit.nodes[each] < tasks]
         return tuple(
             Wait(
-                unit.nodes[wait.node],
-                wait.reason,
-                unit.nodes[after.node],
-                NO_EDGE if wait.edge == NO_EDGE else unit.edges[wait.edge],
+                unit.nodes[each],
+                _reason(unit, each, stuck[each]),
+                unit.nodes[after],
+                NO_EDGE if stuck[each] == NOT_STARTED else unit.edges[stuck[each]],
             )
-            for wait, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+            for each, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
         )
 
 
-def _wait(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> Wait:
-    """Return what a stuck node of a unit waits for, numbered within the unit."""
-    edge = stuck[node]
+def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> int:
+    """Return which node of a unit would have to go on for a stuck one."""
+    match _reason(unit, node, stuck[node]):
+        case WaitReason.END:
+            return next(other for other in unit.waits[node] if stuck[other] != FINISHED)
+        case WaitReason.ELEMENT:
+            return unit.source[stuck[node]]
+        case WaitReason.PLACE:
+            return unit.target[stuck[node]]
+
+
+def _reason(unit: StreamingUnit, node: int, edge: int) -> WaitReason:
     if edge == NOT_STARTED:
-        on = next(other for other in unit.waits[node] if stuck[other] != FINISHED)
-        return Wait(node, WaitReason.END, on, NO_EDGE)
-    if edge in unit.inputs[node]:
-        return Wait(node, WaitReason.ELEMENT, unit.source[edge], edge)
-    return Wait(node, WaitReason.PLACE, unit.target[edge], edge)
-
-
-def _frozen(column: Int64) -> Int64:
-    column.setflags(write=False)
-    return column
+        return WaitReason.END
+    return WaitReason.ELEMENT if edge in unit.inputs[node] else WaitReason.PLACE
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
@@ -146,29 +159,44 @@ def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
         VerificationError: the replay ends in a deadlock.
         ReplayTooLargeError: the replay is too large.
     """
-    found = settled_replay(dag, schedule) or simulate(dag, replay_of(schedule), details=False)
-    if found.deadlock:
-        link = found.deadlock[0].text(dag)
+    replay = settled_replay(dag, schedule) or simulate(dag, replay_of(schedule), details=False)
+    if replay.deadlock:
+        link = replay.deadlock[0].text(dag)
         raise VerificationError(f"schedule of {dag.name!r} on {schedule.pes} processing elements: deadlock, {link}")
-    return with_times_of(dag, schedule, found)
+    return with_times_of(dag, schedule, replay)
 
 
 def settled_replay(dag: CanonicalDag, schedule: Schedule) -> Simulation | None:
-    """Return the replay of a schedule in which nothing streams if it takes the times that were planned, else none."""
-    return settled(dag, replay_of(schedule), schedule.start, schedule.last_out)
+    """Return the replay of a schedule without FIFOs and barriers if it takes the times that were planned, else none.
+
+    Each node runs from the last end that it waits for, and nobody waits for himself in the end. So only one set of
+    times meets the equations of all nodes: that which a replay node by node finds.
+
+    Raises:
+        VerificationError: the replay does not fit the graph.
+    """
+    if schedule.barrier or bool(schedule.streamed.any()):
+        return None
+    replay, end = replay_of(schedule), schedule.last_out
+    check_replay(dag, replay)
+    waiting, awaited, _ = waits_of(dag, replay)
+    release = np.zeros(dag.nodes_count, dtype=np.int64)
+    np.maximum.at(release, waiting, end[awaited])
+    if not (np.array_equal(schedule.start, release) and np.array_equal(end, release + dag.work)):
+        return None
+    nothing = frozen(np.zeros(dag.edges_count, dtype=np.int64))
+    return Simulation(int(end.max(initial=0)), frozen(release), end, nothing, nothing, nothing, ())
 
 
 def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> Schedule:
     """Return a schedule with the times of a replay that ended."""
     start = np.where(dag.is_computational, replay.start, np.minimum(replay.start, replay.end))
     first_out = first_outputs(dag, schedule.streamed, start, replay.end)
-    for column in (start, first_out):
-        column.setflags(write=False)
     return replace(
         schedule,
         timing=Timing.EXACT,
-        start=start,
-        first_out=first_out,
+        start=frozen(start),
+        first_out=frozen(first_out),
         last_out=replay.end,
         makespan_cycles=replay.makespan_cycles,
     )

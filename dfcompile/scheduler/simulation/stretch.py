@@ -1,13 +1,97 @@
-"""A streaming unit and the stretch of its accesses that is being simulated."""
+"""A streaming unit, the access sequences of its tasks, and the stretch of these that is being simulated.
 
-from collections.abc import Hashable
+Each task accesses its FIFOs in an order, and so many waits apart, that depend on nothing but its reads and writes.
+"""
 
+from collections.abc import Hashable, Iterator
+from math import gcd
+from typing import TypeAlias
+
+import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.access_sequence import AccessSequence
+from dfcompile.scheduler.simulation.result import NEVER
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
+_NOTHING = np.zeros(0, dtype=np.int64)
+
+Counts: TypeAlias = slice | Int64  # numbers 0, 1, … one after another as a slice: taking these copies nothing
+
+
+class Place(Struct, frozen=True):
+    """How far a task has got in its sequence: after so many reads of each input and writes to each output."""
+
+    reads: int
+    writes: int
+
+
+class AccessSequence(Struct, frozen=True, eq=False):
+    """A stretch of the reads and writes of one task.
+
+    In each cycle the task first writes one element to all outputs in turn if one is due, then, unless more are due,
+    reads one element from all inputs in turn. An access takes place ``waits`` cycles after the stretch began, or later:
+    each waits for the one before.
+
+    Attributes:
+        reads: how many of each input FIFO; 0 without.
+        writes: how many to each output FIFO; 0 without.
+        cycles: waits over the whole stretch.
+        get_waits: waits before each read of a FIFO; of a task without input FIFOs empty, shape [reads].
+        put_waits: waits before each write to a FIFO; of a task without output FIFOs empty, shape [writes].
+        puts_before: writes to FIFOs of the stretch before each read, shape [reads].
+        gets_before: reads of FIFOs of the stretch before each write, shape [writes].
+    """
+
+    reads: int
+    writes: int
+    cycles: int
+    get_waits: Int64
+    put_waits: Int64
+    puts_before: Counts
+    gets_before: Counts
+
+
+def task_sequence(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
+    """Return a stretch of the access sequence of a task that reads and writes as evenly as whole elements allow.
+
+    With I reads and O writes in the whole run write j (from 1) needs ``ceil(j * I / O)`` reads, and before read i
+    (from 0) ``floor(i * O / I)`` elements have been written. Waits are counted from those before the first read of the
+    stretch to those before the first read after it.
+
+    Args:
+        whole: I and O, at least 1; both 0 for a node that does nothing.
+        begin: where the stretch begins.
+        end: where it ends.
+        gets: whether the task reads FIFOs.
+        puts: whether it writes to FIFOs.
+    """
+    common = gcd(whole.reads, whole.writes)
+    if not common:
+        return AccessSequence(0, 0, 0, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+    reads, writes = whole.reads // common, whole.writes // common
+    offset = max(begin.reads, begin.reads * writes // reads)
+    cycles = max(end.reads, end.reads * writes // reads) - offset
+    read = np.arange(end.reads - begin.reads if gets else 0, dtype=np.int64)
+    write = np.arange(end.writes - begin.writes if puts else 0, dtype=np.int64)
+    if reads == writes:
+        ahead = begin.reads - begin.writes  # of the reads: 0 or 1
+        before = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
+        return AccessSequence(len(read), len(write), cycles, read, write + (1 - ahead), *before)
+    # Counted from the beginning of the stretch and without whole multiples: products of large numbers would not fit.
+    written, rest = divmod(begin.reads * writes, reads)
+    puts_before = read * (writes // reads) + (rest + read * (writes % reads)) // reads + (written - begin.writes)
+    needed, rest = divmod((begin.writes + 1) * reads + writes - 1, writes)
+    gets_before = write * (reads // writes) + (rest + write * (reads % writes)) // writes + (needed - begin.reads)
+    get_waits, put_waits = read, gets_before + (begin.reads - offset)
+    if writes >= reads:
+        get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)
+    return AccessSequence(len(read), len(write), cycles, get_waits, put_waits, puts_before, np.maximum(gets_before, 0))
+
+
+def numbers(counts: Counts) -> Int64:
+    """Return counts as an array."""
+    return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts
 
 
 class StreamingUnit(Struct, frozen=True, eq=False):
@@ -46,13 +130,34 @@ class StreamingUnit(Struct, frozen=True, eq=False):
         """What its times depend on, whichever nodes and edges of the graph it has."""
         return self.reads, self.writes, self.source, self.target, self.capacity, self.waits
 
-    def volume(self, edge: int) -> int:
-        """Elements that travel on an edge."""
-        return self.writes[self.source[edge]]
+    def followers(self) -> list[list[int]]:
+        """Return the nodes that wait for the end of each node."""
+        followers: list[list[int]] = [[] for _ in self.nodes]
+        for node, waits in enumerate(self.waits):
+            for other in waits:
+                followers[other].append(node)
+        return followers
 
-    def is_bounded(self, edge: int) -> bool:
-        """Whether the FIFO of an edge can ever be full for its writer."""
-        return self.capacity[edge] < self.volume(edge)
+    @property
+    def whole(self) -> tuple[Place, ...]:
+        """Where each node ends."""
+        return tuple(Place(reads, writes) for reads, writes in zip(self.reads, self.writes, strict=True))
+
+    @property
+    def volume(self) -> list[int]:
+        """Elements that travel on each edge."""
+        return [self.writes[source] for source in self.source]
+
+    @property
+    def bounded(self) -> list[int]:
+        """The edges whose FIFO can ever be full for its writer."""
+        sizes = zip(self.capacity, self.volume, strict=True)
+        return [edge for edge, (capacity, volume) in enumerate(sizes) if capacity < volume]
+
+    @property
+    def held(self) -> int:
+        """Places in all FIFOs that can be full."""
+        return sum(self.capacity[edge] for edge in self.bounded)
 
 
 class Stretch(Struct, eq=False):
@@ -61,6 +166,7 @@ class Stretch(Struct, eq=False):
     No access of a stretch awaits one after it. Elements written before it may be read in it.
 
     Attributes:
+        unit: whose accesses these are.
         sequences: of each node.
         clock: time at which each node begins the stretch, or ``NEVER``.
         sent: times of the writes on each edge: of those that are not read before the stretch, then of those in it.
@@ -70,6 +176,7 @@ class Stretch(Struct, eq=False):
         past: number of the former.
     """
 
+    unit: StreamingUnit
     sequences: list[AccessSequence]
     clock: list[int]
     sent: list[Int64]
@@ -93,13 +200,34 @@ class Stretch(Struct, eq=False):
         """Times at which a bounded FIFO frees the place for each write (a view), shape [elements]."""
         return self.gets[edge][self.pending[edge] : len(self.sent[edge])]
 
-    def end(self, unit: StreamingUnit, node: int) -> int:
+    def first_start(self, node: int) -> int:
+        """Return when a node has read its first element of every streamed input, ``NEVER`` if not in this stretch."""
+        inputs = self.unit.inputs[node]
+        if not inputs:
+            return self.clock[node]
+        return int(self.reads(inputs[-1])[0]) if self.sequences[node].reads else NEVER
+
+    def end(self, node: int) -> int:
         """Return when a node ends the stretch."""
         sequence, delay = self.sequences[node], self.clock[node]
         if sequence.reads:
             last = int(sequence.get_waits[-1])
-            delay = max(delay, *(int(self.reads(edge)[-1]) - last for edge in unit.inputs[node]))
+            delay = max(delay, *(int(self.reads(edge)[-1]) - last for edge in self.unit.inputs[node]))
         if sequence.writes:
             last = int(sequence.put_waits[-1])
-            delay = max(delay, *(int(self.puts(edge)[-1]) - last for edge in unit.outputs[node]))
+            delay = max(delay, *(int(self.puts(edge)[-1]) - last for edge in self.unit.outputs[node]))
         return delay + sequence.cycles
+
+    def ends(self) -> list[int]:
+        """Return when each node ends the stretch."""
+        return [self.end(node) for node in range(len(self.unit.nodes))]
+
+    def accesses(self, node: int) -> Iterator[tuple[int, bool, Int64, Int64]]:
+        """Yield each FIFO of a node, whether it is read, the places of these accesses among all, and their waits."""
+        sequence, inputs, outputs = self.sequences[node], self.unit.inputs[node], self.unit.outputs[node]
+        read_at = np.arange(sequence.reads) * len(inputs) + numbers(sequence.puts_before) * len(outputs)
+        write_at = numbers(sequence.gets_before) * len(inputs) + np.arange(sequence.writes) * len(outputs)
+        for place, edge in enumerate(inputs):
+            yield edge, True, read_at + place, sequence.get_waits
+        for place, edge in enumerate(outputs):
+            yield edge, False, write_at + place, sequence.put_waits

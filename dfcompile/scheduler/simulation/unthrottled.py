@@ -10,30 +10,14 @@ are never full either: with them each access is in the same cycle.
 from __future__ import annotations
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, task_sequence
-from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.relaxation import running_maxima
+from dfcompile.scheduler.simulation.result import UnitTimes
+from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, task_sequence
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
-
-
-class Unthrottled(Struct, frozen=True):
-    """When tasks run that never wait for a reader.
-
-    Attributes:
-        start: cycle of each node's first read (of a node without streamed inputs: from which on it may run).
-        end: cycle in which each node has ended.
-        read_stall: cycles after its start that the reader of each edge waited for elements.
-        peak: the smallest capacity of each FIFO that delays no write.
-    """
-
-    start: list[int]
-    end: list[int]
-    read_stall: list[int]
-    peak: list[int]
 
 
 def runs_in_turn(unit: StreamingUnit) -> bool:
@@ -42,19 +26,25 @@ def runs_in_turn(unit: StreamingUnit) -> bool:
     return streams and all(other < node for node, others in enumerate(unit.waits) for other in others)
 
 
-def replay_unthrottled(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> Unthrottled:
-    """Replay a unit as if its FIFOs were never full.
+def replay_unthrottled(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> UnitTimes | None:
+    """Replay a unit as if its FIFOs were never full; return ``None`` if one of them would be.
 
     Args:
         unit: the tasks, in turn.
         release: cycle from which on each node may run.
         details: whether to find stalls and peaks too; they are 0 without.
     """
-    return _Replaying(unit, details=details).run(release)
+    replaying = _Replaying(unit, details=details or bool(unit.bounded))
+    replaying.run(release)
+    if any(replaying.peak[edge] > unit.capacity[edge] for edge in unit.bounded):
+        return None
+    nothing = (0,) * len(unit.edges)
+    read_stall, peak = (tuple(replaying.read_stall), tuple(replaying.peak)) if details else (nothing, nothing)
+    return UnitTimes(tuple(replaying.start), tuple(replaying.end), read_stall, nothing, peak, ())
 
 
 class _Replaying:
-    """The traffic that is still to be read, and the sums so far."""
+    """The traffic that is still to be read, and the times and sums so far: of `UnitTimes`."""
 
     def __init__(self, unit: StreamingUnit, *, details: bool) -> None:
         self._unit, self._details = unit, details
@@ -63,13 +53,12 @@ class _Replaying:
         self._sequences: dict[tuple[int, int, bool, bool], AccessSequence] = {}
         self._twin = list(range(len(unit.nodes)))  # of each node the first one with the same accesses
         self._twins: dict[tuple[int, ...], int] = {}
-        edges = len(unit.edges)
-        self._found = Unthrottled([0] * len(unit.nodes), [0] * len(unit.nodes), [0] * edges, [0] * edges)
+        self.start, self.end = [0] * len(unit.nodes), [0] * len(unit.nodes)
+        self.read_stall, self.peak = [0] * len(unit.edges), [0] * len(unit.edges)  # peak: delays no write
 
-    def run(self, release: tuple[int, ...]) -> Unthrottled:
-        end = self._found.end
+    def run(self, release: tuple[int, ...]) -> None:
         for node, first in enumerate(release):
-            clock = max([first, *[end[other] for other in self._unit.waits[node]]])
+            clock = max([first, *[self.end[other] for other in self._unit.waits[node]]])
             twin = self._twin_of(node, clock)
             if twin == node:
                 self._visit(node, clock)
@@ -77,7 +66,6 @@ class _Replaying:
                 self._take(node, twin)
             for edge in self._unit.inputs[node]:
                 self._forget(self._unit.source[edge])
-        return self._found
 
     def _twin_of(self, node: int, clock: int) -> int:
         """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
@@ -92,31 +80,28 @@ class _Replaying:
 
     def _take(self, node: int, twin: int) -> None:
         """Give a node the accesses of its twin."""
-        found, unit = self._found, self._unit
-        found.start[node], found.end[node] = found.start[twin], found.end[twin]
+        inputs = self._unit.inputs
+        self.start[node], self.end[node] = self.start[twin], self.end[twin]
         if self._readers[node]:
             self._written[node] = self._written[twin]
-        for edge, same in zip(unit.inputs[node], unit.inputs[twin], strict=True):
-            found.read_stall[edge], found.peak[edge] = found.read_stall[same], found.peak[same]
+        for edge, same in zip(inputs[node], inputs[twin], strict=True):
+            self.read_stall[edge], self.peak[edge] = self.read_stall[same], self.peak[same]
 
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
-        inputs, found = self._unit.inputs[node], self._found
         sequence = self._sequence(node)
-        found.start[node], found.end[node] = clock, clock + sequence.cycles
+        self.start[node], self.end[node] = clock, clock + sequence.cycles
         rows: list[Int64] = []
-        for edge in inputs:
+        for edge in self._unit.inputs[node]:
             delay = self._arrivals(edge) - sequence.get_waits
             rows.append(np.maximum(rows[-1], delay, out=delay) if rows else delay)
         if not rows:
             if self._readers[node]:
                 self._written[node] = clock + sequence.put_waits
             return
-        largest = np.empty(len(rows[-1]) + 1, dtype=np.int64)
-        largest[0], largest[1:] = clock, rows[-1]
-        np.maximum.accumulate(largest, out=largest)
-        found.start[node] = int(largest[1]) if len(largest) > 1 else clock
-        found.end[node] = int(largest[-1]) + sequence.cycles
+        largest = running_maxima(clock, rows[-1])
+        self.start[node] = int(largest[1]) if len(largest) > 1 else clock
+        self.end[node] = int(largest[-1]) + sequence.cycles
         if self._readers[node]:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
         if self._details and len(largest) > 1:
@@ -133,9 +118,9 @@ class _Replaying:
             stall = int(delay.sum()) - int((largest[:-1] if before is None else before).sum())
             first = int(delay[0])
             # What a task waits for its first elements comes before its start.
-            self._found.read_stall[edge] += stall - (first - first_before)
+            self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
-            self._found.peak[edge] = _held(self._arrivals(edge), delay + sequence.get_waits)
+            self.peak[edge] = _held(self._arrivals(edge), delay + sequence.get_waits)
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit

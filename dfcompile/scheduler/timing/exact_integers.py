@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import Int64, frozen
 from dfcompile.errors import UserError
 
 _INT64_MAX = 2**63 - 1
@@ -31,6 +31,4 @@ def int64_column(values: list[int]) -> Int64:
     """
     if values and max(values) > _INT64_MAX:
         raise UserError(f"schedule: a time of {max(values)} cycles does not fit in 64 bits")
-    column = np.array(values, dtype=np.int64)
-    column.setflags(write=False)
-    return column
+    return frozen(np.array(values, dtype=np.int64))

@@ -3,8 +3,8 @@
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.analysis.longest_path import connected
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
 
@@ -14,9 +14,7 @@ def streamable_edges(dag: CanonicalDag, block: Int32) -> Bool:
 
     An edge between computational nodes exists only where producer and consumer agree on the access order.
     """
-    source, target = dag.edge_source, dag.edge_target
-    computational = dag.is_computational
-    streamable: Bool = computational[source] & computational[target] & (block[source] == block[target])
+    streamable: Bool = dag.between_tasks & (block[dag.edge_source] == block[dag.edge_target])
     return streamable
 
 
@@ -37,29 +35,8 @@ def peak_volumes(dag: CanonicalDag, streamed: Bool) -> Int64:
 
 
 def streamed_components(dag: CanonicalDag, streamed: Bool) -> Int64:
-    """Return the smallest node of each node's weakly connected component over streamed edges, shape [nodes].
-
-    Every root with a smaller neighbour hooks on to the smallest one, then all paths are compressed, until no
-    edge joins two trees.
-    """
-    root = np.arange(dag.nodes_count, dtype=np.int64)
-    source, target = dag.edge_source[streamed], dag.edge_target[streamed]
-    while len(source):
-        left, right = root[source], root[target]
-        low, high = np.minimum(left, right), np.maximum(left, right)
-        np.minimum.at(root, high, low)
-        _compress(root)
-        apart = root[source] != root[target]
-        source, target = source[apart], target[apart]
-    return root
-
-
-def _compress(root: Int64) -> None:
-    while True:
-        above = root[root]
-        if np.array_equal(above, root):
-            return
-        root[:] = above
+    """Return the smallest node of each node's weakly connected component over streamed edges, shape [nodes]."""
+    return connected(dag.nodes_count, dag.edge_source[streamed], dag.edge_target[streamed])
 
 
 class Times(Struct, frozen=True, eq=False):
@@ -105,19 +82,37 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
         UserError: a time does not fit in 64 bits.
     """
     peak = peak_volumes(dag, streamed)
-    first, last = _offsets(dag, blocks.block, peak, streamed)
-    first_offset, last_offset = first.tolist(), last.tolist()
-    parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
-    is_streamed = streamed[dag.in_edges].tolist()
-    block = blocks.block.tolist()
-    nodes = dag.nodes_count
+    offsets = _offsets(dag, blocks.block, peak, streamed)
+    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block))
+    start, first_out, last_out = (int64_column(column) for column in times)
+    return Times(start, first_out, last_out, peak)
+
+
+def node_times(
+    dag: CanonicalDag, order: Int32, offsets: tuple[Int64, Int64], streamed: Bool, waits: tuple[Int32, Int32]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return ST, FO and LO of each node, shape [nodes] each.
+
+    Args:
+        dag: the graph.
+        order: all nodes, block after block and topologically inside a block, shape [nodes].
+        offsets: FO - ST and LO - ST, shape [nodes] each.
+        streamed: which edges are streamed, shape [edges].
+        waits: numbers of the edges along which nodes wait for one another, by target; and the block of each node, which
+            waits for all blocks before it.
+    """
+    edges, block_of = waits
+    parents, is_streamed = dag.edge_source[edges].tolist(), streamed[edges].tolist()
+    row = np.searchsorted(dag.edge_target[edges], np.arange(dag.nodes_count + 1)).tolist()
+    first_offset, last_offset = offsets[0].tolist(), offsets[1].tolist()
+    block, nodes = block_of.tolist(), dag.nodes_count
     start, first_out, last_out = [0] * nodes, [0] * nodes, [0] * nodes
     open_block = barrier = latest = 0
-    for node in blocks.order.tolist():
+    for node in order.tolist():
         if block[node] != open_block:
             open_block, barrier = block[node], latest
         begin = barrier
-        for edge in range(in_start[node], in_start[node + 1]):
+        for edge in range(row[node], row[node + 1]):
             parent = parents[edge]
             ready = first_out[parent] if is_streamed[edge] else last_out[parent]
             if ready > begin:
@@ -128,7 +123,7 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
         last_out[node] = end
         if end > latest:
             latest = end
-    return Times(int64_column(start), int64_column(first_out), int64_column(last_out), peak)
+    return start, first_out, last_out
 
 
 def node_offsets(dag: CanonicalDag, block: Int32, streamed: Bool) -> tuple[Int64, Int64]:

@@ -102,11 +102,9 @@ class _Bars:
             path.append(f"V{bottom - share * layout.bar_height:.2f}H{layout.x(phase.end):.2f}")
         return f'<path d="{"".join(path)}V{bottom:.2f}Z" pointer-events="none"/>'
 
-    def _width(self, node: int) -> float:
-        return self._layout.x(int(self._schedule.last_out[node])) - self._layout.x(int(self._schedule.start[node]))
-
     def _is_narrow(self, node: int) -> bool:
-        return self._width(node) < _NARROW
+        begin, end = (self._layout.x(int(time[node])) for time in (self._schedule.start, self._schedule.last_out))
+        return end - begin < _NARROW
 
     def _is_beside(self, nodes: Sequence[int], node: int) -> bool:
         schedule, last = self._schedule, nodes[-1]

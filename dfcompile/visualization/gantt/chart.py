@@ -1,13 +1,24 @@
-"""The Gantt chart: a row per processing element, bars coloured by operator, and what joins them."""
+"""The Gantt chart: a row per processing element, bars coloured by operator, what joins them, and a legend."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, total_work
 from dfcompile.errors import UserError
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.activity.profiles import Activity, activity
 from dfcompile.visualization.gantt.bars import bars, names
-from dfcompile.visualization.gantt.connections import boundaries, critical_chain, drawn_streams, gangs, streams
+from dfcompile.visualization.gantt.connections import (
+    CRITICAL,
+    GANG,
+    STREAM,
+    boundaries,
+    critical_chain,
+    drawn_streams,
+    gangs,
+    streams,
+)
 from dfcompile.visualization.gantt.layout import (
     LEFT,
     NARROW_LETTERS,
@@ -15,15 +26,30 @@ from dfcompile.visualization.gantt.layout import (
     PLOT_WIDTH,
     WIDTH,
     Layout,
+    colour,
     escape,
     grid,
 )
-from dfcompile.visualization.gantt.legend import Legend
 
 LARGEST_PICTURE = 20_000  # tasks: more bars than that are neither readable nor quick to draw
 _BELOW = 66  # pixels from the axis to the legend
 _STEP = 4  # pixels in which a task is drawn to work or wait evenly
 _NARROW_TICK = 12  # pixels that larger numbers below the axis stand lower
+_APART = 4  # pixels between operators and marks
+_MOST_OPERATORS = 30
+_LETTERS = 26
+_GREY = "#888888"
+_SIGNS = {
+    "works": f'<rect y="-10" width="12" height="12" fill="{_GREY}"/>',
+    "works half of the time": (
+        f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>'
+        f'<rect y="-4" width="12" height="6" fill="{_GREY}"/>'
+    ),
+    "waits": f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>',
+    "stream": f'<path d="M-2 1C5 1 7 -9 14 -9" fill="none" stroke="{STREAM}" stroke-width="1.2"/>',
+    "gang": f'<rect y="-10" width="12" height="12" fill="none" stroke="{GANG}"/>',
+    "critical": f'<path d="M-2 -4H14" stroke="{CRITICAL}" stroke-width="1.8"/>',
+}
 
 
 def check_drawable(dag: CanonicalDag) -> None:
@@ -47,8 +73,9 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
     check_drawable(dag)
     layout = Layout(schedule.makespan_cycles, int(schedule.pe.max(initial=0)) + 1)
     happening = activity(dag, schedule, PLOT_WIDTH // _STEP)
-    operators = _operators(dag)
-    legend = Legend(operators, tuple(_marks(schedule, happening)))
+    origins = (dag.scopes[scope].origin for scope in dag.node_scope[dag.is_computational].tolist())
+    operators = tuple(dict.fromkeys(origins))
+    legend = _Legend(operators, tuple(_marks(schedule, happening)))
     top = layout.bottom + _BELOW
     height, narrow = f"{top + legend.height:.0f}", f"{top + legend.narrow_height:.0f}"
     opening = (
@@ -84,12 +111,6 @@ def _style(narrow_height: str) -> str:
         f".gantt text.narrow,.gantt .tick{{font-size:{NARROW_LETTERS}px}}"
         f".gantt .tick{{transform:translateY({_NARROW_TICK}px)}}}}</style>"
     )
-
-
-def _operators(dag: CanonicalDag) -> tuple[str, ...]:
-    """Return the origins of tasks, in the order of the graph."""
-    task = dag.is_computational
-    return tuple(dict.fromkeys(dag.scopes[scope].origin for scope in dag.node_scope[task].tolist()))
 
 
 def _title(dag: CanonicalDag, schedule: Schedule, rows: int, happening: Activity | None) -> Iterator[str]:
@@ -144,3 +165,66 @@ def _marks(schedule: Schedule, happening: Activity | None) -> Iterator[tuple[str
         yield "gang", "gang in neighbouring rows"
     if happening is not None and happening.path:
         yield "critical", "critical path"
+
+
+class _Legend(Struct, frozen=True):
+    """What a chart explains.
+
+    Attributes:
+        operators: in the order of their colours.
+        marks: signs, one of ours each, and what they stand for.
+    """
+
+    operators: tuple[str, ...]
+    marks: tuple[tuple[str, str], ...]
+
+    @property
+    def height(self) -> int:
+        """Pixels."""
+        return _WIDE.line * (_WIDE.rows(len(self._colours)) + _WIDE.rows(len(self.marks))) + _APART
+
+    @property
+    def narrow_height(self) -> int:
+        """Pixels before scaling, in a narrow window."""
+        return _NARROW.line * (_NARROW.rows(len(self._colours)) + _NARROW.rows(len(self.marks))) + _APART
+
+    def drawn(self, top: float) -> Iterator[str]:
+        """Yield it in columns, once for a wide window and once for a narrow one: operators, then the other marks."""
+        signs = [(text, _SIGNS[sign]) for sign, text in self.marks]
+        for name, columns in (("wide", _WIDE), ("narrow", _NARROW)):
+            yield f'<g class="{name}">'
+            yield from columns.drawn(self._colours, top)
+            yield from columns.drawn(signs, top + columns.line * columns.rows(len(self._colours)) + _APART)
+            yield "</g>"
+
+    @property
+    def _colours(self) -> list[tuple[str, str]]:
+        is_whole = len(self.operators) <= _MOST_OPERATORS
+        shown = self.operators if is_whole else self.operators[: _MOST_OPERATORS - 1]
+        names = (name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in shown)
+        entries = [
+            (name, f'<rect y="-10" width="12" height="12" fill="{colour(number)}"/>')
+            for number, name in enumerate(names)
+        ]
+        return entries if is_whole else [*entries, (f"and {len(self.operators) - len(shown)} more", "")]
+
+
+class _Columns(Struct, frozen=True):
+    """How entries stand beside each other: pixels of a line and of a column, and by how much signs are larger."""
+
+    line: int
+    width: int
+    scale: float
+
+    def rows(self, entries: int) -> int:
+        return -(-entries // (PLOT_WIDTH // self.width))
+
+    def drawn(self, entries: Sequence[tuple[str, str]], top: float) -> Iterator[str]:
+        for number, (text, sign) in enumerate(entries):
+            row, column = divmod(number, PLOT_WIDTH // self.width)
+            x, y = LEFT + column * self.width, top + row * self.line
+            yield f'<g transform="translate({x} {y:.2f}) scale({self.scale})">{sign}'
+            yield f'<text x="18" font-size="11" fill="#333333">{escape(text)}</text></g>'
+
+
+_WIDE, _NARROW = _Columns(18, 190, 1), _Columns(44, 390, 2.4)

@@ -1,6 +1,7 @@
 """What joins the bars of a Gantt chart: streams, gangs, barriers, and the chain of waits that makes the makespan."""
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import NO_PE, Schedule
 from dfcompile.scheduler.activity.critical_path import Stay
 from dfcompile.visualization.gantt.layout import GUTTER, LEFT, TOP, WIDTH, Layout, escape, points
+
+Point: TypeAlias = tuple[float, float]
 
 MOST_STREAMS = 400
 MOST_WORDS = 40  # numbers beside streams
@@ -39,26 +42,32 @@ def streams(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[s
     drawn = drawn_streams(schedule)
     if not drawn:
         return
+    opacity = _FEW_OPACITY if len(drawn) <= MOST_WORDS else _MANY_OPACITY  # bars are to be seen behind them
     yield _ARROW
-    yield f'<g class="streams" fill="none" stroke="{STREAM}" stroke-opacity="{_opacity(len(drawn))}">'
+    yield f'<g class="streams" fill="none" stroke="{STREAM}" stroke-opacity="{opacity}">'
     for edge in drawn:
-        producer, consumer = int(dag.edge_source[edge]), int(dag.edge_target[edge])
         words = int(schedule.fifo_capacity[edge])
-        begin = layout.x(int(schedule.first_out[producer])), layout.middle(int(schedule.pe[producer]))
-        end = layout.x(int(schedule.start[consumer])), layout.middle(int(schedule.pe[consumer]))
-        curve = _curve(begin, end)
-        names = " → ".join(escape(dag.node_name(node)) for node in (producer, consumer))
+        names = " → ".join(escape(dag.node_name(int(end[edge]))) for end in (dag.edge_source, dag.edge_target))
         title = f"{names}: {int(dag.edge_volume[edge]):,} elements, FIFO of {words:,}"
+        width = min(0.7 + 0.15 * (words.bit_length() - 1), _MOST_WIDTH)
         yield (
-            f'<path d="{curve}" stroke-width="{_stream_width(words):.2f}" marker-end="url(#read)">'
-            f"<title>{title}</title></path>"
+            f'<path d="{_curve(*_ends(dag, schedule, layout, edge))}" stroke-width="{width:.2f}" '
+            f'marker-end="url(#read)"><title>{title}</title></path>'
         )
     yield "</g>"
     if len(drawn) <= MOST_WORDS:
         yield from _words(dag, schedule, layout, drawn)
 
 
-def _curve(begin: tuple[float, float], end: tuple[float, float]) -> str:
+def _ends(dag: CanonicalDag, schedule: Schedule, layout: Layout, edge: int) -> tuple[Point, Point]:
+    """Return where the first element of a stream is sent, and where it is read."""
+    producer, consumer = int(dag.edge_source[edge]), int(dag.edge_target[edge])
+    begin = layout.x(int(schedule.first_out[producer])), layout.middle(int(schedule.pe[producer]))
+    end = layout.x(int(schedule.start[consumer])), layout.middle(int(schedule.pe[consumer]))
+    return begin, end
+
+
+def _curve(begin: Point, end: Point) -> str:
     """Return a way from bar to bar; between bars that begin together it bends out of them."""
     bend = min(4 + abs(end[1] - begin[1]) / 24, _MOST_BEND)
     is_short = end[0] - begin[0] < _MOST_BEND
@@ -68,23 +77,13 @@ def _curve(begin: tuple[float, float], end: tuple[float, float]) -> str:
     )
 
 
-def _opacity(count: int) -> float:
-    """Return the opacity of so many streams: bars are to be seen behind them."""
-    return _FEW_OPACITY if count <= MOST_WORDS else _MANY_OPACITY
-
-
-def _stream_width(words: int) -> float:
-    return min(0.7 + 0.15 * (words.bit_length() - 1), _MOST_WIDTH)
-
-
 def _words(dag: CanonicalDag, schedule: Schedule, layout: Layout, drawn: Sequence[int]) -> Iterator[str]:
     """Yield the elements that FIFOs of more than one hold, halfway between the bars."""
     yield f'<g class="wide" font-size="9" fill="{STREAM}" stroke="white" stroke-width="2.5" paint-order="stroke">'
     for edge in drawn:
-        producer, consumer = int(dag.edge_source[edge]), int(dag.edge_target[edge])
         if schedule.fifo_capacity[edge] > 1:
-            x = (layout.x(int(schedule.first_out[producer])) + layout.x(int(schedule.start[consumer]))) / 2
-            y = (layout.middle(int(schedule.pe[producer])) + layout.middle(int(schedule.pe[consumer]))) / 2
+            begin, end = _ends(dag, schedule, layout, edge)
+            x, y = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2
             yield f'<text x="{x + 4:.2f}" y="{y + 3:.2f}">{int(schedule.fifo_capacity[edge]):,}</text>'
     yield "</g>"
 

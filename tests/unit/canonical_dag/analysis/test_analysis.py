@@ -17,7 +17,6 @@ from dfcompile.canonical_dag import (
     topological_order,
     total_work,
 )
-from dfcompile.canonical_dag.analysis.streaming_depth import streaming_edges
 from tests.strategies import canonical_dags, task_dags
 
 
@@ -90,7 +89,7 @@ def test_order_does_not_follow_the_numbers_where_edges_do_not() -> None:
 def test_components_are_those_of_the_streaming_edges(dag: CanonicalDag) -> None:
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(np.flatnonzero(dag.is_computational).tolist())
-    kept = streaming_edges(dag)
+    kept = dag.between_tasks
     graph.add_edges_from(zip(dag.edge_source[kept].tolist(), dag.edge_target[kept].tolist(), strict=True))
     expected = {frozenset(nodes) for nodes in nx.connected_components(graph)}
     component = streaming_components(dag)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.generators.canonical_dags import fft, gaussian
 from dfcompile.scheduler import lower_bound_cycles
-from dfcompile.scheduler.bounds.counting import counting_bound
+from dfcompile.scheduler.bounds.crossing import counting_bound
 from tests.examples import examples
 
 

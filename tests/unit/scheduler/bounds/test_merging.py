@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.generators.canonical_dags import cholesky
-from dfcompile.scheduler.bounds.merging import merged
 from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest
+from dfcompile.scheduler.bounds.time_table import merged
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.streams import stream_graph

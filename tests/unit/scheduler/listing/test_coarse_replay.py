@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, verify
 from dfcompile.generators.canonical_dags import cholesky, gaussian
 from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming
-from dfcompile.scheduler.listing import coarse_replay
-from dfcompile.scheduler.listing.coarse_replay import coarse_sample, shortened
+from dfcompile.scheduler.listing import listed_schedules
 from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler
-from dfcompile.scheduler.listing.listed_schedules import listed_schedule
+from dfcompile.scheduler.listing.listed_schedules import coarse_sample, listed_schedule, shortened
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
@@ -29,10 +28,7 @@ def _listed(dag: CanonicalDag, pes: int) -> tuple[ListSchedule, Schedule]:
 
 
 def _error(dag: CanonicalDag, listed: ListSchedule, planned: Schedule) -> Fraction | None:
-    def settled_cycles(short: CanonicalDag) -> int:
-        return ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before).cycles
-
-    sample = coarse_sample(dag, planned, settled_cycles)
+    sample = coarse_sample(dag, planned, listed)
     return None if sample is None else sample.error
 
 
@@ -51,7 +47,7 @@ def test_shorter_streams_have_about_the_same_error(dag: CanonicalDag, monkeypatc
     listed, planned = _listed(dag, 16)
     taken = simulate(dag, replay_of(planned), details=False).makespan_cycles
 
-    monkeypatch.setattr(coarse_replay, "_ELEMENTS", int(dag.edge_volume.sum()) // 16)
+    monkeypatch.setattr(listed_schedules, "_SAMPLED_ELEMENTS", int(dag.edge_volume.sum()) // 16)
     found = _error(dag, listed, planned)
 
     assert found is not None
@@ -72,5 +68,5 @@ def test_schedule_that_is_too_large_for_a_replay_has_an_error() -> None:
     found = timed_schedule(dag, ScheduleOptions(16, "best"))
 
     assert not found.schedule.timing.is_exact
-    assert found.steady_error is not None
-    assert abs(found.steady_error) < Fraction(1, 20)
+    assert found.sample is not None
+    assert abs(found.sample.error) < Fraction(1, 20)

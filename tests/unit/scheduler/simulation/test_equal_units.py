@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, simulator
+from dfcompile.scheduler.simulation.result import UnitTimes
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.unit_replay import UnitTimes, replay_unit
+from dfcompile.scheduler.simulation.unit_replay import replay_unit
 from tests.unit.scheduler.simulation.test_twins import units
 from tests.unit.scheduler.streams import stream_graph
 

@@ -14,9 +14,8 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
-from dfcompile.scheduler.simulation.access_sequence import Counts, Place, task_sequence
 from dfcompile.scheduler.simulation.relaxation import relax
-from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
+from dfcompile.scheduler.simulation.stretch import Counts, Place, Stretch, task_sequence
 from tests.examples import examples
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, scaled, stream_graph
@@ -190,9 +189,9 @@ def test_parts_between_which_fifos_hold_elements_agree(path: list[int], volume: 
 def test_parts_of_long_traffic_that_never_repeats_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[int] = []
 
-    def counted(unit: StreamingUnit, stretch: Stretch) -> bool:
+    def counted(stretch: Stretch) -> bool:
         lengths.append(sum(len(sent) for sent in stretch.sent))
-        return relax(unit, stretch)
+        return relax(stretch)
 
     monkeypatch.setattr(unit_replay, "relax", counted)
     monkeypatch.setattr(unit_replay, "_PART_ELEMENTS", 1000)
@@ -258,10 +257,10 @@ def test_tasks_that_stream_and_wait_for_the_end_of_each_other_agree() -> None:
 def test_cost_does_not_grow_with_volume(monkeypatch: pytest.MonkeyPatch) -> None:
     stretches: list[int] = []
 
-    def counted(unit: StreamingUnit, stretch: Stretch) -> bool:
+    def counted(stretch: Stretch) -> bool:
         stretches.append(len(stretch.puts(1)))
         assert len(stretches) < 30
-        return relax(unit, stretch)
+        return relax(stretch)
 
     monkeypatch.setattr(unit_replay, "relax", counted)
     makespans = []

@@ -1,0 +1,219 @@
+"""The graphs: chains, two joins in a row, the fast Fourier transform, Gaussian elimination, Cholesky factorisation."""
+
+import numpy as np
+
+from dfcompile.canonical_dag.builder import DagBuilder
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64, NodeKind
+from dfcompile.errors import UserError
+from dfcompile.generators.canonical_dags.volume_walk import FIRST_VOLUME, check_sizes, volume_walk
+
+
+def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+    """Return ``size`` tasks in a row between a pseudo source and a pseudo sink: ``size + 1`` edges.
+
+    Args:
+        size: number of tasks.
+        volume: elements on the first edge.
+        seed: of random volumes; without one all tasks are elementwise.
+
+    Raises:
+        UserError: a size or volume below 1, or too many tasks.
+    """
+    check_sizes("chain", 1, size, size=size, volume=volume)
+    builder = DagBuilder(f"chain-{size}")
+    start = _start(builder)
+    tasks = builder.add_tasks(builder.add_scope("task"), size)
+    end = _end(builder)
+    nodes = np.array([start, *tasks, end])
+    builder.add_edges(nodes[:-1], nodes[1:], volume_walk(size + 1, volume, seed))
+    return builder.finish(UserError)
+
+
+def fork_join(first: int, second: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+    """Return ``first`` tasks joined by one, then ``second`` tasks joined by one: n + m + 2 tasks, 2n + 2m + 1 edges.
+
+    The pseudo source forks to the first stage; the last join ends in the pseudo sink.
+
+    Args:
+        first: tasks of the first stage, n.
+        second: tasks of the second stage, m.
+        volume: elements on the first edges.
+        seed: of random volumes, one per stage; without one all tasks are elementwise.
+
+    Raises:
+        UserError: a size or volume below 1, or too many tasks.
+    """
+    check_sizes("fork-join", 1, first + second + 2, first=first, second=second, volume=volume)
+    builder = DagBuilder(f"fork-join-{first}-{second}")
+    start = _start(builder)
+    left = np.array(builder.add_tasks(builder.add_scope("first"), first))
+    middle = builder.add_task(builder.add_scope("middle"))
+    right = np.array(builder.add_tasks(builder.add_scope("second"), second))
+    last = builder.add_task(builder.add_scope("last"))
+    end = _end(builder)
+    volumes = volume_walk(5, volume, seed)
+    for nodes, before, after, into, out in ((left, start, middle, 0, 1), (right, middle, last, 2, 3)):
+        builder.add_edges(np.full(len(nodes), before), nodes, np.full(len(nodes), volumes[into]))
+        builder.add_edges(nodes, np.full(len(nodes), after), np.full(len(nodes), volumes[out]))
+    builder.add_edge(last, end, volumes[4])
+    return builder.finish(UserError)
+
+
+def fft(points: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+    """Return the graph of a transform of N = 2^k points: ``Nk + 2N - 2`` tasks, ``2Nk + 3N - 2`` edges.
+
+    The pseudo source is the root of a binary tree with N leaves; k stages of N butterflies follow, then a pseudo sink.
+
+    Args:
+        points: N, a power of two from 2 on.
+        volume: elements on the first edges.
+        seed: of random volumes, one per level; without one all tasks are elementwise.
+
+    Raises:
+        UserError: ``points`` is not a power of two, a volume below 1, or too many tasks.
+    """
+    stages = max(points, 1).bit_length() - 1
+    check_sizes("fft", 1, points * stages + 2 * points - 2, volume=volume)
+    if points != 2**stages or stages < 1:
+        raise UserError(f"fft: {points} points against a power of two, 2 or more")
+    builder = DagBuilder(f"fft-{points}")
+    volumes = volume_walk(2 * stages + 1, volume, seed)
+    before = np.array([_start(builder)])
+    tree, butterfly = builder.add_scope("split"), builder.add_scope("butterfly")
+    for level in range(stages):
+        width = 2 ** (level + 1)
+        nodes = np.array(builder.add_tasks(tree, width, width - 2))
+        builder.add_edges(np.repeat(before, 2), nodes, np.full(width, volumes[level]))
+        before = nodes
+    places = np.arange(points)
+    for stage in range(stages):
+        nodes = np.array(builder.add_tasks(butterfly, points, stage * points))
+        pairs = np.stack([before, before[places ^ 2**stage]], axis=1)
+        builder.add_edges(pairs.ravel(), np.repeat(nodes, 2), np.full(2 * points, volumes[stages + stage]))
+        before = nodes
+    end = _end(builder)
+    builder.add_edges(before, np.full(points, end), np.full(points, volumes[-1]))
+    return builder.finish(UserError)
+
+
+def gaussian(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+    """Return the elimination of an N x N matrix: ``(N^2 + N - 2) / 2`` tasks, ``N (N - 1)`` edges.
+
+    Row k has a pivot, which feeds N - k updates; update j of row k goes on to column j of row k + 1: the first one to
+    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink.
+
+    Args:
+        size: N, 2 or more.
+        volume: elements on the first edge.
+        seed: of random volumes, one per row; without one all tasks are elementwise.
+
+    Raises:
+        UserError: a size below 2, a volume below 1, or too many tasks.
+    """
+    check_sizes("gaussian", 1, (size * size + size - 2) // 2, volume=volume)
+    check_sizes("gaussian", 2, 0, size=size)
+    builder = DagBuilder(f"gaussian-{size}")
+    start = _start(builder)
+    pivots, updates = builder.add_scope("pivot"), builder.add_scope("update")
+    volumes = volume_walk(size, volume, seed)
+    above = np.zeros(0, dtype=np.int64)
+    members = 0
+    for row in range(size - 1):
+        width = size - 1 - row
+        pivot = builder.add_tasks(pivots, 1, row).start
+        nodes = np.array(builder.add_tasks(updates, width, members))
+        members += width
+        if row == 0:
+            builder.add_edge(start, pivot, volumes[0])
+        else:
+            targets = np.array([pivot, *nodes])
+            builder.add_edges(above, targets, np.full(len(targets), volumes[row]))
+        builder.add_edges(np.full(width, pivot), nodes, np.full(width, volumes[row]))
+        above = nodes
+    return builder.finish(UserError)
+
+
+def cholesky(tiles: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+    """Return the factorisation of N x N tiles: ``N(N+1)(N+2)/6`` tasks, ``(N-1)^2 + N + N(N-1)^2/2`` edges.
+
+    * ``syrk[k, j]``, j < k, updates the diagonal tile k with ``trsm[k, j]``, after ``syrk[k, j-1]``;
+    * ``potrf[k]`` factors it;
+    * ``gemm[i, k, j]``, j < k < i, updates tile (i, k) with ``trsm[i, j]`` and ``trsm[k, j]``, after
+      ``gemm[i, k, j-1]``;
+    * ``trsm[i, k]`` solves it with ``potrf[k]``.
+
+    A pseudo source feeds ``potrf[0]``; ``potrf[N-1]`` is the sink. Joins leave three free volumes per column: of what
+    ``potrf[k]`` emits, of what ``trsm[·, k]`` emits, and of what ``potrf[k+1]`` reads.
+
+    Args:
+        tiles: N, 1 or more.
+        volume: elements on the first edge.
+        seed: of random volumes; without one all tasks are elementwise.
+
+    Raises:
+        UserError: a size or volume below 1, or too many tasks.
+    """
+    check_sizes("cholesky", 1, tiles * (tiles + 1) * (tiles + 2) // 6, tiles=tiles, volume=volume)
+    return _Factorisation(tiles, volume, seed).build()
+
+
+class _Factorisation:
+    """Of `cholesky`: the columns so far."""
+
+    def __init__(self, tiles: int, volume: int, seed: int | None) -> None:
+        self._tiles = tiles
+        self._builder = DagBuilder(f"cholesky-{tiles}")
+        self._start = _start(self._builder)
+        self._scopes = {name: self._builder.add_scope(name) for name in ("potrf", "trsm", "syrk", "gemm")}
+        self._members = dict.fromkeys(self._scopes, 0)
+        self._trsm = np.zeros((tiles, tiles), dtype=np.int64)  # node of trsm[i, k]
+        # What potrf[k] reads, what it emits, what trsm[., k] emits, for k = 0, 1, ...
+        walk = volume_walk(3 * tiles, volume, seed)
+        self._read, self._factor, self._column = walk[0::3], walk[1::3], walk[2::3]
+
+    def build(self) -> CanonicalDag:
+        for column in range(self._tiles):
+            potrf = self._add_diagonal(column)
+            self._add_below(column, potrf)
+        return self._builder.finish(UserError)
+
+    def _add_diagonal(self, k: int) -> int:
+        syrk = self._add("syrk", k)
+        potrf = int(self._add("potrf", 1)[0])
+        columns = np.array(self._column)
+        if k == 0:
+            self._builder.add_edge(self._start, potrf, self._read[0])
+        else:
+            self._builder.add_edges(self._trsm[k, :k], syrk, columns[:k])
+            self._builder.add_edges(syrk[:-1], syrk[1:], columns[1:k])
+            self._builder.add_edge(int(syrk[-1]), potrf, self._read[k])
+        return potrf
+
+    def _add_below(self, k: int, potrf: int) -> None:
+        rows = np.arange(k + 1, self._tiles)
+        gemm = self._add("gemm", len(rows) * k).reshape(len(rows), k)
+        trsm = self._add("trsm", len(rows))
+        self._trsm[rows, k] = trsm
+        volumes = np.broadcast_to(np.array(self._column[:k], dtype=np.int64), gemm.shape)
+        self._edges(self._trsm[rows, :k], gemm, volumes)
+        self._edges(np.broadcast_to(self._trsm[k, :k], gemm.shape), gemm, volumes)
+        self._edges(gemm[:, :-1], gemm[:, 1:], volumes[:, 1:])
+        if k > 0:
+            self._edges(gemm[:, -1], trsm, np.full(len(rows), self._factor[k]))
+        self._edges(np.full(len(rows), potrf), trsm, np.full(len(rows), self._factor[k]))
+
+    def _add(self, scope: str, count: int) -> Int64:
+        nodes = self._builder.add_tasks(self._scopes[scope], count, self._members[scope])
+        self._members[scope] += count
+        return np.array(nodes, dtype=np.int64)
+
+    def _edges(self, sources: Int64, targets: Int64, volumes: Int64) -> None:
+        self._builder.add_edges(sources.ravel(), targets.ravel(), volumes.ravel())
+
+
+def _start(builder: DagBuilder) -> int:
+    return builder.add_memory(builder.add_scope("start"), NodeKind.PSEUDO_SOURCE)
+
+
+def _end(builder: DagBuilder) -> int:
+    return builder.add_memory(builder.add_scope("end"), NodeKind.PSEUDO_SINK)
