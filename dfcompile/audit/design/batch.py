@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from dfcompile.audit.design.groups import Groups, repetitions
 from dfcompile.audit.design.memory import Memory, memory_of
-from dfcompile.audit.design.steps import steps_of, tile_bytes
 from dfcompile.audit.machine import PER_GIGA
 from dfcompile.audit.network import ChipNetwork
-from dfcompile.dfmodel_backend import Decision, StepFigures
-from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend import StepFigures
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
+from dfcompile.dfmodel_backend.check.steps import steps_of
 from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
-from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import DesignKernel, WorkloadKind
 
 PER_S = 1e9  # ns
 
@@ -20,42 +19,35 @@ class DesignAccount:
     """The figures of a design under a decision; each is computed when it is first asked for.
 
     Attributes:
-        design: with its degrees.
-        decision: what was decided of it.
+        decided: the design with its degrees, and what was decided of it.
         groups: of its chips.
         steps: its configurations.
     """
 
-    def __init__(
-        self, design: Design, decision: Decision, given: Sequence[StepFigures], compatibility: Compatibility
-    ) -> None:
+    def __init__(self, decided: DecidedDesign, given: Sequence[StepFigures]) -> None:
         """Take what was decided, and what the checker has accepted of each configuration; see `steps_of`."""
-        self.design, self.decision, self._compatibility = design, decision, compatibility
-        self.groups = Groups(design)
-        self.steps = steps_of(design, decision, given, compatibility)
+        self.decided, self.design, self.groups = decided, decided.design, decided.groups
+        self.steps = steps_of(decided, given)
 
     @cached_property
     def step_ns(self) -> float:
         """Time of the slowest stage, with what it hands on to the next one."""
         stages = dict.fromkeys(step.stage for step in self.steps)
-        return max(self._sent_ns(stage) + sum(self._of(stage)) for stage in stages)
-
-    def _of(self, stage: int) -> list[float]:
-        return [step.time_ns for step in self.steps if step.stage == stage]
+        times = {stage: sum(step.time_ns for step in self.steps if step.stage == stage) for stage in stages}
+        return max(time_ns + self._sent_ns(stage) for stage, time_ns in times.items())
 
     def _sent_ns(self, stage: int) -> float:
         """Return the time in which a stage sends what later ones read of all that was made."""
-        link = self.groups.pipeline_link
-        stage_of = {kernel.id: step.stage for step in self.steps for kernel in step.kernels}
-        kernels = {kernel.id: kernel for kernel in self.design.kernels}
+        link = self.groups.links.get("PP")
         if link is None:
             return 0.0
+        stage_of = {kernel.id: step.stage for step in self.steps for kernel in step.kernels}
         crossing = sum(
-            0 if edge.zero_out else tile_bytes(self.design, self.decision, kernels[edge.source])
+            self.decided.edge_bytes(edge)
             for edge in self.design.edges
             if stage_of[edge.source] <= stage < stage_of[edge.target]
         )
-        return self.decision.tiles * crossing / link.gb_per_s
+        return self.decided.decision.tiles * crossing / link.gb_per_s
 
     @cached_property
     def _layer_bytes(self) -> float:
@@ -66,15 +58,15 @@ class DesignAccount:
     @cached_property
     def batch_ns(self) -> float:
         """Time of a batch of one copy: all layers of a stage, for all inputs, while the pipeline fills and drains."""
-        design, groups, batch = self.design, self.groups, self.design.execution.batch
+        groups, batch = self.groups, self.design.execution.batch
         if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
             return self.step_ns
-        layers = groups.layers_of_stage(design)
-        waits = (groups.pipeline - 1) / (groups.micro_batches(design) * max(1, layers - 1))
+        layers = groups.layers_of_stage
+        waits = (groups.pipeline - 1) / (groups.micro_batches * max(1, layers - 1))
         busy_ns = self.step_ns * (1 + waits) * layers * batch.global_batch / groups.data
-        link = groups.pipeline_link
-        trains = any(kernel.backward for kernel in design.kernels)
-        has_stages = groups.pipeline > 1 or self._compatibility.lone_chip_communicates
+        link = groups.links.get("PP")
+        trains = any(kernel.backward for kernel in self.design.kernels)
+        has_stages = groups.pipeline > 1 or self.decided.compatibility.lone_chip_communicates
         if link is None or not trains or not has_stages or batch.layers_in_graph > 1:
             return busy_ns
         return busy_ns + 2 * batch.layers * self._layer_bytes / link.gb_per_s  # to the next stage, and back
@@ -82,8 +74,8 @@ class DesignAccount:
     @cached_property
     def latency_ns(self) -> float:
         """Time of one input through all stages."""
-        groups, link = self.groups, self.groups.pipeline_link
-        through_ns = groups.pipeline * groups.layers_of_stage(self.design) * self.step_ns
+        groups, link = self.groups, self.groups.links.get("PP")
+        through_ns = groups.pipeline * groups.layers_of_stage * self.step_ns
         if link is None:
             return through_ns
         handed_ns = self._layer_bytes / groups.tensor / link.gb_per_s + self.design.machine.link_latency_ns
@@ -92,7 +84,8 @@ class DesignAccount:
     @cached_property
     def flop(self) -> int:
         """Operations of a batch, of all copies."""
-        return self.groups.copies * repetitions(self.design) * sum(map(_kernel_flop, self.design.kernels))
+        copies = self.design.execution.batch.copies
+        return copies * self.groups.repetitions * sum(map(_kernel_flop, self.design.kernels))
 
     @property
     def peak_flop_per_s(self) -> float:
@@ -104,17 +97,17 @@ class DesignAccount:
     @cached_property
     def memory(self) -> Memory:
         """DRAM of a chip of the stage that needs most."""
-        return memory_of(self.design, self.decision, self.steps, self._compatibility)
+        return memory_of(self.decided, self.steps)
 
     @property
     def dram_traffic_bytes(self) -> float:
         """Of a batch, all chips."""
-        return self.groups.runs(self.design) * sum(step.dram_bytes for step in self.steps)
+        return self.groups.runs * sum(step.dram_bytes for step in self.steps)
 
     @property
     def network_traffic_bytes(self) -> float:
         """Of a batch, all chips."""
-        return self.groups.runs(self.design) * sum(step.network_bytes for step in self.steps)
+        return self.groups.runs * sum(step.network_bytes for step in self.steps)
 
     @property
     def most_sram_bytes(self) -> float:
@@ -134,7 +127,7 @@ class DesignAccount:
             prices.switch_w_per_gb_per_s,
             machine.link_latency_ns,
         )
-        return ChipNetwork(network, self.groups.copies, self._compatibility)
+        return ChipNetwork(network, self.design.execution.batch.copies, self.decided.compatibility)
 
     @property
     def price_usd(self) -> float:

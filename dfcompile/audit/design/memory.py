@@ -4,15 +4,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from dfcompile.audit.design.groups import Groups
-from dfcompile.audit.design.steps import ONCE, Step, tile_bytes
-from dfcompile.dfmodel_backend import Decision
-from dfcompile.dfmodel_backend.check.shares import extents_of
-from dfcompile.dfmodel_backend.compatibility import Compatibility
-from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
+from dfcompile.dfmodel_backend.check.network import ONCE
+from dfcompile.dfmodel_backend.check.steps import Step
+from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
 ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]
-ROWS = (Dim.OUTER, Dim.M)
 
 
 class Memory(Struct, frozen=True):
@@ -40,74 +37,51 @@ class Memory(Struct, frozen=True):
         return self.weights + self.gradients + self.optimizer + self.activations + self.tables + self.waiting
 
 
-def memory_of(design: Design, decision: Decision, steps: Sequence[Step], compatibility: Compatibility) -> Memory:
+def memory_of(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
     """Return the DRAM of a chip of the stage that needs most."""
     stages = dict.fromkeys(step.stage for step in steps)
-    found = [_Stage(design, decision, [step for step in steps if step.stage == one], compatibility) for one in stages]
-    return max((stage.memory() for stage in found), key=lambda memory: memory.total)
+    found = [_of_stage(decided, [step for step in steps if step.stage == stage]) for stage in stages]
+    return max(found, key=lambda memory: memory.total)
 
 
-class _Stage:
-    """The configurations of a stage of the pipeline."""
+def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
+    """Return what the configurations of a stage of the pipeline need."""
+    design, groups, flaws = decided.design, decided.groups, decided.compatibility
+    batch, layers = design.execution.batch, groups.layers_of_stage
+    kernels = [kernel for step in steps for kernel in step.kernels]
+    added = layers * sum(kernel.dram_extra_bytes for kernel in kernels)
+    tables = batch.table_bytes / groups.chips
+    waiting = max((step.live_bytes for step in steps), default=0.0)
+    if flaws.other_tensors_ignored and batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
+        return Memory(added, 0.0, 0.0, 0.0, tables, waiting)
+    trains = any(kernel.backward for kernel in design.kernels)
+    forward = layers * _weight_bytes(decided, [kernel for kernel in kernels if not kernel.backward])
+    repeats_backward = flaws.backward_weights_counted_again or not trains
+    weights = layers * _weight_bytes(decided, kernels) if repeats_backward else forward
+    gradients = optimizer = activations = 0.0
+    if trains and not flaws.gradients_not_kept:
+        updates = [kernel for kernel in kernels if kernel.collective is ONCE]
+        sizes = (decided.output_bytes(kernel) * decided.tiles_of_output(kernel) for kernel in updates)
+        gradients = float(layers * sum(sizes))
+    if trains and not flaws.optimizer_states_ignored:
+        optimizer = forward / design.execution.word_bytes * ADAM_BYTES
+    if trains and not flaws.in_flight_activations_ignored:
+        in_flight = min(groups.micro_batches, groups.pipeline)
+        saved = _saved_bytes(decided, kernels)
+        activations = max(0.0, layers * in_flight - 1) * max(1, batch.micro_batch) * saved
+    return Memory(weights + added, gradients, optimizer, activations, tables, waiting)
 
-    def __init__(self, design: Design, decision: Decision, steps: Sequence[Step], compatibility: Compatibility) -> None:
-        self._design, self._decision, self._steps = design, decision, steps
-        self._compatibility = compatibility
-        self._kernels = [kernel for step in steps for kernel in step.kernels]
-        self._trains = any(kernel.backward for kernel in design.kernels)
-        self._groups = Groups(design)
 
-    def memory(self) -> Memory:
-        """Return what it needs."""
-        batch, flaws = self._design.execution.batch, self._compatibility
-        layers = self._groups.layers_of_stage(self._design)
-        added = layers * sum(kernel.dram_extra_bytes for kernel in self._kernels)
-        tables = batch.table_bytes / self._groups.chips
-        waiting = max((step.live_bytes for step in self._steps), default=0.0)
-        if flaws.other_tensors_ignored and batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
-            return Memory(added, 0.0, 0.0, 0.0, tables, waiting)
-        repeats_backward = flaws.backward_weights_counted_again or not self._trains
-        counted = [kernel for kernel in self._kernels if repeats_backward or not kernel.backward]
-        weights = layers * sum(map(self._weight_bytes, counted)) + added
-        gradients = optimizer = activations = 0.0
-        if self._trains and not flaws.gradients_not_kept:
-            gradients = layers * sum(map(self._gradient_bytes, self._kernels))
-        if self._trains and not flaws.optimizer_states_ignored:
-            forward = sum(self._weight_bytes(kernel) for kernel in self._kernels if not kernel.backward)
-            optimizer = layers * forward / self._design.execution.word_bytes * ADAM_BYTES
-        if self._trains and not flaws.in_flight_activations_ignored:
-            in_flight = min(self._groups.micro_batches(self._design), self._groups.pipeline)
-            activations = max(0.0, layers * in_flight - 1) * max(1, batch.micro_batch) * self._saved_bytes()
-        return Memory(weights, gradients, optimizer, activations, tables, waiting)
+def _weight_bytes(decided: DecidedDesign, kernels: Kernels) -> float:
+    return float(sum(decided.weight_bytes(kernel) * decided.tiles_of_weight(kernel) for kernel in kernels))
 
-    def _tiles(self, kernel: DesignKernel, dims: Sequence[Dim]) -> int:
-        """Return in how many tiles a tensor with some dimensions of a kernel comes."""
-        is_whole = self._compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
-        return 1 if is_whole else self._decision.tiles
 
-    def _weight_bytes(self, kernel: DesignKernel) -> float:
-        if not kernel.has_weight:
-            return 0.0
-        rows, k, _ = extents_of(self._design, self._decision, kernel)
-        return float(rows * k * self._design.execution.word_bytes * self._tiles(kernel, (*ROWS, Dim.K)))
-
-    def _gradient_bytes(self, kernel: DesignKernel) -> float:
-        if kernel.collective is not ONCE:
-            return 0.0
-        return float(tile_bytes(self._design, self._decision, kernel) * self._tiles(kernel, (*ROWS, Dim.N)))
-
-    def _saved_bytes(self) -> float:
-        """Return what the forward pass leaves for the backward pass, each tensor once."""
-        kernels = {kernel.id: kernel for kernel in self._design.kernels}
-        own = {kernel.id for kernel in self._kernels}
-        saved = {
-            edge.source
-            for edge in self._design.edges
-            if edge.source in own
-            and not edge.zero_out
-            and kernels[edge.target].backward
-            and not kernels[edge.source].backward
-        }
-        return float(
-            self._decision.tiles * sum(tile_bytes(self._design, self._decision, kernels[number]) for number in saved)
-        )
+def _saved_bytes(decided: DecidedDesign, kernels: Kernels) -> float:
+    """Return what the forward pass leaves for the backward pass, each tensor once."""
+    own, by_id = {kernel.id for kernel in kernels}, decided.kernels
+    saved = {
+        edge.source
+        for edge in decided.design.edges
+        if edge.source in own and not edge.zero_out and by_id[edge.target].backward and not by_id[edge.source].backward
+    }
+    return float(decided.decision.tiles * sum(decided.output_bytes(by_id[number]) for number in saved))

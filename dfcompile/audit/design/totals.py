@@ -10,9 +10,8 @@ from dfcompile.audit.design.placement import audit_placements
 from dfcompile.audit.machine import PER_GIGA
 from dfcompile.audit.mapping.times import audit_bound_by
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
-from dfcompile.dfmodel_backend.check.network import conversions_of
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
 from dfcompile.dfmodel_backend.check.operands import statistics_of
-from dfcompile.dfmodel_backend.check.shares import extents_of
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.report.design.figures import DesignReport, DesignSummary, KernelSummary, SearchSummary, StepSummary
@@ -39,10 +38,11 @@ def audit_design(
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
-    account = DesignAccount(solution.design, solution.decision, solution.figures.steps, solution.options.compatibility)
+    decided = DecidedDesign(solution.design, solution.decision, solution.options.compatibility)
+    account = DesignAccount(decided, solution.figures.steps)
     _audit_figures("figures", report.figures, account)
     _audit_memory("figures", report.figures, account)
-    sharded = _sharding_bytes(solution)
+    sharded = _sharding_bytes(decided)
     expect("figures.sharding_bytes", report.figures.sharding_bytes, sharded, MULTIPLIED)
     _audit_search("search", report.search, solution, account)
     _audit_configurations("configurations", report.configurations, solution, account)
@@ -54,14 +54,14 @@ def audit_design(
 def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -> None:
     design, groups = account.design, account.groups
     time_s = account.batch_ns / PER_S
-    expect(f"{where}.chips", summary.chips, groups.copies * groups.chips)
+    expect(f"{where}.chips", summary.chips, design.execution.batch.copies * groups.chips)
     expect(f"{where}.chips: of the machine", summary.chips, design.machine.chips)
     expect(f"{where}.tensor_parallel", summary.tensor_parallel, groups.tensor)
     expect(f"{where}.pipeline_parallel", summary.pipeline_parallel, groups.pipeline)
     expect(f"{where}.data_parallel", summary.data_parallel, groups.data)
     expect(f"{where}.sequence_parallel", summary.sequence_parallel, groups.sequence)
     expect(f"{where}.micro_batch", summary.micro_batch, max(1, design.execution.batch.micro_batch))
-    expect(f"{where}.tiles", summary.tiles, account.decision.tiles)
+    expect(f"{where}.tiles", summary.tiles, account.decided.decision.tiles)
     expect(f"{where}.time_s", summary.time_s, time_s, ROUNDING)
     expect(f"{where}.step_s", summary.step_s, account.step_ns / PER_S, ROUNDING)
     expect(f"{where}.latency_s", summary.latency_s, account.latency_ns / PER_S, ROUNDING)
@@ -94,18 +94,18 @@ def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) ->
     expect(f"{where}.waiting_tensors", parts.waiting_tensors, memory.waiting, MULTIPLIED)
 
 
-def _sharding_bytes(solution: DesignSolution) -> float:
+def _sharding_bytes(decided: DecidedDesign) -> float:
     """Return the bytes that all chips of a layer exchange for one input: reductions, changes of layout, statistics."""
-    design, sharding, flaws = solution.design, solution.decision.sharding, solution.options.compatibility
+    design = decided.design
     if not design.shards_kernels:
         return 0.0
-    output = {kernel.id: kernel.output_bytes for kernel in design.kernels}
-    total = sum(output[giver] for giver, _ in conversions_of(design, sharding, flaws))
+    total = sum(decided.kernels[giver].output_bytes for giver, _ in decided.conversions)
     for kernel in design.kernels:
-        if sharding[kernel.id] is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE):
+        split = decided.split(kernel)
+        if split is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE):
             total += kernel.output_bytes
-        if not flaws.layouts_by_letter:
-            count = statistics_of(kernel, sharding[kernel.id], kernel.outer * kernel.m, kernel.n)
+        if not decided.compatibility.layouts_by_letter:
+            count = statistics_of(kernel, split, kernel.outer * kernel.m, kernel.n)
             total += count * design.execution.word_bytes
     return total
 
@@ -131,32 +131,28 @@ def _audit_configurations(
     expect(f"{where}: their number", len(summaries), len(steps))
     for place, (summary, (number, step)) in enumerate(zip(summaries, steps, strict=True)):
         at = f"{where}[{place}]"
-        parts = step.compute_ns, step.memory_ns, step.network_ns
         expect(f"{at}.configuration", summary.configuration, number)
         expect(f"{at}.stage", summary.stage, step.stage)
         expect_text(f"{at}.kernels", summary.kernels, tuple(kernel.name for kernel in step.kernels))
-        expect(f"{at}.compute_s", summary.compute_s, parts[0] / PER_S, ROUNDING)
-        expect(f"{at}.memory_s", summary.memory_s, parts[1] / PER_S, ROUNDING)
-        expect(f"{at}.network_s", summary.network_s, parts[2] / PER_S, ROUNDING)
-        expect(f"{at}.time_s", summary.time_s, step.time_ns / PER_S, ROUNDING)
-        audit_bound_by(f"{at}.bound_by", summary.bound_by, *parts)
+        for part in ("compute", "memory", "network", "time"):
+            expect(f"{at}.{part}_s", getattr(summary, f"{part}_s"), getattr(step, f"{part}_ns") / PER_S, ROUNDING)
+        audit_bound_by(f"{at}.bound_by", summary.bound_by, step.compute_ns, step.memory_ns, step.network_ns)
         expect(f"{at}.sram_bytes", summary.sram_bytes, step.sram_bytes, MULTIPLIED)
         expect(f"{at}.weight_tiles", summary.weight_tiles, solution.figures.steps[number].weight_tiles)
 
 
 def _audit_kernels(where: str, summaries: Sequence[KernelSummary], account: DesignAccount) -> None:
-    design, decision = account.design, account.decision
-    expect(f"{where}: their number", len(summaries), len(design.kernels))
-    for place, (summary, kernel) in enumerate(zip(summaries, design.kernels, strict=True)):
-        at, step = f"{where}[{place}]", account.steps[decision.configs[kernel.id]]
-        rows, k, columns = extents_of(design, decision, kernel)
-        expect_text(f"{at}.name", summary.name, kernel.name)
-        expect(f"{at}.configuration", summary.configuration, decision.configs[kernel.id])
-        expect_text(f"{at}.sharding", summary.sharding, decision.sharding.get(kernel.id, Dim.NONE).value)
-        expect(f"{at}.rows", summary.rows, rows)
-        expect(f"{at}.k", summary.k, k)
-        expect(f"{at}.n", summary.n, columns)
+    decided, kernels = account.decided, account.design.kernels
+    expect(f"{where}: their number", len(summaries), len(kernels))
+    for place, (summary, kernel) in enumerate(zip(summaries, kernels, strict=True)):
+        at, number = f"{where}[{place}]", decided.decision.configs[kernel.id]
+        step, (rows, k, columns) = account.steps[number], decided.extents(kernel)
         operations = (2 * k if kernel.systolic else 1) * rows * columns
+        expect_text(f"{at}.name", summary.name, kernel.name)
+        expect_text(f"{at}.sharding", summary.sharding, decided.split(kernel).value)
+        expect(f"{at}.configuration", summary.configuration, number)
+        for name, extent in (("rows", rows), ("k", k), ("n", columns)):
+            expect(f"{at}.{name}", getattr(summary, name), extent)
         expect(f"{at}.flop", summary.flop, float(step.runs * step.tiles * operations))
         expect(f"{at}.dram_bytes", summary.dram_bytes, step.runs * step.traffic[kernel.id], MULTIPLIED)
         expect(f"{at}.time_s", summary.time_s, step.time_ns / PER_S, ROUNDING)

@@ -1,19 +1,20 @@
 """Checks a mapping from first principles; shares no code with the evaluator or the solvers."""
 
-import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
+from dfcompile.dfmodel_backend.check.requirements import joined, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
 _RELATIVE = 1e-9
+_same = partial(require_close, relative=_RELATIVE)
 
 
 def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole: DataflowGraph | None = None) -> None:
@@ -121,13 +122,7 @@ def _check_configuration(
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
     exchanged = [one.time_ns for one in graph.exchanges if one.source in config.kernels]
     _same(f"{where}: network", config.network_ns, sum(exchanged))
-    times = (config.compute_ns, config.memory_ns, config.network_ns)
-    expected = {
-        Overlap.NO_OVERLAP: sum(times),
-        Overlap.PERFECT_OVERLAP: max(times),
-        Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
-    }[mapping.options.overlap]
-    _same(f"{where}: time", config.time_ns, expected)
+    _same(f"{where}: time", config.time_ns, joined(config, mapping.options.overlap))
 
 
 def _rows(kernel: Kernel) -> int:
@@ -270,8 +265,3 @@ def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
         )
     _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
     _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))
-
-
-def _same(what: str, found: float, expected: float) -> None:
-    if not math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=1e-15):
-        raise VerificationError(f"{what}: found {found} against {expected}")

@@ -3,48 +3,40 @@
 import math
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.check.shares import extents_of
-from dfcompile.dfmodel_backend.compatibility import Compatibility
-from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
+from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
-from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel
+from dfcompile.dfmodel_backend.workload.design import DesignKernel
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-9
+Splits = dict[int, CoreSplit]  # by kernel id
 
 
-def check_units(
-    design: Design,
-    decision: Decision,
-    step: StepFigures,
-    compatibility: Compatibility,
-    levels: dict[int, int],
-    where: str,
-) -> None:
+def check_units(decided: DecidedDesign, step: StepFigures, where: str) -> None:
     """Check that splits take the time stated, tensors have the PMUs they need, and both are there.
 
     Raises:
         VerificationError: naming the configuration, kernel or connection, found against expected.
     """
-    machine, units = design.machine, step.units
+    machine, kernels, units = decided.design.machine, decided.design.kernels, step.units
     if machine.pmu is None or units is None:
         raise VerificationError(f"{where}: found no units against cores and PMUs of each kernel")
-    if [design.kernels[position].name for position in units.splits] != list(step.kernels):
+    if [kernels[position].name for position in units.splits] != list(step.kernels):
         raise VerificationError(f"{where}: found splits of other kernels than its own")
-    splits = {design.kernels[position].id: split for position, split in units.splits.items()}
-    _check_cycles(design, decision, step, splits, where)
-    for number, limit in _edge_limits(design, decision, step, splits, levels, compatibility).items():
+    splits = {kernels[position].id: split for position, split in units.splits.items()}
+    _check_cycles(decided, step, splits, where)
+    for number, limit in _edge_limits(decided, step, splits, machine.pmu.pmu_bytes).items():
         _at_least(f"{where}: connection {number}", units.edges.get(number, 0), limit)
-    word, room = design.execution.word_bytes, machine.pmu.pmu_bytes
+    room, flaws = machine.pmu.pmu_bytes, decided.compatibility
     for position, split in units.splits.items():
-        kernel = design.kernels[position]
-        rows, k, _ = extents_of(design, decision, kernel)
-        if kernel.has_weight and (compatibility.skipped_weights_take_pmus or not kernel.skip_weight):
-            limit = max(math.ceil(rows * k * word / step.weight_tiles / room), split.lanes)
+        kernel = kernels[position]
+        if kernel.has_weight and (flaws.skipped_weights_take_pmus or not kernel.skip_weight):
+            limit = max(math.ceil(decided.weight_bytes(kernel) / step.weight_tiles / room), split.lanes)
             _at_least(f"{where}: weights of kernel {kernel.name!r}", units.weights.get(position, 0), limit)
-        if not compatibility.sram_extra_takes_no_pmus:
+        if not flaws.sram_extra_takes_no_pmus:
             limit = math.ceil(kernel.sram_extra_bytes / room)
             _at_least(f"{where}: added to kernel {kernel.name!r}", units.extras.get(position, 0), limit)
     cores = sum(split.lanes * split.stages for split in splits.values())
@@ -54,57 +46,41 @@ def check_units(
         )
 
 
-def _check_cycles(
-    design: Design, decision: Decision, step: StepFigures, splits: dict[int, CoreSplit], where: str
-) -> None:
-    machine = design.machine
+def _check_cycles(decided: DecidedDesign, step: StepFigures, splits: Splits, where: str) -> None:
+    machine = decided.design.machine
     slowest = 0
-    inputs = False
-    for kernel in design.kernels:
-        if kernel.id not in splits:
-            continue
-        rows, k, columns = extents_of(design, decision, kernel)
-        inputs = inputs or kernel.num_input > 0
-        stages = machine.stages_per_core
-        if kernel.systolic and kernel.use_effective_stage:
-            k, columns, stages = columns, k, max(1, design.execution.effective_stage)
-        work = KernelWork(kernel.name, kernel.systolic, rows, k, columns)
-        slowest = max(slowest, cycles_of(work, splits[kernel.id], machine.lanes_per_core, stages))
-    expected = slowest * (1 if inputs else decision.tiles) / machine.frequency_ghz
+    for number, split in splits.items():
+        kernel = decided.kernels[number]
+        rows, steps, columns, stages = decided.core_work(kernel)
+        work = KernelWork(kernel.name, kernel.systolic, rows, steps, columns)
+        slowest = max(slowest, cycles_of(work, split, machine.lanes_per_core, stages))
+    tiles = decided.tiles_of([decided.kernels[number] for number in splits])
+    expected = slowest * tiles / machine.frequency_ghz
     if abs(step.compute_ns - expected) > RELATIVE * expected:
         raise VerificationError(f"{where}: compute: found {step.compute_ns} ns against {expected} of its splits")
 
 
-def _edge_limits(
-    design: Design,
-    decision: Decision,
-    step: StepFigures,
-    splits: dict[int, CoreSplit],
-    levels: dict[int, int],
-    compatibility: Compatibility,
-) -> dict[int, int]:
+def _edge_limits(decided: DecidedDesign, step: StepFigures, splits: Splits, room: float) -> dict[int, int]:
     """Return the fewest PMUs of each connection, by its number, that touches the configuration."""
-    machine, kernels = design.machine, {kernel.id: kernel for kernel in design.kernels}
-    assert machine.pmu is not None
+    machine, levels = decided.design.machine, decided.levels
     first: dict[int, int] = {}
     found: dict[int, int] = {}
-    for number, edge in enumerate(design.edges):
+    for number, edge in enumerate(decided.design.edges):
         first.setdefault(edge.target, number)
         writer, reader = splits.get(edge.source), splits.get(edge.target)
         if writer is None and reader is None:
             continue
-        source = kernels[edge.source]
-        rows, k, columns = extents_of(design, decision, source)
+        source, target = decided.kernels[edge.source], decided.kernels[edge.target]
         # The flaw that takes sizes from other edges is not repeated here: limits of size are then not checked.
-        size = 0 if edge.zero_out or compatibility.sram_of_other_edges else rows * columns * design.execution.word_bytes
+        size = 0 if decided.compatibility.sram_of_other_edges else decided.edge_bytes(edge)
         tiles = levels[edge.target] - levels[edge.source] + 1 if writer and reader else 2
         shared = step.weight_tiles if writer and not reader else 1
-        limits = [math.ceil(tiles * size / shared / machine.pmu.pmu_bytes)]
+        limits = [math.ceil(tiles * size / shared / room)]
         if writer is not None:
-            blocks = writer.lanes * writer.stages * machine.stages_per_core
+            blocks, (_, k, _) = writer.lanes * writer.stages * machine.stages_per_core, decided.extents(source)
             limits.append(math.ceil(blocks / k) if source.variant.is_gemm else writer.lanes)
         if reader is not None:
-            label = edge.label or _label(kernels[edge.target], is_first=first[edge.target] == number)
+            label = edge.label or _label(target, is_first=first[edge.target] == number)
             wide = math.ceil(reader.stages * machine.stages_per_core / machine.lanes_per_core)
             limits.append({LaneStage.LANE: reader.lanes, LaneStage.STAGE: wide}[label])
         found[number] = max(limits)

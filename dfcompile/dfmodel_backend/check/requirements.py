@@ -1,16 +1,22 @@
 """What checks require of figures: equal, close or at most, in the words found and expected."""
 
-import math
+from __future__ import annotations
 
-from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+import math
+from typing import TYPE_CHECKING
+
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
+
+if TYPE_CHECKING:
+    from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
+    from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
 
 EXACT = 1e-12  # relative: floating-point sums in another order
 
 
-def joined(one: KernelFigures | TaskConfiguration, overlap: Overlap) -> float:
+def joined(one: KernelFigures | TaskConfiguration | Configuration, overlap: Overlap) -> float:
     """Return the time of all in ns, as the overlap rule has it [ko24, section 5]."""
     match overlap:
         case Overlap.PERFECT_OVERLAP:

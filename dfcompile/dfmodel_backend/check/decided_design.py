@@ -1,0 +1,131 @@
+"""A design under a decision, from first principles: what one chip has of kernels and tensors; for checkers."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import assert_never
+
+from msgspec import Struct
+
+from dfcompile.dfmodel_backend.check.design_groups import Groups
+from dfcompile.dfmodel_backend.check.operands import Conversions, conversions_of
+from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.evaluate.designs import Decision
+from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
+
+Kernels = Sequence[DesignKernel]  # of a configuration
+
+
+class DecidedDesign(Struct, frozen=True, dict=True):
+    """A design and what was decided of it.
+
+    Attributes:
+        design: with its degrees.
+        decision: sharding, tiles and configurations.
+        compatibility: flaws to repeat.
+    """
+
+    design: Design
+    decision: Decision
+    compatibility: Compatibility
+
+    @cached_property
+    def kernels(self) -> dict[int, DesignKernel]:
+        """Kernels by id."""
+        return {kernel.id: kernel for kernel in self.design.kernels}
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Of its chips."""
+        return Groups(self.design)
+
+    @cached_property
+    def conversions(self) -> Conversions:
+        """What changes layouts between kernels."""
+        return conversions_of(self.design, self.decision.sharding, self.compatibility)
+
+    @cached_property
+    def levels(self) -> dict[int, int]:
+        """The length of the longest path to each kernel by id, by relaxing all edges until nothing changes."""
+        levels = dict.fromkeys(self.kernels, 0)
+        changed = True
+        while changed:
+            changed = False
+            for edge in self.design.edges:
+                if levels[edge.target] <= levels[edge.source]:
+                    levels[edge.target] = levels[edge.source] + 1
+                    changed = True
+        return levels
+
+    def inside(self, number: int) -> tuple[DesignKernel, ...]:
+        """Return the kernels of a configuration, in the order of the file."""
+        return tuple(kernel for kernel in self.design.kernels if self.decision.configs[kernel.id] == number)
+
+    def split(self, kernel: DesignKernel) -> Dim:
+        """Return the dimension of a kernel that is split over chips."""
+        return self.decision.sharding.get(kernel.id, Dim.NONE)
+
+    def extents(self, kernel: DesignKernel) -> tuple[int, int, int]:
+        """Return rows, k and columns of one tile on one chip."""
+        extents = {"M": kernel.outer * kernel.m, "K": kernel.k, "N": kernel.n}
+        kind = self.design.execution.batch.kind
+        match kind:
+            case WorkloadKind.LLM:
+                for dim, count in ((self.split(kernel), self.groups.tensor), (kernel.tiling, self.decision.tiles)):
+                    axis = "M" if dim in (Dim.OUTER, Dim.M) else dim.value
+                    if axis in extents:
+                        extents[axis] = math.ceil(extents[axis] / count)
+            case WorkloadKind.HPL:
+                x, y = self.sides
+                extents["M"], extents["K"] = math.ceil(extents["M"] / x), math.ceil(extents["K"] / y)
+            case WorkloadKind.FFT:
+                extents["N"] = math.ceil(extents["N"] / self.groups.chips)
+            case WorkloadKind.DLRM:
+                pass
+            case _:
+                assert_never(kind)
+        return extents["M"], extents["K"], extents["N"]
+
+    @cached_property
+    def sides(self) -> tuple[int, int]:
+        """The sides of the grid of chips that a matrix is laid out on."""
+        chips = [link.chips for link in self.design.machine.links]
+        return (1, chips[0]) if len(chips) == 1 else (math.prod(chips[:-1]), chips[-1])
+
+    def output_bytes(self, kernel: DesignKernel) -> int:
+        """Return the bytes of a tile of what a kernel makes, on one chip."""
+        rows, _, columns = self.extents(kernel)
+        return rows * columns * self.design.execution.word_bytes
+
+    def weight_bytes(self, kernel: DesignKernel) -> int:
+        """Return the bytes of a tile of a kernel's weights, on one chip."""
+        rows, k, _ = self.extents(kernel)
+        return rows * k * self.design.execution.word_bytes if kernel.has_weight else 0
+
+    def edge_bytes(self, edge: DesignEdge) -> int:
+        """Return the bytes of a tile of what a connection brings, on one chip."""
+        return 0 if edge.zero_out else self.output_bytes(self.kernels[edge.source])
+
+    def tiles_of(self, inside: Kernels) -> int:
+        """Return how many tiles of a configuration follow one another; of kernels with several inputs one."""
+        return 1 if any(kernel.num_input for kernel in inside) else self.decision.tiles
+
+    def tiles_of_tensor(self, kernel: DesignKernel, dims: tuple[Dim, ...]) -> int:
+        """Return in how many tiles a tensor with some dimensions of a kernel comes, as far as all of them count."""
+        is_whole = self.compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
+        return 1 if is_whole else self.decision.tiles
+
+    def tiles_of_weight(self, kernel: DesignKernel) -> int:
+        """Return in how many tiles the weights of a kernel come."""
+        return self.tiles_of_tensor(kernel, (Dim.OUTER, Dim.M, Dim.K))
+
+    def tiles_of_output(self, kernel: DesignKernel) -> int:
+        """Return in how many tiles the output of a kernel comes."""
+        return self.tiles_of_tensor(kernel, (Dim.OUTER, Dim.M, Dim.N))
+
+    def core_work(self, kernel: DesignKernel) -> tuple[int, int, int, int]:
+        """Return rows, steps and columns of a kernel on cores, and the stages of a core that share columns."""
+        rows, k, columns = self.extents(kernel)
+        if kernel.systolic and kernel.use_effective_stage:
+            return rows, columns, k, max(1, self.design.execution.effective_stage)
+        return rows, k, columns, self.design.machine.stages_per_core
