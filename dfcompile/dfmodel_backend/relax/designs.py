@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS, DesignOptio
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
@@ -149,7 +149,7 @@ def _least_sram(model: DesignModel) -> float:
     design = model.design
     free = replace(design, machine=replace(design.machine, sram_bytes=0.0, dram_bytes=0.0))
     unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    problem = SetProblem(unlimited)
+    problem = FusionProblem(unlimited)
     arcs = _arcs(problem)
     sizes = unlimited.sram_bytes(arcs.members)
     alone = arcs.members.sum(axis=1) == 1
@@ -163,7 +163,7 @@ def _fewest_cores(model: DesignModel) -> int:
 
     def fits(cores: int) -> bool:
         larger = replace(design, machine=replace(design.machine, cores=cores))
-        return lists.fits(SetProblem(DesignModel(larger, model.sharding, model.tiles, model.compatibility)))
+        return lists.fits(FusionProblem(DesignModel(larger, model.sharding, model.tiles, model.compatibility)))
 
     low, high = design.machine.cores, len(design.kernels)
     if low >= high or not fits(high):  # lists the sets that may share most cores: fewer cores allow some of them
@@ -180,7 +180,7 @@ def _fewest_configurations(model: DesignModel) -> int:
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if lists.fits(SetProblem(wide)):
+        if lists.fits(FusionProblem(wide)):
             return slots
     return len(design.kernels)
 
@@ -194,7 +194,7 @@ class _KnownLists:
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], Arcs] = {}
 
-    def fits(self, problem: SetProblem) -> bool:
+    def fits(self, problem: FusionProblem) -> bool:
         """Return whether there is a chain of configurations."""
         masks = tuple(sorted(set(problem.shape.allowed)))
         if masks not in self._known:
@@ -210,6 +210,6 @@ def _with_few_kernels(arcs: Arcs, most: int) -> Arcs:
     return replace(arcs, before=arcs.before[kept], after=arcs.after[kept], added=arcs.added[kept], limits={})
 
 
-def _arcs(problem: SetProblem) -> Arcs:
+def _arcs(problem: FusionProblem) -> Arcs:
     lattice, _ = lattice_for(problem.shape, OPTIONS.max_down_sets)
     return arcs_of(problem.shape, lattice, problem.may_grow)

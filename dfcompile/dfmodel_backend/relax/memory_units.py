@@ -4,7 +4,7 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
@@ -53,7 +53,7 @@ def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
 def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
     """Return the fewest PMUs of a chip that holds all configurations, and those; None if other limits are broken."""
     free = _without_pmus(model)
-    problem = SetProblem(free)
+    problem = FusionProblem(free)
     by_kernel, is_pipelined = model.design.is_kernel_by_kernel, model.design.is_pipelined
     if by_kernel and not is_pipelined:
         count = len(model.shares)
