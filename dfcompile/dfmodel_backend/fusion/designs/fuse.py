@@ -9,8 +9,7 @@ from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, StageProblem, 
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
-from dfcompile.dfmodel_backend.fusion.pipelines.bound import sends_ns
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import dense
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import sends_ns, staged
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
@@ -131,11 +130,6 @@ class _Flow:
 
     def _fused(self) -> Fused:
         taken = sorted(key for key, variable in self._flow.items() if is_one(variable))
-        sends = sends_ns(self._model, members_of(self._arcs.down_sets, len(self._model.shares)))
-        slowest = 0.0
-        for stage in dict.fromkeys(stage for stage, _, _ in taken):
-            inside = [arc for one, _, arc in taken if one == stage]
-            time_ns = sum(float(self._times[arc]) for arc in inside) + float(sends[self._arcs.after[inside[-1]]])
-            slowest = max(slowest, time_ns)
-        chain = [self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken]
-        return Fused(configs_of(self._model, chain), slowest, tuple(dense([stage for stage, _, _ in taken])))
+        sets = [self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken]
+        times = [float(self._times[arc]) for _, _, arc in taken]
+        return staged(self._model, sets, times, [stage for stage, _, _ in taken])

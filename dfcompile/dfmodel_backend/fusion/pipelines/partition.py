@@ -1,7 +1,11 @@
-"""Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible."""
+"""Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible.
+
+Bounds take kernels as whole, and what a stage sends on.
+"""
 
 import math
 import sys
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import or_
 
@@ -9,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
-from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns, sends_ns
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
+from dfcompile.dfmodel_backend.options import Overlap
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
+BOUND_ROUNDING = 1e-13  # relative
 
 
 class Partition(Struct, frozen=True):
@@ -209,15 +213,68 @@ def dense(stages: list[int]) -> list[int]:
     return [numbers[stage] for stage in stages]
 
 
-def staged(model: DesignModel, chain: Chain, times: Column, stages: int) -> Fused:
-    """Return a chain of as many configurations for each stage, some empty, with its stages numbered without gaps."""
-    used = [slot for slot, added in enumerate(chain) if added]
-    numbers = [slot * stages // len(chain) for slot in used]
-    done = members_of(tuple(accumulate((chain[slot] for slot in used), or_)), len(model.shares))
-    sends = sends_ns(model, done)
+def staged(model: DesignModel, sets: Sequence[int], times: Sequence[float], stages: Sequence[int]) -> Fused:
+    """Return sets of kernels in the order in which they run, with the stage of each, numbered anew without gaps."""
+    sends = sends_ns(model, members_of(tuple(accumulate(sets, or_)), len(model.shares)))
     slowest_ns = 0.0
-    for stage in dict.fromkeys(numbers):
-        inside = [place for place, number in enumerate(numbers) if number == stage]
-        taken_ns = sum(float(times[used[place]]) for place in inside)
-        slowest_ns = max(slowest_ns, taken_ns + float(sends[inside[-1]]))
-    return Fused(configs_of(model, [chain[slot] for slot in used]), slowest_ns, tuple(dense(numbers)))
+    for stage in dict.fromkeys(stages):
+        inside = [place for place, number in enumerate(stages) if number == stage]
+        slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
+    return Fused(configs_of(model, sets), slowest_ns, tuple(dense(list(stages))))
+
+
+def sends_ns(model: DesignModel, down_sets: Members) -> Column:
+    """Return the time in which a stage that ends with each down-set, ``[set, kernel]``, hands on what others read."""
+    link = model.degrees.pipeline_link
+    if link is None or not model.edges:
+        return np.zeros(len(down_sets))
+    source = np.array([edge.source for edge in model.edges], np.intp)
+    target = np.array([edge.target for edge in model.edges], np.intp)
+    cut: Column = (down_sets[:, source] & ~down_sets[:, target]).astype(float) @ model.edge_bytes
+    return model.tiles * cut / link.gb_per_s
+
+
+def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
+    """Return a time that the slowest stage takes at least.
+
+    A stage takes at least the unavoidable times of its kernels. Of those that do not overlap the sum adds up over
+    kernels; the largest is a bound for each such sum, found by bisection: each stage ends as late as it can.
+    """
+    done = down_sets.astype(float) @ model.least_parts
+    compute, memory, network = done[:, 0], done[:, 1], done[:, 2]
+    sums = {
+        Overlap.NO_OVERLAP: (compute + memory + network,),
+        Overlap.PERFECT_OVERLAP: (compute, memory, network),
+        Overlap.OVERLAP_COMPUTE_MEMORY: (compute + network, memory + network),
+    }[model.design.execution.overlap]
+    sends = sends_ns(model, down_sets)
+    return max(_least_bottleneck(column, sends, model.degrees.pipeline) for column in sums)
+
+
+def _least_bottleneck(done: Column, sends: Column, stages: int) -> float:
+    """Return a bound of the largest stage; ``done`` is the time of all kernels of each down-set, the last is all."""
+    low = float(done[-1]) / stages
+    high = _largest_stage(done, sends, stages, float(done[-1]))
+    while True:
+        below = high * (1 - BOUND_ROUNDING)
+        found = _largest_stage(done, sends, stages, below)
+        if found == math.inf or low >= below:
+            return max(low, below) * (1 - BOUND_ROUNDING)
+        high = found
+        middle = (low + high) / 2
+        found = _largest_stage(done, sends, stages, middle)
+        low, high = (middle, high) if found == math.inf else (low, found)
+
+
+def _largest_stage(done: Column, sends: Column, stages: int, limit: float) -> float:
+    """Return the largest of stages that each end as late as a limit allows, or infinity if they do not get through."""
+    ends = done + sends
+    reached = largest = 0.0
+    for _ in range(stages):
+        possible = ends <= reached + limit
+        latest = float(done[possible].max(initial=0.0))
+        if latest <= reached:
+            break
+        largest = max(largest, float(ends[possible & (done == latest)].min()) - reached)
+        reached = latest
+    return largest if reached >= done[-1] else math.inf

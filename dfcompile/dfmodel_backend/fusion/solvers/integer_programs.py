@@ -63,7 +63,9 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         chain, outcome = fuse_by_assignment(sets.terms(), sets.shape, sets.overlap, sets.counted, options)
         if chain is None:
             return Stages(None, outcome)
-        return Stages(staged(problem.model, chain, sets.set_times(chain), sets.shape.stages), outcome)
+        used = [slot for slot, kernels in enumerate(chain) if kernels]
+        times, stages = sets.set_times(chain).tolist(), [slot * sets.shape.stages // len(chain) for slot in used]
+        return Stages(staged(problem.model, [chain[k] for k in used], [times[k] for k in used], stages), outcome)
 
     return FusionSolver(
         name=name,
