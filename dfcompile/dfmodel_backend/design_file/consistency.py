@@ -1,11 +1,12 @@
 """What fields of a design file must say together [ko24]."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from dfcompile.dfmodel_backend.design_file.order import check_order
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, Variant, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.workload.topological_order import topological_order
 from dfcompile.errors import UserError
 
 FLOAT32 = 1e-6  # relative; sizes are written down as the shortest text of 32-bit numbers
@@ -25,10 +26,6 @@ SECOND: Mapping[str, tuple[schema.CommunicationType, ...]] = MappingProxyType(
     {"llm": (schema.ALL_REDUCE, schema.ALL_GATHER), "dlrm": (), "hpl": (schema.POINT_TO_POINT,), "fft": ()}
 )
 
-Variant = (
-    schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
-)
-
 
 def check_consistency(message: schema.DSE, where: str) -> None:
     """Check fields that depend on each other, of a message whose fields are right one by one.
@@ -39,7 +36,7 @@ def check_consistency(message: schema.DSE, where: str) -> None:
     _check_execution(message, where)
     for kernel in message.dataflow_graph.kernels:
         _check_kernel(kernel, message.execution, f"{where}: kernel {kernel.name!r}")
-    check_order(message, where)
+    _check_order(message, where)
     _check_operands(message, where)
 
 
@@ -78,7 +75,7 @@ def _check_execution(message: schema.DSE, where: str) -> None:
 
 
 def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str) -> None:
-    variant = _variant(kernel)
+    variant = variant_of(kernel)
     slots = execution.num_config
     if slots and kernel.config >= slots:
         raise UserError(f"{where}: field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}")
@@ -86,7 +83,7 @@ def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str
         raise UserError(
             f"{where}: field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
         )
-    is_gemm = isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2)
+    is_gemm = isinstance(variant, Gemm)
     for field, value, forbidden in (
         ("tiling", variant.tiling, schema.K_TILING),
         ("sharding", variant.sharding, schema.K_SHARDING),
@@ -121,7 +118,7 @@ def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str
 def _check_extents(variant: Variant, execution: schema.Execution, where: str) -> None:
     extents: tuple[int, ...] = (variant.outer, variant.M, variant.N)
     _check_size("output_tensor_size", variant.output_tensor_size, extents, execution, where)
-    if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+    if isinstance(variant, Gemm):
         extents = (variant.outer, variant.M, variant.K, variant.N)
     if math.prod(extents) > MOST_PRODUCTS:
         product = " x ".join(str(extent) for extent in extents)
@@ -138,11 +135,6 @@ def _check_communication(
         raise UserError(
             f"{where}: field {field!r}: found {schema.CommunicationType.Name(found)} against {names} of this workload"
         )
-
-
-def _variant(kernel: schema.Kernel) -> Variant:
-    variant: Variant = getattr(kernel, str(kernel.WhichOneof("kernel_variant")))
-    return variant
 
 
 def _check_size(field: str, size: float, extents: tuple[int, ...], execution: schema.Execution, where: str) -> None:
@@ -166,10 +158,62 @@ def _check_operands(message: schema.DSE, where: str) -> None:
         product = taker.gemm_input1_input2
         if not taker.HasField("gemm_input1_input2"):
             continue
-        size, operands = _variant(giver).output_tensor_size, (product.input_tensor_1_size, product.input_tensor_2_size)
+        size = variant_of(giver).output_tensor_size
+        operands = (product.input_tensor_1_size, product.input_tensor_2_size)
         if size not in operands:
             raise UserError(
                 f"{where}: connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
                 f"{taker.name!r} against its input_tensor_1_size {operands[0]:.9g} or input_tensor_2_size "
                 f"{operands[1]:.9g}"
             )
+
+
+def _check_order(message: schema.DSE, where: str) -> None:
+    """Check that the forward pass waits for nothing of the backward pass, and that configurations ascend.
+
+    The graph has no cycle.
+    """
+    kernels = {kernel.id: kernel for kernel in message.dataflow_graph.kernels}
+    least = {number: kernel.config for number, kernel in kernels.items()}
+    slots, pinned = message.execution.num_config, _has_pins(message)
+    trains = any(kernel.fwd_bwd == schema.BWD for kernel in kernels.values())
+    for giver, taker in _edges_in_order(message):
+        kernel = kernels[taker]
+        if kernels[giver].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
+            raise UserError(
+                f"{where}: connection {giver} to {taker}: leads from the backward pass to kernel {kernel.name!r}, "
+                "whose field 'fwd_bwd' is not BWD"
+            )
+        if pinned and 0 <= kernel.config < least[giver]:
+            raise UserError(
+                f"{where}: kernel {kernel.name!r}: field 'config': found {kernel.config} against at least "
+                f"{least[giver]}, that of a kernel before it"
+            )
+        least[taker] = max(least[taker], least[giver])
+    for kernel in kernels.values() if pinned and trains else ():
+        if kernel.fwd_bwd != schema.BWD and kernel.config > (slots - 1) // 2:
+            found = f"at most {(slots - 1) // 2} of the forward pass"
+        elif kernel.fwd_bwd == schema.BWD and 0 <= kernel.config < slots // 2:
+            found = f"at least {slots // 2} of the backward pass"
+        else:
+            continue
+        raise UserError(f"{where}: kernel {kernel.name!r}: field 'config': found {kernel.config} against {found}")
+
+
+def _has_pins(message: schema.DSE) -> bool:
+    """Return whether given configurations count: not if positions in the file are the order [ko24]."""
+    execution = message.execution
+    one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
+    return not one_by_one and execution.num_config not in (0, len(message.dataflow_graph.kernels))
+
+
+def _edges_in_order(message: schema.DSE) -> Iterator[tuple[int, int]]:
+    """Yield the edges such that all that enter a kernel come before those that leave it."""
+    graph = message.dataflow_graph
+    place = {kernel.id: number for number, kernel in enumerate(graph.kernels)}
+    readers: list[list[int]] = [[] for _ in place]
+    for connection in graph.connections:
+        readers[place[connection.startIdx]].append(connection.endIdx)
+    ends = [(place[connection.startIdx], place[connection.endIdx]) for connection in graph.connections]
+    for giver in topological_order(len(place), ends):
+        yield from ((graph.kernels[giver].id, taker) for taker in readers[giver])

@@ -1,11 +1,8 @@
 """Fields of a DFModel file about memory units (PMUs), checked."""
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import Placement, PmuGrid
 from dfcompile.errors import UserError, nearest
-
-_LABELS = {schema.LANE: LaneStage.LANE, schema.STAGE: LaneStage.STAGE}
-_LANE_STAGES = {label: value for value, label in _LABELS.items()}
 
 
 def pmu_grid_of(message: schema.DSE, where: str) -> PmuGrid | None:
@@ -53,13 +50,3 @@ def _check_board(chip: schema.Accelerator, where: str) -> None:
             f"{where}: fields 'system.accelerator.core' and 'pmu': found {chip.core} and {chip.pmu} against {odd} and "
             f"{cells - odd}, the odd and even cells of a board of {chip.x} x {chip.y} ({hint})"
         )
-
-
-def label_of(connection: schema.Connection) -> LaneStage | None:
-    """Return how a tensor is spread, if the file says so."""
-    return _LABELS.get(connection.lane_stage_type)
-
-
-def lane_stage_of(label: LaneStage) -> schema.LaneStage:
-    """Return the value of the field ``lane_stage_type``."""
-    return _LANE_STAGES[label]

@@ -1,30 +1,13 @@
 """Solved design files: the message that was read with every output field filled in [ko24]."""
 
-from dfcompile.dfmodel_backend.design_file.memory_units import lane_stage_of
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.inter_chip.shares import Share, topological_numbers
+from dfcompile.dfmodel_backend.inter_chip.shares import Share
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
-
-Variant = (
-    schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
-)
-
-SHARDINGS = {
-    Dim.OUTER: schema.OUTER_SHARDING,
-    Dim.M: schema.M_SHARDING,
-    Dim.K: schema.K_SHARDING,
-    Dim.N: schema.N_SHARDING,
-    Dim.NONE: schema.NO_SHARDING,
-}
-COLLECTIVES = {
-    Collective.NONE: schema.NO_COMMUNICATION,
-    Collective.ALL_REDUCE: schema.ALL_REDUCE,
-    Collective.ALL_TO_ALL: schema.ALL_TO_ALL,
-    Collective.ALL_GATHER: schema.ALL_GATHER,
-}
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
@@ -44,12 +27,6 @@ def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
     return solved
 
 
-def variant_of(kernel: schema.Kernel) -> Variant:
-    """Return the message with a kernel's dimensions."""
-    variant: Variant = getattr(kernel, str(kernel.WhichOneof("kernel_variant")))
-    return variant
-
-
 def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSolution) -> None:
     position = {share.kernel.id: number for number, share in enumerate(model.shares)}
     ends = [(edge.source, edge.target) for edge in model.edges]
@@ -60,9 +37,10 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
         kernel.topological_number = levels[number]
         kernel.config = solution.decision.configs[kernel.id]
         variant = variant_of(kernel)
-        variant.sharding = SHARDINGS[share.sharding]
+        split = "NO" if share.sharding is Dim.NONE else share.sharding.name
+        variant.sharding = schema.Sharding.Value(f"{split}_SHARDING")
         variant.shard_outer_M, variant.shard_N = share.work.rows, share.work.n
-        if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+        if isinstance(variant, Gemm):
             variant.shard_K = share.work.k
         if share.kernel.collective is Collective.NONE and _is_reduced(share):
             variant.communication_type = schema.ALL_REDUCE
@@ -83,9 +61,9 @@ def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
         connection.shard_tensor_size = edge.size_bytes
         connection.startName, connection.endName = giver.kernel.name, taker.kernel.name
         # The original writes the label of an elementwise kernel where nothing is spread.
-        connection.lane_stage_type = schema.LANE if labels is None else lane_stage_of(labels[number])
+        connection.lane_stage_type = schema.LANE if labels is None else schema.LaneStage.Value(labels[number].name)
         for collective, _ in edge.exchange:
-            connection.communication_type = COLLECTIVES[collective]
+            connection.communication_type = schema.CommunicationType.Value(collective)
             connection.communication_size = giver.kernel.output_bytes
 
 

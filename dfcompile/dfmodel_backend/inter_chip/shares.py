@@ -13,6 +13,7 @@ from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statisti
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 from dfcompile.records import replace
 
 
@@ -184,21 +185,3 @@ def edge_shares(
         exchange = ((change, float(giver.output_bytes)),) if change is not Collective.NONE else ()
         found.append(EdgeShare(source, target, size, levels[target] - levels[source] + 1, exchange))
     return tuple(found)
-
-
-def topological_numbers(count: int, ends: list[tuple[int, int]]) -> list[int]:
-    """Return the length of the longest path to each kernel; the edges must form a DAG."""
-    levels, waits = [0] * count, [0] * count
-    targets: list[list[int]] = [[] for _ in range(count)]
-    for source, target in ends:
-        targets[source].append(target)
-        waits[target] += 1
-    ready = [kernel for kernel in range(count) if not waits[kernel]]
-    while ready:
-        kernel = ready.pop()
-        for target in targets[kernel]:
-            levels[target] = max(levels[target], levels[kernel] + 1)
-            waits[target] -= 1
-            if not waits[target]:
-                ready.append(target)
-    return levels

@@ -4,13 +4,13 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures
-from dfcompile.dfmodel_backend.inter_chip.shares import topological_numbers
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import labels_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import Placement
 from dfcompile.dfmodel_backend.placement.placement import PlacedUnits, UnitGraph, place_units
 from dfcompile.dfmodel_backend.placement.router_links import RouterLink, router_links
 from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 class PlacedConfiguration(Struct, frozen=True):

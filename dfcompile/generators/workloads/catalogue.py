@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
@@ -13,7 +14,6 @@ from dfcompile.generators.workloads.llm_decode import Cache, llm_decode
 from dfcompile.generators.workloads.llm_forward import llm_forward
 from dfcompile.generators.workloads.llm_training import llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
-from dfcompile.generators.workloads.workload_graph import WorkloadGraph
 
 Argument = int | str
 
@@ -42,9 +42,9 @@ class WorkloadGenerator(Struct, frozen=True):
     name: str
     text: str
     parameters: tuple[Parameter, ...]
-    function: Callable[..., WorkloadGraph]
+    function: Callable[..., schema.Dataflow_Graph]
 
-    def generate(self, arguments: Mapping[str, Argument]) -> WorkloadGraph:
+    def generate(self, arguments: Mapping[str, Argument]) -> schema.Dataflow_Graph:
         """Return the graph for these arguments; what is not given has its default.
 
         Raises:
