@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.check.mappings import check_mapping
     from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
     from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
-    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate_mapping
-    from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, Mapping, evaluate_mapping
     from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
     from dfcompile.dfmodel_backend.import_faults import plugin_faults
     from dfcompile.dfmodel_backend.machine.asked_system import load_system
@@ -99,8 +98,7 @@ _NAMES: Final = {
     "check.mappings": ("check_mapping",),
     "check.task_mappings": ("check_task_mapping",),
     "evaluate.designs": ("Decision", "DesignFigures", "StepFigures"),
-    "evaluate.graphs": ("Configuration", "Figures", "evaluate_mapping"),
-    "evaluate.mapping": ("Mapping",),
+    "evaluate.graphs": ("Configuration", "Figures", "Mapping", "evaluate_mapping"),
     "fusion.registry": ("find_solver", "fusion_solvers"),
     "import_faults": ("plugin_faults",),
     "machine.asked_system": ("load_system",),

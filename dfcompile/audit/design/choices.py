@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from dfcompile.dfmodel_backend.check.design_groups import Groups
+from dfcompile.dfmodel_backend.check.decided_design import Groups
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.records import replace

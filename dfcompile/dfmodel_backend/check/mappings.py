@@ -6,8 +6,7 @@ from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.check.requirements import joined, require_close
-from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use

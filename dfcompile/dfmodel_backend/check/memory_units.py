@@ -6,7 +6,7 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.machine.machine import LaneStage
 from dfcompile.dfmodel_backend.workload.design import DesignKernel
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.errors import VerificationError

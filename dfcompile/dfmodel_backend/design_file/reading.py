@@ -3,14 +3,12 @@
 from pathlib import Path
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.design_file.consistency import check_consistency
+from dfcompile.dfmodel_backend.design_file.consistency import check_consistency, pmu_grid_of
 from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
-from dfcompile.dfmodel_backend.design_file.memory_units import pmu_grid_of
 from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_file.values import check_values
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link, Machine, Prices
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Machine, Prices
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import (
     Batch,

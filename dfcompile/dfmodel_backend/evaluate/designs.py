@@ -1,22 +1,25 @@
 """The pure evaluator of designs: sharding, tiles and configurations give all figures [ko24, section 4]."""
 
+import math
 from typing import assert_never
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.intra_chip.memory_units.steps import allocations
-from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
-from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
+from dfcompile.dfmodel_backend.intra_chip.set_model import StepColumns
+from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
+from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError
 
 NS_PER_S = 1e9
+ROUNDING = 1e-12
 
 
 class Decision(Struct, frozen=True):
@@ -291,3 +294,50 @@ def _compute_ns(model: DesignModel, units: Allocation | None, least_ns: float, r
         return least_ns
     has_inputs = any(model.shares[kernel].kernel.num_input for kernel in np.flatnonzero(row))
     return (1 if has_inputs else model.tiles) * units.cycles / model.design.machine.frequency_ghz
+
+
+def allocations(
+    model: DesignModel, members: Members, weight_tiles: npt.NDArray[np.int64], steps: StepColumns
+) -> tuple[Allocation | None, ...]:
+    """Return what each configuration, ``[set, kernel]``, takes; None where memory units are not counted.
+
+    Cores wait where traffic or exchange, at the same time, takes longer: then fewer of them do, as in the original's
+    second objective, cores and PMUs [ko24].
+    """
+    return tuple(
+        _allocation(model, members[number], int(weight_tiles[number]), steps, number) for number in range(len(members))
+    )
+
+
+def _allocation(
+    model: DesignModel, row: npt.NDArray[np.bool_], parts: int, steps: StepColumns, number: int
+) -> Allocation | None:
+    inside = np.flatnonzero(row).tolist()
+    if model.pmu is None or not inside:
+        return None
+    least = model.pmu.least_cycles(inside, parts)
+    assert least is not None
+    hidden_ns = _hidden_ns(model, steps, number)
+    slowest = max(model.pmu.tables[kernel].cycles[-1] for kernel in inside)
+    if math.isfinite(hidden_ns):
+        tiles = 1 if any(model.shares[kernel].kernel.num_input for kernel in inside) else model.tiles
+        hidden = hidden_ns * model.design.machine.frequency_ghz / tiles * (1 + ROUNDING)
+        slowest = max(least, math.floor(min(hidden, slowest)))
+    return model.pmu.allocation(inside, parts, slowest)
+
+
+def _hidden_ns(model: DesignModel, steps: StepColumns, number: int) -> float:
+    """Return how long a configuration may compute without being slower than it is anyway."""
+    execution = model.design.execution
+    if "C" not in execution.counted:
+        return math.inf
+    memory = float(steps.memory_ns[number]) if "M" in execution.counted else 0.0
+    network = float(steps.network_ns[number]) if "N" in execution.counted else 0.0
+    match execution.overlap:
+        case Overlap.PERFECT_OVERLAP:
+            return max(memory, network)
+        case Overlap.OVERLAP_COMPUTE_MEMORY:
+            return memory
+        case Overlap.NO_OVERLAP:
+            return 0.0
+    assert_never(execution.overlap)

@@ -1,10 +1,11 @@
-"""The pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
+"""A mapping, and its pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
@@ -12,7 +13,7 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, share_graph
+from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
@@ -232,3 +233,20 @@ def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
                 f"{place[edge.target]} against ascending ones"
             )
     return masks
+
+
+class Mapping(Struct, frozen=True):
+    """A mapping, its figures and what is known of the optimum."""
+
+    figures: Figures  # of all chips in use
+    optimal: bool
+    gap: float  # (time - bound) / bound
+    bound_time_s: float
+    solver: str
+    solver_s: float  # wall time; the one figure that differs between runs
+    options: MappingOptions
+    assumptions: tuple[Assumption, ...]
+    system: System  # with the chips in use
+    chips: int = 1  # in use
+    sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel, on several chips
+    network_chips: tuple[int, ...] = ()  # along each dimension of the network, the innermost first; on several chips

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
-from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout
-from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
-from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics
+from dfcompile.dfmodel_backend.inter_chip.layouts import (
+    conversion,
+    exchanged_statistics,
+    given_layout,
+    layer_edges,
+    needs_of,
+)
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 

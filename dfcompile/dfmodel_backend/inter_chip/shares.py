@@ -6,10 +6,14 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
-from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
-from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout
-from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
-from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics, needs_by_axes
+from dfcompile.dfmodel_backend.inter_chip.layouts import (
+    conversion,
+    exchanged_statistics,
+    given_layout,
+    layer_edges,
+    needs_by_axes,
+    needs_of,
+)
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork

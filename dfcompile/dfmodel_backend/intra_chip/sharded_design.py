@@ -9,15 +9,14 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
-from dfcompile.dfmodel_backend.inter_chip.micro_batches import micro_batches
+from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
+from dfcompile.dfmodel_backend.intra_chip.cores import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
-from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Collective

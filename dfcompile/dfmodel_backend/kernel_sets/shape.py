@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets, joined, list_down_sets
-from dfcompile.dfmodel_backend.kernel_sets.topological_orders import topological_orders
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets, joined, list_down_sets, topological_orders
 
 
 class FusionShape(Struct, frozen=True):

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.machine import LaneStage, Placement, PmuGrid
 from dfcompile.errors import InternalError, UserError
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures, StepFigures, evaluate_design
-from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
+from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.errors import InfeasibleError

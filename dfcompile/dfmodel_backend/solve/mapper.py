@@ -3,8 +3,7 @@
 import time
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, configurations_of, total_figures
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, Mapping, configurations_of, total_figures
 from dfcompile.dfmodel_backend.fusion.fuse import fuse
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver

@@ -5,8 +5,7 @@ from enum import StrEnum, unique
 from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Machine
 from dfcompile.dfmodel_backend.options import Overlap
 
 

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FlowTerms, FusionTerms
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking
-from dfcompile.dfmodel_backend.fusion.terms import FlowTerms, FusionTerms
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve

@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable
 from dfcompile.dfmodel_backend.intra_chip.memory_units.allocation import Choice, Stop, Walk
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
-from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
 from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 ONE = CoreSplit(1, 1)

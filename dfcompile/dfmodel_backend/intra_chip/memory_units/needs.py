@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.shares import Share
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, PmuGrid
+from dfcompile.dfmodel_backend.machine.machine import LaneStage, PmuGrid
 from dfcompile.dfmodel_backend.workload.design import Design
 
 
