@@ -11,7 +11,6 @@ from dfcompile.dfmodel_backend import StepFigures
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
 from dfcompile.dfmodel_backend.check.network import ONCE
 from dfcompile.dfmodel_backend.check.steps import Step, steps_of
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, WorkloadKind
 
 PER_S = 1e9  # ns
@@ -194,18 +193,8 @@ class DesignAccount:
 
     @cached_property
     def _network(self) -> ChipNetwork:
-        machine = self.design.machine
-        dimensions = tuple(Dimension(link.chips, link.gb_per_s, link.power_w_per_gb_per_s) for link in machine.links)
-        prices = machine.prices
-        network = Network(
-            machine.topology,
-            dimensions,
-            prices.link_usd_per_gb_per_s,
-            prices.switch_usd_per_gb_per_s,
-            prices.switch_w_per_gb_per_s,
-            machine.link_latency_ns,
-        )
-        return ChipNetwork(network, self.design.execution.batch.copies, self.decided.compatibility)
+        copies = self.design.execution.batch.copies
+        return ChipNetwork(self.design.machine.network, copies, self.decided.compatibility)
 
     @property
     def price_usd(self) -> float:

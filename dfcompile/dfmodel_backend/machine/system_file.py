@@ -338,17 +338,8 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
 def _network(network: _NetworkModel | None) -> Network:
     if network is None:
         return ONE_CHIP
-    return Network(
-        kind=network.kind,
-        dimensions=tuple(
-            Dimension(one.chips, one.link_bandwidth_gb_per_s, one.link_power_w_per_gb_per_s)
-            for one in network.dimensions
-        ),
-        link_price_usd_per_gb_per_s=network.link_price_usd_per_gb_per_s,
-        switch_price_usd_per_gb_per_s=network.switch_price_usd_per_gb_per_s,
-        switch_power_w_per_gb_per_s=network.switch_power_w_per_gb_per_s,
-        link_latency_ns=network.link_latency_ns,
-    )
+    dimensions = tuple(Dimension(**dict(one)) for one in network.dimensions)
+    return Network(**{**dict(network), "dimensions": dimensions})
 
 
 def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, ...]:

@@ -1,5 +1,6 @@
 """The report on a solved design, frozen: each figure with its unit, its meaning and the tables that show it."""
 
+from functools import partial
 from typing import Final
 
 from dfcompile.report.design.placement import PlacementSummary
@@ -13,55 +14,23 @@ from dfcompile.report.plain_values import Json
 FORMAT: Final = "dfcompile-design/1"
 
 
+_part_of_memory = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
+
+
 @record
 class DramParts:
     """What the memory of a chip is used for."""
 
-    weights: float = figure(
-        unit="bytes",
-        meaning="with what the file adds to them",
-        heading="weights\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
+    weights: float = _part_of_memory(meaning="with what the file adds to them", heading="weights\nbytes")
+    gradients: float = _part_of_memory(meaning="of weights", heading="gradients\nbytes")
+    optimizer_states: float = _part_of_memory(
+        of="optimizer", meaning="of parameters", heading="optimizer\nstates\nbytes"
     )
-    gradients: float = figure(
-        unit="bytes", meaning="of weights", heading="gradients\nbytes", table="memory", cell=",.0f", hidden=0
+    activations_in_flight: float = _part_of_memory(
+        of="activations", meaning="that wait for the backward pass", heading="activations\nin\nflight\nbytes"
     )
-    optimizer_states: float = figure(
-        of="optimizer",
-        unit="bytes",
-        meaning="of parameters",
-        heading="optimizer\nstates\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
-    activations_in_flight: float = figure(
-        of="activations",
-        unit="bytes",
-        meaning="that wait for the backward pass",
-        heading="activations\nin\nflight\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
-    tables: float = figure(
-        unit="bytes",
-        meaning="embeddings, a matrix or a vector",
-        heading="tables\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
-    waiting_tensors: float = figure(
-        unit="bytes",
-        meaning="between configurations",
-        heading="waiting\ntensors\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
+    tables: float = _part_of_memory(meaning="embeddings, a matrix or a vector", heading="tables\nbytes")
+    waiting_tensors: float = _part_of_memory(meaning="between configurations", heading="waiting\ntensors\nbytes")
 
 
 @record
