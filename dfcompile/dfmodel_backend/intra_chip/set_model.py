@@ -76,6 +76,9 @@ class SetModel(ABC):
         self.flows = flows
         self.held = held
         self.rules = rules
+        # How often each kernel runs per tile; 0: once, with others that do; runs of a kernel are not tiled.
+        self.inputs: npt.NDArray[np.int64] = np.zeros(len(works), np.int64)
+        self.sram_extra_bytes: Column = np.zeros(len(works))  # added to each kernel's configuration
 
     @property
     @abstractmethod
@@ -86,16 +89,6 @@ class SetModel(ABC):
     @abstractmethod
     def always_bytes(self) -> float:
         """What is in DRAM all the time."""
-
-    @property
-    def inputs(self) -> npt.NDArray[np.int64]:
-        """How often each kernel runs per tile; 0: once, with others that do; runs of a kernel are not tiled."""
-        return np.zeros(len(self.works), np.int64)
-
-    @property
-    def sram_extra_bytes(self) -> Column:
-        """SRAM that is added to each kernel's configuration."""
-        return np.zeros(len(self.works))
 
     @property
     def sram_capacity(self) -> float:

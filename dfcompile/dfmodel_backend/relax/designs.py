@@ -12,7 +12,6 @@ from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
-from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of
@@ -121,7 +120,7 @@ def least_sram_alone(model: DesignModel) -> Column:
 
 def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     """Say how much SRAM would do with so many configurations, and how many configurations with so much SRAM."""
-    slots = slot_count(model.design)
+    slots = model.design.slots
     remedies = []
     sram = _least_sram(model) if model.sram_capacity else np.inf  # no remedy where it is no limit
     if np.isfinite(sram):
@@ -176,7 +175,7 @@ def _fewest_cores(model: DesignModel) -> int:
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
     design, lists = model.design, _KnownLists()
-    for slots in range(slot_count(design) + 1, len(design.kernels)):
+    for slots in range(design.slots + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
         if lists.fits(FusionProblem(wide)):
@@ -243,7 +242,7 @@ def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
     slot, names = _neediest(model, chain)
     return InfeasibleError(
         f"configuration {slot}: needs {enough} PMUs for {names}, in {tiles}, against {model.pmu.pmus} of "
-        f"the chip, and no other {slot_count(model.design)} configurations need fewer ({', or '.join(remedies)})",
+        f"the chip, and no other {model.design.slots} configurations need fewer ({', or '.join(remedies)})",
         "pmu",
         enough,
     )
@@ -294,7 +293,7 @@ def _configurations_that_suffice(model: DesignModel) -> int:
     """Return the fewest configurations with which the PMUs suffice; 0 if none are enough."""
     assert model.pmu is not None
     design = model.design
-    for slots in range(slot_count(design) + 1, len(design.kernels) + 1):
+    for slots in range(design.slots + 1, len(design.kernels) + 1):
         execution = replace(design.execution, configurations=slots)
         wider = DesignModel(
             replace(design, execution=execution), model.sharding, model.tiles, model.compatibility

@@ -136,3 +136,13 @@ class Design(Struct, frozen=True):
     def is_kernel_by_kernel(self) -> bool:
         """Whether every kernel is alone; as many configurations as kernels mean that, too [ko24]."""
         return self.execution.kernel_by_kernel or self.execution.configurations in (0, len(self.kernels))
+
+    @property
+    def slots(self) -> int:
+        """How many configurations there are at most."""
+        return self.execution.configurations or len(self.kernels)
+
+    @property
+    def slots_of_stage(self) -> int:
+        """How many configurations a stage of a pipeline has at most."""
+        return len(self.kernels) if self.is_kernel_by_kernel else self.slots

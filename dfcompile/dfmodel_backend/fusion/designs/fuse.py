@@ -12,10 +12,10 @@ from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
-from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
+from dfcompile.dfmodel_backend.kernel_sets.shape import shape_of
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
@@ -107,8 +107,7 @@ class DesignFusion:
         if self._by_kernel or self._pipelined or model.pmu is not None:
             return True
         if model.tile_key not in self._fitting:
-            free = replace(model.design, machine=replace(model.design.machine, dram_bytes=0.0))
-            problem = FusionProblem(DesignModel(free, model.sharding, model.tiles, model.compatibility))
+            problem = FusionProblem(model.on(replace(model.design.machine, dram_bytes=0.0)))
             arcs = self.arcs(problem)
             is_known = self.is_complete or self._solver.lists
             self._fitting[model.tile_key] = not is_known or problem.least_chain(arcs)[1] is not None

@@ -8,9 +8,7 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import sends_ns, staged
-from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
-from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import sends_ns, stage_times, staged
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
@@ -39,11 +37,8 @@ class _Flow:
 
         self._pulp = pulp
         self._model, self._arcs = model, arcs
-        self._times = arc_times(model, arcs)
-        by_kernel = model.design.is_kernel_by_kernel
-        if by_kernel:
-            self._times = np.where((arcs.members.sum(axis=1) == 1)[arcs.added], self._times, np.inf)
-        self._slots = len(model.shares) if by_kernel else slot_count(model.design)
+        self._times = stage_times(model, arcs)
+        self._slots = model.design.slots_of_stage
         self._usable = np.flatnonzero(np.isfinite(self._times)).tolist()
         self._unit_ns = float(self._times[self._usable].max(initial=0.0)) or 1.0
         self._problem = pulp.LpProblem("pipeline_arc_flow", pulp.LpMinimize)

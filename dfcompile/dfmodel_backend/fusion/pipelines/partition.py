@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
-from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
@@ -56,6 +55,13 @@ def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> F
     return Fused(configs_of(model, best.chain), best.slowest_ns, tuple(best.stages))
 
 
+def stage_times(model: DesignModel, arcs: Arcs) -> Column:
+    """Return the time of each arc, infinite where it cannot be a configuration of a stage."""
+    times = arc_times(model, arcs)
+    is_possible = (arcs.members.sum(axis=1) == 1)[arcs.added] | (not model.design.is_kernel_by_kernel)
+    return np.where(is_possible, times, np.inf)
+
+
 class _Walk:
     """Chains of configurations in stages of limited time."""
 
@@ -65,11 +71,8 @@ class _Walk:
         self.down_sets = members_of(arcs.down_sets, len(model.shares))
         self._sends = sends_ns(model, self.down_sets)
         self._stages = model.degrees.pipeline
-        times = arc_times(model, arcs)
-        by_kernel = model.design.is_kernel_by_kernel
-        self._slots = len(model.shares) if by_kernel else slot_count(model.design)
-        if by_kernel:
-            times = np.where((arcs.members.sum(axis=1) == 1)[arcs.added], times, np.inf)
+        times = stage_times(model, arcs)
+        self._slots = model.design.slots_of_stage
         usable = np.isfinite(times)
         self._before, self._after = arcs.before[usable], arcs.after[usable]
         self._added, self._times = arcs.added[usable], times[usable]
