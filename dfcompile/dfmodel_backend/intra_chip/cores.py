@@ -1,7 +1,7 @@
 """Cores for kernels: cycles of a kernel on so many cores, and the best split of a chip among the kernels of sets."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -105,21 +105,22 @@ def least_cycles(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
         return None
     area = -(-sum(table.least_area * count for table, count in wanted) // cores)
     low = max(area, *(table.cycles[0] for table, _ in wanted))
-    high = max(table.cycles[-1] for table, _ in wanted)
-    # `high` is always possible. The answer is rarely far above the area bound: widen from there, then bisect.
-    step = max(1, low >> 7)
-    while low + step < high:
-        if _cores_for(wanted, low + step, cores) <= cores:
-            high = low + step
+    high = max(table.cycles[-1] for table, _ in wanted)  # always possible
+    least = least_enough(low, high, max(1, low >> 7), lambda cycles: _cores_for(wanted, cycles, cores) <= cores)
+    return max(table.cycles[table.fewest(least)] for table, _ in wanted)
+
+
+def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool]) -> int:
+    """Return the least number from ``low`` on that is enough; all larger ones are, and ``high`` is.
+
+    It is rarely far above a bound: widen from there in steps that double, then bisect.
+    """
+    while low + step <= high:
+        if is_enough(low + step - 1):
+            high = low + step - 1
             break
-        low, step = low + step + 1, step * 2
-    while low < high:
-        middle = (low + high) // 2
-        if _cores_for(wanted, middle, cores) <= cores:
-            high = middle
-        else:
-            low = middle + 1
-    return max(table.cycles[table.fewest(high)] for table, _ in wanted)
+        low, step = low + step, step * 2
+    return low + bisect_left(range(low, high), x=True, key=is_enough)
 
 
 def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> int:

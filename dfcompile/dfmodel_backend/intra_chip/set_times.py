@@ -4,6 +4,7 @@ Weights of a kernel alone may come in tiles: they take less SRAM then, or fewer 
 those are left to feed cores.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
@@ -106,11 +107,7 @@ def tiles_alone(model: SetModel, kernel: int) -> int | None:
         return 1
     if most == 1 or model.sram_alone(kernel, most) > capacity:
         return None
-    low, high = 1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if model.sram_alone(kernel, middle) <= capacity else (middle, high)
-    return high
+    return 2 + bisect_left(range(2, most), x=True, key=lambda parts: model.sram_alone(kernel, parts) <= capacity)
 
 
 def _exceeds(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
@@ -234,14 +231,8 @@ def weight_tile_choices(model: SetModel, kernel: int) -> Iterator[tuple[int, int
 
 def _fewest(pmu: PmuModel, kernel: int, most: int, cycles: int, too_few: int) -> int:
     """Return the fewest parts, more than some, with which a kernel alone meets a number of cycles; ``most`` does."""
-    low, high = too_few, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        if pmu.is_possible((kernel,), middle, cycles):
-            high = middle
-        else:
-            low = middle
-    return high
+    parts = range(too_few + 1, most)
+    return too_few + 1 + bisect_left(parts, x=True, key=lambda one: pmu.is_possible((kernel,), one, cycles))
 
 
 def fastest_weight_tiles(model: SetModel, kernel: int) -> int | None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable, least_enough
 from dfcompile.dfmodel_backend.intra_chip.memory_units.allocation import Choice, Stop, Walk
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
 from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
@@ -151,20 +151,8 @@ class PmuModel:
             return None
         least = max((table.cycles[0] for table in tables), default=0)
         times = sorted({time for table in tables for time in table.cycles if time >= max(least, at_least)} or {0})
-        # The last time is possible. The answer is rarely far above the bound: widen from there, then bisect.
-        low, high, step = 0, len(times) - 1, 1
-        while low + step <= high:
-            if self._is_possible(tensors, parts, times[low + step - 1]):
-                high = low + step - 1
-                break
-            low, step = low + step, step * 2
-        while low < high:
-            middle = (low + high) // 2
-            if self._is_possible(tensors, parts, times[middle]):
-                high = middle
-            else:
-                low = middle + 1
-        return times[high]
+        last = len(times) - 1  # which is possible
+        return times[least_enough(0, last, 1, lambda number: self._is_possible(tensors, parts, times[number]))]
 
     def allocation(self, inside: Sequence[int], parts: int, cycles: int) -> Allocation | None:
         """Return the fewest cores and PMUs, together, with which no kernel takes more than so many cycles.
