@@ -265,6 +265,15 @@ class DesignModel(SetModel):
         tiles = np.where(self.inputs > 0, 1.0, float(self.tiles))
         return tuple(part.per_tile * tiles + part.once for part in self._exchange_ns)
 
+    def sends_ns(self, down_sets: Members) -> Column:
+        """Return the time in which a stage that ends with each down-set, ``[set, kernel]``, hands on what is read."""
+        link = self.pipeline_link
+        if link is None or not self.edges:
+            return np.zeros(len(down_sets))
+        made, read = down_sets[:, self.flows.source], down_sets[:, self.flows.readers.kernels]
+        cut: Column = (made & ~read).astype(float) @ self.edge_bytes
+        return self.tiles * cut / link.gb_per_s
+
     def least_ns(self) -> float:
         """Return a time that no configurations beat: no core idle, no tensor between them in DRAM."""
         compute_ns, memory_ns, network_ns = self.least_parts.sum(axis=0)

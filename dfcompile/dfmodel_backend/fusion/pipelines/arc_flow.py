@@ -8,7 +8,7 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import sends_ns, stage_times, staged
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import stage_times, staged
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
@@ -93,7 +93,7 @@ class _Flow:
 
     def _stage_terms(self, stage: int) -> list[tuple[pulp.LpVariable, float]]:
         """Return the time of a stage: its configurations, and what it sends on unless it is empty."""
-        sends = sends_ns(self._model, members_of(self._arcs.down_sets, len(self._model.shares)))
+        sends = self._model.sends_ns(members_of(self._arcs.down_sets, len(self._model.shares)))
         terms = [
             (variable, self._times[arc] / self._unit_ns)
             for (one, _, arc), variable in self._flow.items()

@@ -69,7 +69,7 @@ class _Walk:
         self._sets = arcs.sets
         self._states = len(arcs.down_sets)
         self.down_sets = members_of(arcs.down_sets, len(model.shares))
-        self._sends = sends_ns(model, self.down_sets)
+        self._sends = model.sends_ns(self.down_sets)
         self._stages = model.degrees.pipeline
         times = stage_times(model, arcs)
         self._slots = model.design.slots_of_stage
@@ -218,23 +218,12 @@ def dense(stages: list[int]) -> list[int]:
 
 def staged(model: DesignModel, sets: Sequence[int], times: Sequence[float], stages: Sequence[int]) -> Fused:
     """Return sets of kernels in the order in which they run, with the stage of each, numbered anew without gaps."""
-    sends = sends_ns(model, members_of(tuple(accumulate(sets, or_)), len(model.shares)))
+    sends = model.sends_ns(members_of(tuple(accumulate(sets, or_)), len(model.shares)))
     slowest_ns = 0.0
     for stage in dict.fromkeys(stages):
         inside = [place for place, number in enumerate(stages) if number == stage]
         slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
     return Fused(configs_of(model, sets), slowest_ns, tuple(dense(list(stages))))
-
-
-def sends_ns(model: DesignModel, down_sets: Members) -> Column:
-    """Return the time in which a stage that ends with each down-set, ``[set, kernel]``, hands on what others read."""
-    link = model.degrees.pipeline_link
-    if link is None or not model.edges:
-        return np.zeros(len(down_sets))
-    source = np.array([edge.source for edge in model.edges], np.intp)
-    target = np.array([edge.target for edge in model.edges], np.intp)
-    cut: Column = (down_sets[:, source] & ~down_sets[:, target]).astype(float) @ model.edge_bytes
-    return model.tiles * cut / link.gb_per_s
 
 
 def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
@@ -250,7 +239,7 @@ def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
         Overlap.PERFECT_OVERLAP: (compute, memory, network),
         Overlap.OVERLAP_COMPUTE_MEMORY: (compute + network, memory + network),
     }[model.design.execution.overlap]
-    sends = sends_ns(model, down_sets)
+    sends = model.sends_ns(down_sets)
     return max(_least_bottleneck(column, sends, model.degrees.pipeline) for column in sums)
 
 
