@@ -14,8 +14,8 @@ _EXCHANGES = "dfmodel_backend/check/exchanges.py"
 _NESTS = "lowering/operators/loop_nest.py"
 
 SHARDING = (
-    Mutant(_EVALUATOR, "dram_bytes=alone.dram_bytes * system.chips,", "dram_bytes=alone.dram_bytes,"),
-    Mutant(_EVALUATOR, "moved_bytes=share.moved_bytes,", "moved_bytes=share.network_bytes,"),
+    Mutant(_EVALUATOR, "for config in configs) * used.chips,", "for config in configs),"),
+    Mutant(_EVALUATOR, "else share.moved_bytes,", "else share.network_bytes,"),
     Mutant(_MAPPINGS, "one_chip_bytes * mapping.chips)", "one_chip_bytes)"),
     Mutant(_MAPPINGS, "    _check_exchanged(graph, mapping)\n\n\n", "\n\n"),
     Mutant(

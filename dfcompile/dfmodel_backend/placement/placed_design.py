@@ -14,12 +14,11 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures
-from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import labels_of
+from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Placement, PmuGrid
 from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedUnits, Role, UnitGraph, place_units
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 @unique
@@ -52,91 +51,67 @@ class RouterLink(Struct, frozen=True):
     cells: tuple[Cell, ...]
 
 
-def router_links(model: DesignModel, decision: Decision, placed: PlacedUnits) -> tuple[RouterLink, ...]:
+Passage = tuple[int | None, int, tuple[Cell, ...], tuple[int | None, ...], bool]  # a router link in all its dimensions
+
+
+def router_links(model: DesignModel, decision: Decision, grid: PmuGrid, placed: PlacedUnits) -> tuple[RouterLink, ...]:
     """Return the links of a configuration: tensors in their order, then what its kernels exchange."""
-    return tuple(_Links(model, decision, placed).all())
-
-
-class _Links:
-    def __init__(self, model: DesignModel, decision: Decision, placed: PlacedUnits) -> None:
-        grid = model.design.machine.pmu
-        assert grid is not None
-        self._grid: PmuGrid = grid
-        self._model = model
-        self._decision = decision
-        self._placed = placed
-        self._place = {kernel.kernel: number for number, kernel in enumerate(placed.kernels)}
-
-    def all(self) -> Iterator[RouterLink]:
-        for number, tensor in enumerate(self._placed.tensors):
-            match tensor.role:
-                case Role.WEIGHTS:
-                    place = self._place[tensor.number]
-                    yield from self._passing(number, place, tensor.cells, (None,), is_incoming=True)
-                case Role.TENSOR:
-                    yield from self._of_connection(number)
-                case Role.ADDED:
-                    pass
-                case _:
-                    assert_never(tensor.role)
-        for number, kernel in enumerate(self._placed.kernels):
-            for collective, _ in self._model.shares[kernel.kernel].exchange:
-                yield from self._exchange(None, number, kernel.outlets, collective)
-
-    def _of_connection(self, number: int) -> Iterator[RouterLink]:
-        tensor = self._placed.tensors[number]
-        edge = self._model.edges[tensor.number]
-        writer, reader = self._place.get(edge.source), self._place.get(edge.target)
-        if writer is None and reader is not None:
-            dimensions = self._partners(edge.source, edge.target)
-            yield from self._passing(number, reader, tensor.cells, dimensions, is_incoming=True)
-        elif writer is not None:
-            if reader is None:
-                dimensions = self._partners(edge.source, edge.target)
-                yield from self._passing(number, writer, tensor.cells, dimensions, is_incoming=False)
-            for collective, _ in edge.exchange:
-                yield from self._exchange(number, writer, tensor.cells, collective)
-
-    def _partners(self, source: int, target: int) -> tuple[int | None, ...]:
-        """Return the dimensions over which a tensor between configurations goes: of the pipeline, or DRAM."""
-        kernels, stages = self._model.design.kernels, self._decision.stages
-        first, second = (self._decision.configs[kernels[kernel].id] for kernel in (source, target))
-        if not stages or stages[first] == stages[second]:
-            return (None,)
-        return tuple(
-            number for number, link in enumerate(self._model.design.machine.links) if link.parallelism == "PP"
-        )  # fmt: skip
-
-    def _exchange(
-        self, tensor: int | None, kernel: int, cells: tuple[Cell, ...], collective: Collective
-    ) -> Iterator[RouterLink]:
-        dimensions = exchange_dimensions(self._model.design, collective)
-        for is_incoming in (False, True):
-            yield from self._passing(tensor, kernel, cells, dimensions, is_incoming=is_incoming)
-
-    def _passing(
-        self,
-        tensor: int | None,
-        kernel: int,
-        cells: tuple[Cell, ...],
-        dimensions: tuple[int | None, ...],
-        *,
-        is_incoming: bool,
-    ) -> Iterator[RouterLink]:
+    links = []
+    for tensor, kernel, cells, dimensions, is_incoming in _passages(model, decision, placed):
         for dimension in dimensions:
             by_border: dict[Border, list[Cell]] = {}
             for cell in cells:
-                by_border.setdefault(self._border(cell, dimension, is_incoming=is_incoming), []).append(cell)
-            for border in Border:
-                if border in by_border:
-                    yield RouterLink(tensor, kernel, is_incoming, dimension, border, tuple(by_border[border]))
+                border = nearest_border(cell, grid)
+                if dimension is not None and len(model.design.machine.links) <= 2:
+                    border = _SIDES[min(dimension, 1)][is_incoming]
+                by_border.setdefault(border, []).append(cell)
+            links += [
+                RouterLink(tensor, kernel, is_incoming, dimension, border, tuple(by_border[border]))
+                for border in Border
+                if border in by_border
+            ]
+    return tuple(links)
 
-    def _border(self, cell: Cell, dimension: int | None, *, is_incoming: bool) -> Border:
-        if dimension is None or len(self._model.design.machine.links) > 2:
-            return nearest_border(cell, self._grid)
-        if dimension == 0:
-            return Border.LEFT if is_incoming else Border.RIGHT
-        return Border.TOP if is_incoming else Border.BOTTOM
+
+_SIDES = ((Border.RIGHT, Border.LEFT), (Border.BOTTOM, Border.TOP))  # out and in, of the first and second dimension
+
+
+def _passages(model: DesignModel, decision: Decision, placed: PlacedUnits) -> Iterator[Passage]:
+    """Yield the numbers of a tensor and of its kernel, the cells that use the link, its dimensions, and whether in."""
+    place = {kernel.kernel: number for number, kernel in enumerate(placed.kernels)}
+    for number, tensor in enumerate(placed.tensors):
+        match tensor.role:
+            case Role.WEIGHTS:
+                yield number, place[tensor.number], tensor.cells, (None,), True
+            case Role.TENSOR:
+                edge = model.edges[tensor.number]
+                writer, reader = place.get(edge.source), place.get(edge.target)
+                outside = _partners(model.design, decision, edge)
+                if writer is None:
+                    assert reader is not None
+                    yield number, reader, tensor.cells, outside, True
+                    continue
+                if reader is None:
+                    yield number, writer, tensor.cells, outside, False
+                for collective, _ in edge.exchange:
+                    dimensions = exchange_dimensions(model.design, collective)
+                    yield from ((number, writer, tensor.cells, dimensions, is_in) for is_in in (False, True))
+            case Role.ADDED:
+                pass
+            case _:
+                assert_never(tensor.role)
+    for number, kernel in enumerate(placed.kernels):
+        for collective, _ in model.shares[kernel.kernel].exchange:
+            dimensions = exchange_dimensions(model.design, collective)
+            yield from ((None, number, kernel.outlets, dimensions, is_in) for is_in in (False, True))
+
+
+def _partners(design: Design, decision: Decision, edge: EdgeShare) -> tuple[int | None, ...]:
+    """Return the dimensions over which a tensor between configurations goes: of the pipeline, or DRAM."""
+    first, second = (decision.configs[design.kernels[kernel].id] for kernel in (edge.source, edge.target))
+    if not decision.stages or decision.stages[first] == decision.stages[second]:
+        return (None,)
+    return tuple(number for number, link in enumerate(design.machine.links) if link.parallelism == "PP")
 
 
 def nearest_border(cell: Cell, grid: PmuGrid) -> Border:
@@ -187,13 +162,12 @@ def place_design(
     if grid is None or grid.placement is Placement.NONE:
         return ()
     model = DesignModel(design, decision.sharding, decision.tiles, compatibility)
+    assert model.pmu is not None
     ends = tuple((edge.source, edge.target) for edge in model.edges)
-    levels = topological_numbers(len(design.kernels), list(ends))
-    order = tuple(sorted(range(len(levels)), key=lambda kernel: (levels[kernel], kernel)))
-    graph = UnitGraph(order, ends, labels_of(design))
+    graph = UnitGraph(model.pmu.order(range(len(model.shares))), ends, model.pmu.needs.labels)
     found = []
     for number, step in enumerate(figures.steps):
         if step.units is not None:
             placed = place_units(grid, graph, step.units)
-            found.append(PlacedConfiguration(number, placed, router_links(model, decision, placed)))
+            found.append(PlacedConfiguration(number, placed, router_links(model, decision, grid, placed)))
     return tuple(found)

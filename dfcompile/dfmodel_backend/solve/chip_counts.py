@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check_mapping
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
-from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, shared_figures
+from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, total_figures
 from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
@@ -213,7 +213,7 @@ class ChipCounts:
         mapping, share = found.mapping, found.share
         if self._options.solver != DEFAULT_SOLVER:
             mapping = map_graph(share.graph, part, self._options)
-        figures = shared_figures(self._graph, share, part, mapping.figures.configs)
+        figures = total_figures(self._graph, part, mapping.figures.configs, share)
         return replace(
             mapping,
             figures=figures,
