@@ -47,7 +47,7 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
         kernel.config = solution.decision.configs[kernel.id]
         variant = variant_of(kernel)
         split = "NO" if share.sharding is Dim.NONE else share.sharding.name
-        variant.sharding = schema.Sharding.Value(f"{split}_SHARDING")
+        variant.sharding = getattr(schema, f"{split}_SHARDING")
         variant.shard_outer_M, variant.shard_N = share.work.rows, share.work.n
         if isinstance(variant, Gemm):
             variant.shard_K = share.work.k
@@ -70,9 +70,9 @@ def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
         connection.shard_tensor_size = edge.size_bytes
         connection.startName, connection.endName = giver.kernel.name, taker.kernel.name
         # The original writes the label of an elementwise kernel where nothing is spread.
-        connection.lane_stage_type = schema.LANE if labels is None else schema.LaneStage.Value(labels[number].name)
+        connection.lane_stage_type = schema.LANE if labels is None else getattr(schema, labels[number].name)
         for collective, _ in edge.exchange:
-            connection.communication_type = schema.CommunicationType.Value(collective)
+            connection.communication_type = getattr(schema, collective)
             connection.communication_size = giver.kernel.output_bytes
 
 

@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions
 
 
-class GraphProblem(FusionProblem):
+class GraphProblem(FusionProblem, frozen=True):
     """Kernels of a graph: configurations are listed with their times as columns, fast where there are many of them."""
 
     model: GraphModel

@@ -141,7 +141,7 @@ class DesignFusion:
         return self._known[held]
 
 
-class _DesignProblem(FusionProblem, kw_only=True):
+class _DesignProblem(FusionProblem, frozen=True, kw_only=True):
     """Kernels of a design, whose possible configurations are listed once for many models."""
 
     fusion: DesignFusion
