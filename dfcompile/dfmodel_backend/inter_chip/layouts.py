@@ -11,7 +11,7 @@ from enum import StrEnum, unique
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -32,34 +32,16 @@ class Layout(StrEnum):
 
 Needs: TypeAlias = Mapping["Dim", Layout]  # of a tensor, by the split of the kernel that reads it
 
-_GIVES = {
-    Dim.OUTER: Layout.ROWS,
-    Dim.M: Layout.ROWS,
-    Dim.K: Layout.REPLICATED,  # after its all-reduce
-    Dim.N: Layout.COLUMNS,
-    Dim.NONE: Layout.REPLICATED,
-}
-_FIRST_OPERAND = {
-    Dim.OUTER: Layout.ROWS,
-    Dim.M: Layout.REPLICATED,
-    Dim.K: Layout.ROWS,
-    Dim.N: Layout.COLUMNS,
-    Dim.NONE: Layout.REPLICATED,
-}
-_SECOND_OPERAND = {
-    Dim.OUTER: Layout.ROWS,
-    Dim.M: Layout.ROWS,
-    Dim.K: Layout.COLUMNS,
-    Dim.N: Layout.REPLICATED,
-    Dim.NONE: Layout.REPLICATED,
-}
-_WEIGHT_UPDATE = {
-    Dim.OUTER: Layout.ROWS,
-    Dim.M: Layout.ROWS,
-    Dim.K: Layout.COLUMNS,
-    Dim.N: Layout.ROWS,
-    Dim.NONE: Layout.REPLICATED,
-}
+
+def _by_dim(layouts: str) -> Needs:
+    """Return layouts by split: of outer, M, K, N, and of none."""
+    return dict(zip(Dim, map(Layout, layouts.split()), strict=True))
+
+
+_GIVES = _by_dim("SR SR RR RS RR")  # after the all-reduce of K
+_FIRST_OPERAND = _by_dim("SR RR SR RS RR")
+_SECOND_OPERAND = _by_dim("SR SR RS RR RR")
+_WEIGHT_UPDATE = _by_dim("SR SR RS SR RR")
 
 
 def given_layout(sharding: Dim) -> Layout:
@@ -92,12 +74,7 @@ def conversion(given: Layout, needed: Layout) -> Collective:
     """Return the collective that changes a layout; it moves each byte of the tensor once."""
     if given in (needed, Layout.REPLICATED):
         return Collective.NONE
-    match needed:
-        case Layout.REPLICATED:
-            return Collective.ALL_GATHER
-        case Layout.ROWS | Layout.COLUMNS:
-            return Collective.ALL_TO_ALL
-    assert_never(needed)
+    return Collective.ALL_GATHER if needed is Layout.REPLICATED else Collective.ALL_TO_ALL
 
 
 STATISTICS = 2  # per vector: mean and variance of a normalization, maximum and sum of a softmax
@@ -118,26 +95,15 @@ class Operand(Struct, frozen=True):
     columns: tuple[Dim, ...]
 
 
-_O, _M, _K, _N = Dim.OUTER, Dim.M, Dim.K, Dim.N
-_ELEMENTWISE = (
-    Operand("", (_O, _M), (_N,)),
-    Operand("", (_N,), (_O, _M)),
-    Operand("", (_M,), (_N,)),  # the same for all outer
-    Operand("", (_O, _M), ()),  # the same for all columns
-    Operand("", (), (_N,)),  # the same for all rows
-)
-_FIRST = (
-    Operand("A", (_O, _M), (_K,)),
-    Operand("A", (_O, _K), (_M,)),
-    Operand("A", (_M,), (_K,)),
-    Operand("A", (_K,), (_M,)),
-)
-_SECOND = (
-    Operand("B", (_O, _K), (_N,)),
-    Operand("B", (_O, _N), (_K,)),
-    Operand("B", (_K,), (_N,)),
-    Operand("B", (_N,), (_K,)),
-)
+def _operands_of(name: str, sides: str) -> tuple[Operand, ...]:
+    """Return operands written as dimensions of their rows and of their columns, with a comma."""
+    split = (one.split(",") for one in sides.split())
+    return tuple(Operand(name, tuple(map(Dim, rows)), tuple(map(Dim, columns))) for rows, columns in split)
+
+
+_ELEMENTWISE = _operands_of("", "OM,N N,OM M,N OM, ,N")  # also the same for all outer, all columns, all rows
+_FIRST = _operands_of("A", "OM,K OK,M M,K K,M")
+_SECOND = _operands_of("B", "OK,N ON,K K,N N,K")
 _OPERANDS: Mapping[KernelVariant, tuple[Operand, ...]] = MappingProxyType(
     {
         KernelVariant.GEMM_INPUT1_WEIGHT: _SECOND,  # the weight is A

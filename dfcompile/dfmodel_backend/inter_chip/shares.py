@@ -1,5 +1,6 @@
 """The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
 
+from math import prod
 from typing import assert_never
 
 from msgspec import Struct
@@ -57,28 +58,27 @@ def shares_of(
     )
     if not design.shards_kernels or degrees.tensor == 1 or compatibility.layouts_by_letter:
         return shares
-    shares = tuple(_with_statistics(share, design.execution.word_bytes) for share in shares)
-    return _with_boundary(design, shares)
+    return _with_statistics_and_boundary(design, list(shares))
 
 
-def _with_boundary(design: Design, shares: tuple[Share, ...]) -> tuple[Share, ...]:
-    """Return the shares with the layout changes of what the layer hands to the next one."""
+def _with_statistics_and_boundary(design: Design, found: list[Share]) -> tuple[Share, ...]:
+    """Return the shares with statistics, and with the layout changes of what the layer hands to the next one."""
+    for number, share in enumerate(found):
+        statistics = exchanged_statistics(share.kernel, share.sharding, share.work.rows, share.work.n)
+        if statistics:
+            found[number] = _exchanging(share, Collective.ALL_REDUCE, statistics * design.execution.word_bytes)
     edges = layer_edges(design)
     position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
-    found = list(shares)
     for edge, needed in zip(edges, needs_by_axes(design.kernels, edges), strict=True):
         giver, taker = found[position[edge.source]], found[position[edge.target]]
         change = conversion(given_layout(giver.sharding), needed[taker.sharding])
         if change is not Collective.NONE:
-            item = (change, float(giver.output_bytes))
-            found[position[edge.source]] = replace(giver, exchange=(*giver.exchange, item))
+            found[position[edge.source]] = _exchanging(giver, change, giver.output_bytes)
     return tuple(found)
 
 
-def _with_statistics(share: Share, word_bytes: int) -> Share:
-    found = exchanged_statistics(share.kernel, share.sharding, share.work.rows, share.work.n)
-    item = (Collective.ALL_REDUCE, float(found * word_bytes))
-    return replace(share, exchange=(*share.exchange, item)) if found else share
+def _exchanging(share: Share, collective: Collective, size_bytes: int) -> Share:
+    return replace(share, exchange=(*share.exchange, (collective, float(size_bytes))))
 
 
 def in_micro_batches(shares: tuple[Share, ...], micro_batches: float) -> tuple[Share, ...]:
@@ -136,14 +136,8 @@ def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Di
 
 def grid(design: Design) -> tuple[int, int]:
     """Return the two-dimensional grid (X, Y) of chips that a matrix is laid out on."""
-    sizes = [link.chips for link in design.machine.links]
-    if len(sizes) == 1:
-        return 1, sizes[0]
-    last = sizes.pop()
-    rows = 1
-    for size in sizes:
-        rows *= size
-    return rows, last
+    *rows, last = (link.chips for link in design.machine.links)
+    return prod(rows), last
 
 
 def _exchange(

@@ -74,10 +74,6 @@ class ShardingSearch:
         """A time that no mapping of any sharding beats."""
         return self._costs.bound_s
 
-    def least_s(self, sharding: Sharding) -> float:
-        """Return a time that no mapping of one sharding beats."""
-        return self._costs.least_s(sharding)
-
     def shared(self, sharding: Sharding) -> SharedGraph:
         """Return what one chip has under a sharding."""
         return self._split.shared(sharding)
