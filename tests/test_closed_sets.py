@@ -11,7 +11,7 @@ import pytest
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.canonical_dag.dag import NodeKind
 from dfcompile.dfmodel_backend import Overlap
-from dfcompile.dfmodel_backend.check.memory_units import _label as checked_label
+from dfcompile.dfmodel_backend.check.designs import _label as checked_label
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.evaluate.designs import _repetitions

@@ -7,7 +7,7 @@ from dfcompile.audit.comparing import MULTIPLIED, expect, expect_text
 from dfcompile.audit.design.batch import PER_S, DesignAccount
 from dfcompile.dfmodel_backend import Correction, DesignSolution
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
-from dfcompile.dfmodel_backend.check.memory_units import check_units
+from dfcompile.dfmodel_backend.check.designs import check_units
 from dfcompile.dfmodel_backend.check.steps import sram_of
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind

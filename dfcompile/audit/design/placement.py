@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dfcompile.audit.comparing import expect, expect_text
 from dfcompile.dfmodel_backend import DesignSolution, PlacedConfiguration
 from dfcompile.errors import VerificationError
-from dfcompile.report.design.placement import PlacementSummary
+from dfcompile.report.design.figures import PlacementSummary
 
 Cells = Iterable[tuple[int, int]]  # x and y of each
 

@@ -1,19 +1,19 @@
 """The audit of a report on a design: its figures, those of configurations and kernels, and what the search says."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_near, expect_text
 from dfcompile.audit.design.batch import PER_S, DesignAccount
-from dfcompile.audit.design.choices import count_of_choices
 from dfcompile.audit.design.corrections import audit_corrections
 from dfcompile.audit.design.placement import audit_placements
 from dfcompile.audit.machine import PER_GIGA
 from dfcompile.audit.mapping.times import audit_bound_by
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
-from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
-from dfcompile.dfmodel_backend.check.operands import statistics_of
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Groups
+from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
+from dfcompile.records import replace
 from dfcompile.report.design.figures import DesignReport, DesignSummary, KernelSummary, SearchSummary, StepSummary
 
 
@@ -42,8 +42,7 @@ def audit_design(
     account = DesignAccount(decided, solution.figures.steps)
     _audit_figures("figures", report.figures, account)
     _audit_memory("figures", report.figures, account)
-    sharded = _sharding_bytes(decided)
-    expect("figures.sharding_bytes", report.figures.sharding_bytes, sharded, MULTIPLIED)
+    expect("figures.sharding_bytes", report.figures.sharding_bytes, decided.sharding_bytes, MULTIPLIED)
     _audit_search("search", report.search, solution, account)
     _audit_configurations("configurations", report.configurations, solution, account)
     _audit_kernels("kernels", report.kernels, account)
@@ -94,22 +93,6 @@ def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) ->
     expect(f"{where}.waiting_tensors", parts.waiting_tensors, memory.waiting, MULTIPLIED)
 
 
-def _sharding_bytes(decided: DecidedDesign) -> float:
-    """Return the bytes that all chips of a layer exchange for one input: reductions, changes of layout, statistics."""
-    design = decided.design
-    if not design.shards_kernels:
-        return 0.0
-    total = sum(decided.kernels[giver].output_bytes for giver, _ in decided.conversions)
-    for kernel in design.kernels:
-        split = decided.split(kernel)
-        if split is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE):
-            total += kernel.output_bytes
-        if not decided.compatibility.layouts_by_letter:
-            count = statistics_of(kernel, split, kernel.outer * kernel.m, kernel.n)
-            total += count * design.execution.word_bytes
-    return total
-
-
 def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, account: DesignAccount) -> None:
     time_s = account.batch_ns / PER_S
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
@@ -157,3 +140,67 @@ def _audit_kernels(where: str, summaries: Sequence[KernelSummary], account: Desi
         expect(f"{at}.dram_bytes", summary.dram_bytes, step.runs * step.traffic[kernel.id], MULTIPLIED)
         expect(f"{at}.time_s", summary.time_s, step.time_ns / PER_S, ROUNDING)
         audit_bound_by(f"{at}.bound_by", summary.bound_by, step.compute_ns, step.memory_ns, step.network_ns)
+
+
+def count_of_choices(asked: Design, compatibility: Compatibility) -> int:
+    """Return how many ways there are to settle what a design leaves open.
+
+    Args:
+        asked: as the file has it; open are chips along a dimension, micro-batches and tiles of 0.
+        compatibility: flaws to repeat.
+    """
+    is_open = not all(link.chips for link in asked.machine.links)
+    total = 0
+    for chips in _divided(asked.machine.chips // asked.execution.batch.copies, asked):
+        links = tuple(replace(link, chips=count) for link, count in zip(asked.machine.links, chips, strict=True))
+        groups = Groups(replace(asked, machine=replace(asked.machine, links=links)))
+        if not is_open or _is_possible(asked, groups, compatibility):
+            total += _micro_batches(asked, groups, compatibility) * _tiles(asked, groups, compatibility)
+    return total
+
+
+def _divided(chips: int, asked: Design) -> Iterator[Sequence[int]]:
+    """Yield chips along each dimension whose product is all of them; what is given stays."""
+
+    def rest(left: int, links: Sequence[int]) -> Iterator[Sequence[int]]:
+        if not links:
+            yield from [()] if left == 1 else []
+            return
+        for count in [links[0]] if links[0] else range(1, left + 1):
+            if left % count == 0:
+                for others in rest(left // count, links[1:]):
+                    yield (count, *others)
+
+    yield from rest(chips, [link.chips for link in asked.machine.links])
+
+
+def _is_possible(asked: Design, groups: Groups, compatibility: Compatibility) -> bool:
+    """Return whether data parallel groups share a batch, and tensor parallel chips whole heads."""
+    batch = asked.execution.batch
+    if batch.global_batch % groups.data:
+        return False
+    if compatibility.heads_may_be_cut or batch.kind is not WorkloadKind.LLM:
+        return True
+    return all(kernel.outer == 1 or kernel.outer % groups.tensor == 0 for kernel in asked.kernels)
+
+
+def _micro_batches(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
+    """Return how many sizes of micro-batches there are; the smallest is enough where nothing is read for each."""
+    batch = asked.execution.batch
+    if batch.micro_batch or batch.kind is not WorkloadKind.LLM:
+        return 1
+    share, left = divmod(batch.global_batch, groups.data)
+    if left:
+        return 0
+    if compatibility.weights_not_read and compatibility.gradients_not_kept:
+        return 1
+    return sum(share % size == 0 for size in range(1, share + 1))
+
+
+def _tiles(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
+    """Return how many different numbers of tiles there are."""
+    batch = asked.execution.batch
+    sequence = math.ceil(batch.sequence / groups.sequence)
+    if not sequence or (batch.tile and not compatibility.tile_size_is_a_hint):
+        return 1
+    return len({math.ceil(sequence / size) for size in range(1, min(batch.tile or sequence, sequence) + 1)})

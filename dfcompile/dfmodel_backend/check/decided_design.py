@@ -7,10 +7,10 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.check.operands import Conversions, conversions_of
+from dfcompile.dfmodel_backend.check.operands import Conversions, conversions_of, statistics_of
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
-from dfcompile.dfmodel_backend.machine.machine import Link
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, DesignEdge, DesignKernel, Dim, WorkloadKind
 
 
@@ -121,6 +121,22 @@ class DecidedDesign(Struct, frozen=True, dict=True):
     def conversions(self) -> Conversions:
         """What changes layouts between kernels."""
         return conversions_of(self.design, self.decision.sharding, self.compatibility)
+
+    @property
+    def sharding_bytes(self) -> float:
+        """Bytes that all chips of a layer exchange for one input: reductions, changes of layout, statistics."""
+        design = self.design
+        if not design.shards_kernels:
+            return 0.0
+        total = sum(self.kernels[giver].output_bytes for giver, _ in self.conversions)
+        for kernel in design.kernels:
+            split = self.split(kernel)
+            if split is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE):
+                total += kernel.output_bytes
+            if not self.compatibility.layouts_by_letter:
+                count = statistics_of(kernel, split, kernel.outer * kernel.m, kernel.n)
+                total += count * design.execution.word_bytes
+        return total
 
     @cached_property
     def levels(self) -> dict[int, int]:

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping as KernelMapping
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
-from dfcompile.dfmodel_backend.evaluate.sharding import sharding_bytes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
@@ -95,5 +95,5 @@ def recompute_design(
         VerificationError: naming the figure, found against expected.
     """
     reject_differences(figures, evaluate_design(design, decision, compatibility))
-    expected_bytes = sharding_bytes(design, decision.sharding, compatibility)
+    expected_bytes = DecidedDesign(design, decision, compatibility).sharding_bytes
     reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": expected_bytes})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from dfcompile.dfmodel_backend.evaluate.design_kernels import design_kernel_figures
+from dfcompile.dfmodel_backend.evaluate.designs import design_kernel_figures
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import INTERVALS
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
@@ -21,14 +21,12 @@ from dfcompile.report.design.figures import (
     DesignSummary,
     DramParts,
     KernelSummary,
-    SearchSummary,
-    StepSummary,
-)
-from dfcompile.report.design.placement import (
     LinkSummary,
     PlacedKernelSummary,
     PlacedTensorSummary,
     PlacementSummary,
+    SearchSummary,
+    StepSummary,
     WiresSummary,
 )
 from dfcompile.report.figures import AssumptionSummary

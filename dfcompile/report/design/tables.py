@@ -5,8 +5,7 @@ from typing import Final
 
 from dfcompile.host.printable import printable
 from dfcompile.report.columns import Derived, table_columns
-from dfcompile.report.design.figures import CorrectionSummary, DesignReport, StepSummary
-from dfcompile.report.design.placement import PlacementSummary
+from dfcompile.report.design.figures import CorrectionSummary, DesignReport, PlacementSummary, StepSummary
 from dfcompile.report.tables import assumption_lines, counted_assumptions
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
