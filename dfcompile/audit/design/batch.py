@@ -42,13 +42,6 @@ class Memory(Struct, frozen=True):
         return self.weights + self.gradients + self.optimizer + self.activations + self.tables + self.waiting
 
 
-def memory_of(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
-    """Return the DRAM of a chip of the stage that needs most."""
-    stages = dict.fromkeys(step.stage for step in steps)
-    found = [_of_stage(decided, [step for step in steps if step.stage == stage]) for stage in stages]
-    return max(found, key=lambda memory: memory.total)
-
-
 def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
     """Return what the configurations of a stage of the pipeline need."""
     design, groups, flaws = decided.design, decided.groups, decided.compatibility
@@ -109,9 +102,16 @@ class DesignAccount:
     @cached_property
     def step_ns(self) -> float:
         """Time of the slowest stage, with what it hands on to the next one."""
-        stages = dict.fromkeys(step.stage for step in self.steps)
-        times = {stage: sum(step.time_ns for step in self.steps if step.stage == stage) for stage in stages}
-        return max(time_ns + self._sent_ns(stage) for stage, time_ns in times.items())
+        stages = self._stages.items()
+        return max(sum(step.time_ns for step in inside) + self._sent_ns(stage) for stage, inside in stages)
+
+    @cached_property
+    def _stages(self) -> dict[int, list[Step]]:
+        """Configurations by the stage of the pipeline."""
+        stages: dict[int, list[Step]] = {}
+        for step in self.steps:
+            stages.setdefault(step.stage, []).append(step)
+        return stages
 
     def _sent_ns(self, stage: int) -> float:
         """Return the time in which a stage sends what later ones read of all that was made."""
@@ -174,7 +174,8 @@ class DesignAccount:
     @cached_property
     def memory(self) -> Memory:
         """DRAM of a chip of the stage that needs most."""
-        return memory_of(self.decided, self.steps)
+        found = [_of_stage(self.decided, inside) for inside in self._stages.values()]
+        return max(found, key=lambda memory: memory.total)
 
     @property
     def dram_traffic_bytes(self) -> float:

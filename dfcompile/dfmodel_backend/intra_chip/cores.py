@@ -1,14 +1,13 @@
 """Cores for kernels: cycles of a kernel on so many cores, and the best split of a chip among the kernels of sets."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Numbers
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
@@ -99,15 +98,15 @@ def least_cycles(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
         cores: of the chip.
 
     Returns:
-        Cycles of the slowest kernel, or None if even one core each is too many.
+        Cycles of the slowest kernel, 0 of none, or None if even one core each is too many.
     """
     if sum(count for _, count in wanted) > cores:
         return None
     area = -(-sum(table.least_area * count for table, count in wanted) // cores)
-    low = max(area, *(table.cycles[0] for table, _ in wanted))
-    high = max(table.cycles[-1] for table, _ in wanted)  # always possible
+    low = max([area, *(table.cycles[0] for table, _ in wanted)])
+    high = max((table.cycles[-1] for table, _ in wanted), default=0)  # always possible
     least = least_enough(low, high, max(1, low >> 7), lambda cycles: _cores_for(wanted, cycles, cores) <= cores)
-    return max(table.cycles[table.fewest(least)] for table, _ in wanted)
+    return max((table.cycles[table.fewest(least)] for table, _ in wanted), default=0)
 
 
 def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool]) -> int:
@@ -126,7 +125,7 @@ def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool
 def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> int:
     total = 0
     for table, count in wanted:
-        total += count * table.cores[bisect_left(table.cycles, cycles + 1) - 1]
+        total += count * table.cores[table.fewest(cycles)]
         if total > limit:
             break
     return total
@@ -190,32 +189,6 @@ def _bisect(counts: Column, needed: Column, exact: Column, cores: int) -> Column
         high = np.where(is_open & fits, middle, high)
         low = np.where(is_open & ~fits, middle + 1, low)
     return np.append(exact, np.inf)[low]
-
-
-class SetCycles:
-    """The cycles of the slowest kernel of a set, with the cores split at best.
-
-    Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
-    """
-
-    def __init__(self, tables: Sequence[CoreTable], cores: int) -> None:
-        """Take the table of each kernel, where equal ones are one object: to compare long ones takes time."""
-        self._cores = cores
-        self._different = tuple({id(table): table for table in tables}.values())
-        numbers = {id(table): number for number, table in enumerate(self._different)}
-        places = np.array([numbers[id(table)] for table in tables], np.intp)
-        self._has_shape: npt.NDArray[np.int64] = np.eye(len(numbers), dtype=np.int64)[places]
-
-    def of(self, members: Members) -> list[int | None]:
-        """Return the cycles of each set, ``[set, kernel]``; None without cores enough, 0 without kernels."""
-        counts = members.astype(np.int64) @ self._has_shape
-        different, place = np.unique(counts, axis=0, return_inverse=True)
-        cycles = [self._of_counts(row) for row in different.tolist()]
-        return [cycles[number] for number in place.reshape(-1).tolist()]
-
-    def _of_counts(self, counts: Sequence[int]) -> int | None:
-        wanted = [(table, count) for table, count in zip(self._different, counts, strict=True) if count]
-        return least_cycles(wanted, self._cores) if wanted else 0
 
 
 class SplitTable:

@@ -28,11 +28,11 @@ class Sums(NamedTuple):
 
     def plus(self, other: "Sums") -> "Sums":
         """Return both together."""
-        return Sums(*map(add, self[:-1], other[:-1]), max(self.slowest_ns, other.slowest_ns))
+        return Sums._make((*map(add, self[:-1], other[:-1]), max(self.slowest_ns, other.slowest_ns)))
 
     def minus(self, other: "Sums") -> "Sums":
         """Return what is left without a part; the slowest stays."""
-        return Sums(*map(sub, self[:-1], other[:-1]), self.slowest_ns)
+        return Sums._make((*map(sub, self[:-1], other[:-1]), self.slowest_ns))
 
 
 class ShardingSums:

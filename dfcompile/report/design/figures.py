@@ -89,19 +89,7 @@ class PlacementSummary:
 
 FORMAT: Final = "dfcompile-design/1"
 
-_in_design = partial(figure, table="design")
-_in_configurations = partial(figure, table="configurations")
-_in_kernels = partial(figure, table="kernels")
 _part_of_memory = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
-_capacity = partial(
-    figure,
-    unit="bytes",
-    meaning="of a chip; 0: unlimited",
-    heading="of",
-    table="memory",
-    cell=",.0f",
-    words=((0, "unlimited"),),
-)
 
 
 @record
@@ -124,36 +112,52 @@ class DramParts:
 class DesignSummary:
     """Figures of a design; times of a batch unless said, memory of one chip."""
 
-    chips: int = _in_design(
-        unit="chips", meaning="of the machine, all copies of the workload together", heading="chips", least=1
+    chips: int = figure(
+        unit="chips",
+        meaning="of the machine, all copies of the workload together",
+        heading="chips",
+        table="design",
+        least=1,
     )
-    tensor_parallel: int = _in_design(unit="chips", meaning="that share each kernel", heading="TP", least=1)
-    pipeline_parallel: int = _in_design(unit="stages", meaning="that follow one another", heading="PP", least=1)
-    data_parallel: int = _in_design(unit="groups", meaning="that share the batch", heading="DP", least=1)
-    sequence_parallel: int = _in_design(
-        unit="groups", meaning="that share the sequence", heading="SP", hidden=1, least=1
+    tensor_parallel: int = figure(unit="chips", meaning="that share each kernel", heading="TP", table="design", least=1)
+    pipeline_parallel: int = figure(
+        unit="stages", meaning="that follow one another", heading="PP", table="design", least=1
     )
-    micro_batch: int = _in_design(
-        unit="inputs", meaning="that go through the pipeline together", heading="micro-\nbatch", least=1
+    data_parallel: int = figure(unit="groups", meaning="that share the batch", heading="DP", table="design", least=1)
+    sequence_parallel: int = figure(
+        unit="groups", meaning="that share the sequence", heading="SP", table="design", hidden=1, least=1
     )
-    tiles: int = _in_design(
-        unit="tiles", meaning="parts of the sequence that follow one another", heading="tiles", least=1
+    micro_batch: int = figure(
+        unit="inputs", meaning="that go through the pipeline together", heading="micro-\nbatch", table="design", least=1
     )
-    time_s: float = _in_design(unit="s", meaning="of a batch", of="batch_s", heading="batch\n{}s")
-    step_s: float = _in_design(
+    tiles: int = figure(
+        unit="tiles", meaning="parts of the sequence that follow one another", heading="tiles", table="design", least=1
+    )
+    time_s: float = figure(unit="s", meaning="of a batch", of="batch_s", heading="batch\n{}s", table="design")
+    step_s: float = figure(
         unit="s",
         meaning="of one input in one layer, or in the slowest stage of a graph of all layers",
         heading="layer\n{}s",
+        table="design",
     )
     latency_s: float = figure(unit="s", meaning="of one input through all layers")
-    utilization: float = _in_design(
-        meaning="floating-point operations / (peak rate × `time_s`)", heading="util.\n%", cell=".2%"
+    utilization: float = figure(
+        meaning="floating-point operations / (peak rate × `time_s`)", heading="util.\n%", table="design", cell=".2%"
     )
     flop: float = figure(unit="FLOP", meaning="of a batch, all copies")
-    cost_usd: float = _in_design(unit="USD", meaning="price of the machine", heading="cost\nUSD", cell=",.0f")
-    power_w: float = _in_design(unit="W", meaning="power of the machine", heading="power\n{}W")
-    energy_j: float = _in_design(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J")
-    sram_capacity_bytes: float = _capacity()
+    cost_usd: float = figure(
+        unit="USD", meaning="price of the machine", heading="cost\nUSD", table="design", cell=",.0f"
+    )
+    power_w: float = figure(unit="W", meaning="power of the machine", heading="power\n{}W", table="design")
+    energy_j: float = figure(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J", table="design")
+    sram_capacity_bytes: float = figure(
+        unit="bytes",
+        meaning="of a chip; 0: unlimited",
+        heading="of",
+        table="memory",
+        cell=",.0f",
+        words=((0, "unlimited"),),
+    )
     dram_bytes: float = figure(
         unit="bytes",
         meaning="of a chip, most that is in use at a time",
@@ -161,7 +165,14 @@ class DesignSummary:
         table="memory",
         cell=",.0f",
     )
-    dram_capacity_bytes: float = _capacity()
+    dram_capacity_bytes: float = figure(
+        unit="bytes",
+        meaning="of a chip; 0: unlimited",
+        heading="of",
+        table="memory",
+        cell=",.0f",
+        words=((0, "unlimited"),),
+    )
     chip_flop_per_s: float = figure(unit="FLOP/s", meaning="peak of one chip")
     dram_bytes_per_s: float = figure(unit="B/s", meaning="between a chip and its DRAM")
     dram_parts_bytes: DramParts = figure(unit="bytes", meaning="what `dram_bytes` is made of")
@@ -194,18 +205,33 @@ class StepSummary:
     configuration: int = figure(meaning="its number, in order of execution; those without kernels are left out")
     stage: int = figure(meaning="of the pipeline")
     kernels: tuple[str, ...] = figure(meaning="names of those that are on the chip together", least=1)
-    time_s: float = _in_configurations(unit="s", meaning="of one input in one layer", heading="time\n{}s")
-    compute_s: float = _in_configurations(
-        unit="s", meaning="its part in compute; the parts overlap as the file says", heading="compute\n{}s"
+    time_s: float = figure(unit="s", meaning="of one input in one layer", heading="time\n{}s", table="configurations")
+    compute_s: float = figure(
+        unit="s",
+        meaning="its part in compute; the parts overlap as the file says",
+        heading="compute\n{}s",
+        table="configurations",
     )
-    memory_s: float = _in_configurations(unit="s", meaning="its part in memory", heading="memory\n{}s")
-    network_s: float = _in_configurations(unit="s", meaning="its part in the network", heading="network\n{}s")
-    bound_by: str = _in_configurations(
-        meaning="the largest of them: `compute`, `memory` or `network`", heading="bound by", choices=BOUND_BY
+    memory_s: float = figure(unit="s", meaning="its part in memory", heading="memory\n{}s", table="configurations")
+    network_s: float = figure(
+        unit="s", meaning="its part in the network", heading="network\n{}s", table="configurations"
     )
-    sram_bytes: float = _in_configurations(unit="bytes", meaning="in use", heading="SRAM\nbytes", cell=",.0f")
-    weight_tiles: int = _in_configurations(
-        unit="parts", meaning="in which its weights are loaded", heading="weight\ntiles", cell="d", least=1
+    bound_by: str = figure(
+        meaning="the largest of them: `compute`, `memory` or `network`",
+        heading="bound by",
+        table="configurations",
+        choices=BOUND_BY,
+    )
+    sram_bytes: float = figure(
+        unit="bytes", meaning="in use", heading="SRAM\nbytes", table="configurations", cell=",.0f"
+    )
+    weight_tiles: int = figure(
+        unit="parts",
+        meaning="in which its weights are loaded",
+        heading="weight\ntiles",
+        table="configurations",
+        cell="d",
+        least=1,
     )
 
 
@@ -214,23 +240,26 @@ class KernelSummary:
     """One kernel and its share on one chip."""
 
     name: str = figure(meaning="as in the file")
-    configuration: int = _in_kernels(meaning="that it is in", heading="config", cell="d")
-    sharding: str = _in_kernels(
+    configuration: int = figure(meaning="that it is in", heading="config", table="kernels", cell="d")
+    sharding: str = figure(
         meaning="dimension that is split over chips: `O`, `M`, `K`, `N`, or `-` for none",
         heading="split",
+        table="kernels",
         choices=("O", "M", "K", "N", "-"),
     )
-    rows: int = _in_kernels(unit="elements", meaning="of a tile on one chip", heading="rows", least=1)
-    k: int = _in_kernels(unit="elements", meaning="contracted, of a tile on one chip", heading="k", least=1)
-    n: int = _in_kernels(unit="elements", meaning="columns of a tile on one chip", heading="n", least=1)
-    exchange: str = _in_kernels(
+    rows: int = figure(unit="elements", meaning="of a tile on one chip", heading="rows", table="kernels", least=1)
+    k: int = figure(unit="elements", meaning="contracted, of a tile on one chip", heading="k", table="kernels", least=1)
+    n: int = figure(unit="elements", meaning="columns of a tile on one chip", heading="n", table="kernels", least=1)
+    exchange: str = figure(
         meaning="collectives of the kernel and of what it hands on, with commas; empty if there are none",
         heading="exchange",
+        table="kernels",
         words=(("", "-"),),
     )
     flop: float = figure(unit="FLOP", meaning="on one chip, of one micro-batch in one layer")
     dram_bytes: float = figure(
-        unit="bytes", meaning="read from DRAM for it and written to DRAM, on one chip, of one micro-batch in one layer"
+        unit="bytes",
+        meaning="read from DRAM for it and written to DRAM, on one chip, of one micro-batch in one layer",
     )
     time_s: float = figure(
         unit="s", meaning="of its configuration, whose kernels run together, from the first tile to the last"

@@ -18,7 +18,7 @@ from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
-from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.options import sums_of
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 BOUND_ROUNDING = 1e-13  # relative
@@ -233,12 +233,7 @@ def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
     kernels; the largest is a bound for each such sum, found by bisection: each stage ends as late as it can.
     """
     done = down_sets.astype(float) @ model.least_parts
-    compute, memory, network = done[:, 0], done[:, 1], done[:, 2]
-    sums = {
-        Overlap.NO_OVERLAP: (compute + memory + network,),
-        Overlap.PERFECT_OVERLAP: (compute, memory, network),
-        Overlap.OVERLAP_COMPUTE_MEMORY: (compute + network, memory + network),
-    }[model.design.execution.overlap]
+    sums = sums_of(model.design.execution.overlap, *done.T)
     sends = model.sends_ns(down_sets)
     return max(_least_bottleneck(column, sends, model.degrees.pipeline) for column in sums)
 
