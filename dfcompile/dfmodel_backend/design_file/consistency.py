@@ -34,122 +34,108 @@ def check_consistency(message: schema.DSE, where: str) -> None:
     Raises:
         UserError: naming the kernel or the connection, and the field.
     """
-    _check_execution(message, where)
+    for problem in _problems(message):
+        raise UserError(f"{where}: {problem}")
+
+
+def _problems(message: schema.DSE) -> Iterator[str]:
+    yield from _in_execution(message)
     for kernel in message.dataflow_graph.kernels:
-        _check_kernel(kernel, message.execution, f"{where}: kernel {kernel.name!r}")
-    _check_order(message, where)
-    _check_operands(message, where)
+        yield from (f"kernel {kernel.name!r}: {found}" for found in _in_kernel(kernel, message.execution))
+    yield from _in_order(message)
+    yield from _in_operands(message)
 
 
-def _check_execution(message: schema.DSE, where: str) -> None:
+def _in_execution(message: schema.DSE) -> Iterator[str]:
     execution, system = message.execution, message.system
     kernels = len(message.dataflow_graph.kernels)
     if execution.execution_style == schema.EXECUTION_STYLE_UNSET:
-        raise UserError(f"{where}: field 'execution.execution_style' is unset against DATAFLOW or KERNEL_BY_KERNEL")
+        yield "field 'execution.execution_style' is unset against DATAFLOW or KERNEL_BY_KERNEL"
     most = max(kernels, MOST_CONFIGURATIONS)
     if execution.num_config > most:
-        raise UserError(f"{where}: field 'execution.num_config': found {execution.num_config} against at most {most}")
+        yield f"field 'execution.num_config': found {execution.num_config} against at most {most}"
     one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
     if one_by_one and execution.num_config not in (0, kernels):
-        raise UserError(
-            f"{where}: field 'execution.num_config': found {execution.num_config} against the {kernels} kernels of "
+        yield (
+            f"field 'execution.num_config': found {execution.num_config} against the {kernels} kernels of "
             "KERNEL_BY_KERNEL (or DATAFLOW)"
         )
     if execution.optimization not in COUNTED:
-        raise UserError(
-            f"{where}: field 'execution.optimization': found {execution.optimization!r} against "
-            f"{', '.join(COUNTED[1:])} or none"
-        )
+        known = ", ".join(COUNTED[1:])
+        yield f"field 'execution.optimization': found {execution.optimization!r} against {known} or none"
     if execution.compute_util > 1:
-        raise UserError(f"{where}: field 'execution.compute_util': found {execution.compute_util:g} against at most 1")
+        yield f"field 'execution.compute_util': found {execution.compute_util:g} against at most 1"
     dimensions = len((system.WhichOneof("topology_variant") or "").split("_"))
     if system.HBD and dimensions != 3:
-        raise UserError(
-            f"{where}: field 'system.HBD': found {system.HBD} against none, or a topology of three dimensions"
-        )
+        yield f"field 'system.HBD': found {system.HBD} against none, or a topology of three dimensions"
     llm = execution.llm
     if llm.num_layer_in_graph > 1 and llm.num_layer_in_graph != llm.num_layer:
-        raise UserError(
-            f"{where}: field 'execution.llm.num_layer_in_graph': found {llm.num_layer_in_graph} against 1, or all "
+        yield (
+            f"field 'execution.llm.num_layer_in_graph': found {llm.num_layer_in_graph} against 1, or all "
             f"{llm.num_layer} of num_layer"
         )
 
 
-def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str) -> None:
+def _in_kernel(kernel: schema.Kernel, execution: schema.Execution) -> Iterator[str]:
     variant = variant_of(kernel)
     slots = execution.num_config
     if slots and kernel.config >= slots:
-        raise UserError(f"{where}: field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}")
+        yield f"field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}"
     if variant.tiling == schema.TILING_UNSET:
-        raise UserError(
-            f"{where}: field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
-        )
+        yield "field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
     is_gemm = isinstance(variant, Gemm)
     for field, value, forbidden in (
         ("tiling", variant.tiling, schema.K_TILING),
         ("sharding", variant.sharding, schema.K_SHARDING),
     ):
         if value == forbidden and not is_gemm:
-            raise UserError(f"{where}: field {field!r}: found K against a dimension of an elementwise kernel")
+            yield f"field {field!r}: found K against a dimension of an elementwise kernel"
     shards = execution.HasField("llm") and not execution.skip_inter_chip_optimization
     if shards and variant.tiling == schema.NO_TILING:
-        raise UserError(f"{where}: field 'tiling': found NO_TILING against the dimension that is cut into tiles")
-    _check_extents(variant, execution, where)
+        yield "field 'tiling': found NO_TILING against the dimension that is cut into tiles"
+    yield from _in_extents(variant, execution)
     if isinstance(variant, schema.GEMM_Input1_Weight):
         if variant.weight_tensor_size:
-            _check_size(
-                "weight_tensor_size",
-                variant.weight_tensor_size,
-                (variant.outer, variant.M, variant.K),
-                execution,
-                where,
+            yield from _in_size(
+                "weight_tensor_size", variant.weight_tensor_size, (variant.outer, variant.M, variant.K), execution
             )
         if variant.use_effective_stage and not execution.effective_stage:
-            raise UserError(f"{where}: field 'use_effective_stage' needs field 'execution.effective_stage', found 0")
+            yield "field 'use_effective_stage' needs field 'execution.effective_stage', found 0"
     kind = execution.WhichOneof("workload_variant") or ""
-    _check_communication("communication_type", variant.communication_type, FIRST[kind], where)
-    _check_communication("communication_type_2", variant.communication_type_2, SECOND[kind], where)
+    yield from _in_communication("communication_type", variant.communication_type, FIRST[kind])
+    yield from _in_communication("communication_type_2", variant.communication_type_2, SECOND[kind])
     if bool(variant.communication_type) != bool(variant.communication_size):
         name = schema.CommunicationType.Name(variant.communication_type)
-        raise UserError(
-            f"{where}: field 'communication_size': found {variant.communication_size:g} bytes of type {name}"
-        )
+        yield f"field 'communication_size': found {variant.communication_size:g} bytes of type {name}"
 
 
-def _check_extents(variant: Variant, execution: schema.Execution, where: str) -> None:
+def _in_extents(variant: Variant, execution: schema.Execution) -> Iterator[str]:
     extents: tuple[int, ...] = (variant.outer, variant.M, variant.N)
-    _check_size("output_tensor_size", variant.output_tensor_size, extents, execution, where)
+    yield from _in_size("output_tensor_size", variant.output_tensor_size, extents, execution)
     if isinstance(variant, Gemm):
         extents = (variant.outer, variant.M, variant.K, variant.N)
     if math.prod(extents) > MOST_PRODUCTS:
         product = " x ".join(str(extent) for extent in extents)
-        raise UserError(
-            f"{where}: dimensions: found {product} against at most {MOST_PRODUCTS:.0e} elements or products"
-        )
+        yield f"dimensions: found {product} against at most {MOST_PRODUCTS:.0e} elements or products"
 
 
-def _check_communication(
-    field: str, found: schema.CommunicationType, known: tuple[schema.CommunicationType, ...], where: str
-) -> None:
+def _in_communication(
+    field: str, found: schema.CommunicationType, known: tuple[schema.CommunicationType, ...]
+) -> Iterator[str]:
     if found and found not in known:
         names = ", ".join(schema.CommunicationType.Name(one) for one in known) or "none"
-        raise UserError(
-            f"{where}: field {field!r}: found {schema.CommunicationType.Name(found)} against {names} of this workload"
-        )
+        yield f"field {field!r}: found {schema.CommunicationType.Name(found)} against {names} of this workload"
 
 
-def _check_size(field: str, size: float, extents: tuple[int, ...], execution: schema.Execution, where: str) -> None:
+def _in_size(field: str, size: float, extents: tuple[int, ...], execution: schema.Execution) -> Iterator[str]:
     expected = math.prod(extents) * execution.word
     if abs(size - expected) > FLOAT32 * expected:
         product = " x ".join(str(extent) for extent in extents)
-        raise UserError(
-            f"{where}: field {field!r}: found {size:.9g} bytes against {product} elements of "
-            f"{execution.word} = {expected:.9g}"
-        )
+        yield f"field {field!r}: found {size:.9g} bytes against {product} elements of {execution.word} = {expected:.9g}"
 
 
-def _check_operands(message: schema.DSE, where: str) -> None:
-    """Check that each tensor that enters a product of two tensors is one of them: its size tells which."""
+def _in_operands(message: schema.DSE) -> Iterator[str]:
+    """Each tensor that enters a product of two tensors is one of them: its size tells which."""
     execution = message.execution
     if not execution.HasField("llm") or execution.skip_inter_chip_optimization:
         return
@@ -162,15 +148,15 @@ def _check_operands(message: schema.DSE, where: str) -> None:
         size = variant_of(giver).output_tensor_size
         operands = (product.input_tensor_1_size, product.input_tensor_2_size)
         if size not in operands:
-            raise UserError(
-                f"{where}: connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
+            yield (
+                f"connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
                 f"{taker.name!r} against its input_tensor_1_size {operands[0]:.9g} or input_tensor_2_size "
                 f"{operands[1]:.9g}"
             )
 
 
-def _check_order(message: schema.DSE, where: str) -> None:
-    """Check that the forward pass waits for nothing of the backward pass, and that configurations ascend.
+def _in_order(message: schema.DSE) -> Iterator[str]:
+    """The forward pass waits for nothing of the backward pass, and configurations ascend.
 
     The graph has no cycle.
     """
@@ -181,13 +167,13 @@ def _check_order(message: schema.DSE, where: str) -> None:
     for giver, taker in _edges_in_order(message):
         kernel = kernels[taker]
         if kernels[giver].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
-            raise UserError(
-                f"{where}: connection {giver} to {taker}: leads from the backward pass to kernel {kernel.name!r}, "
+            yield (
+                f"connection {giver} to {taker}: leads from the backward pass to kernel {kernel.name!r}, "
                 "whose field 'fwd_bwd' is not BWD"
             )
         if pinned and 0 <= kernel.config < least[giver]:
-            raise UserError(
-                f"{where}: kernel {kernel.name!r}: field 'config': found {kernel.config} against at least "
+            yield (
+                f"kernel {kernel.name!r}: field 'config': found {kernel.config} against at least "
                 f"{least[giver]}, that of a kernel before it"
             )
         least[taker] = max(least[taker], least[giver])
@@ -198,7 +184,7 @@ def _check_order(message: schema.DSE, where: str) -> None:
             found = f"at least {slots // 2} of the backward pass"
         else:
             continue
-        raise UserError(f"{where}: kernel {kernel.name!r}: field 'config': found {kernel.config} against {found}")
+        yield f"kernel {kernel.name!r}: field 'config': found {kernel.config} against {found}"
 
 
 def _has_pins(message: schema.DSE) -> bool:

@@ -5,6 +5,7 @@ Degrees, the size of micro-batches and the number of tiles may be open in a desi
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import prod
 from typing import assert_never
 
 from msgspec import Struct
@@ -41,12 +42,9 @@ def degrees_of(design: Design) -> Degrees:
     per_copy = machine.chips // batch.copies
     if batch.copies * per_copy != machine.chips:
         raise UserError(f"design: found num_copy {batch.copies} against a divisor of {machine.chips} chips")
-    links = machine.links
-    product = 1
-    for link in links:
-        product *= link.chips
-    if product != per_copy:
-        sizes = " x ".join(str(link.chips) for link in links)
+    chips = [link.chips for link in machine.links]
+    if prod(chips) != per_copy:
+        sizes = " x ".join(map(str, chips))
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
     match batch.kind:
         case WorkloadKind.DLRM:
