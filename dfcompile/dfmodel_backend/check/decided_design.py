@@ -8,6 +8,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.check.operands import Conversions, conversions_of, statistics_of
+from dfcompile.dfmodel_backend.check.requirements import longest_paths
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
@@ -140,16 +141,8 @@ class DecidedDesign(Struct, frozen=True, dict=True):
 
     @cached_property
     def levels(self) -> dict[int, int]:
-        """The length of the longest path to each kernel by id, by relaxing all edges until nothing changes."""
-        levels = dict.fromkeys(self.kernels, 0)
-        changed = True
-        while changed:
-            changed = False
-            for edge in self.design.edges:
-                if levels[edge.target] <= levels[edge.source]:
-                    levels[edge.target] = levels[edge.source] + 1
-                    changed = True
-        return levels
+        """The length of the longest path to each kernel, by id."""
+        return longest_paths(self.kernels, [(edge.source, edge.target) for edge in self.design.edges])
 
     def inside(self, number: int) -> tuple[DesignKernel, ...]:
         """Return the kernels of a configuration, in the order of the file."""

@@ -7,8 +7,8 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.check.collectives import is_known
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
 from dfcompile.dfmodel_backend.check.network import ONCE, network_bytes, network_ns
+from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
-from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, WorkloadKind
 
 
@@ -73,11 +73,6 @@ def _step(decided: DecidedDesign, number: int, given: StepFigures) -> Step:
         time_ns if kind in design.execution.counted else 0.0
         for kind, time_ns in zip("CMN", (given.compute_ns, memory_ns, exchange_ns), strict=True)
     ]
-    joined_ns = {
-        Overlap.NO_OVERLAP: sum(times),
-        Overlap.PERFECT_OVERLAP: max(times),
-        Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
-    }[design.execution.overlap]
     return Step(
         stage=decided.decision.stages[number] if decided.decision.stages else 0,
         kernels=kernels,
@@ -90,7 +85,7 @@ def _step(decided: DecidedDesign, number: int, given: StepFigures) -> Step:
         compute_ns=given.compute_ns,
         memory_ns=memory_ns,
         network_ns=exchange_ns,
-        time_ns=runs * joined_ns,
+        time_ns=runs * joined(design.execution.overlap, *times),
     )
 
 
