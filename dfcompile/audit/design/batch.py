@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend import StepFigures
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
 from dfcompile.dfmodel_backend.check.network import ONCE
 from dfcompile.dfmodel_backend.check.steps import Step, steps_of
-from dfcompile.dfmodel_backend.workload.design import DesignKernel, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
 PER_S = 1e9  # ns
 ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]
@@ -161,8 +161,11 @@ class DesignAccount:
     @cached_property
     def flop(self) -> int:
         """Operations of a batch, of all copies."""
-        copies = self.design.execution.batch.copies
-        return copies * self.groups.repetitions * sum(map(_kernel_flop, self.design.kernels))
+        of_graph = sum(
+            kernel.outer * kernel.m * kernel.n * max(1, kernel.num_input) * (2 * kernel.k if kernel.systolic else 1)
+            for kernel in self.design.kernels
+        )
+        return self.design.execution.batch.copies * self.groups.repetitions * of_graph
 
     @property
     def peak_flop_per_s(self) -> float:
@@ -210,8 +213,3 @@ class DesignAccount:
         machine = self.design.machine
         dram_w = machine.dram_gb_per_s * machine.prices.dram_w_per_gb_per_s
         return machine.chips * (machine.prices.accelerator_w + dram_w) + self._network.power_w
-
-
-def _kernel_flop(kernel: DesignKernel) -> int:
-    elements = kernel.outer * kernel.m * kernel.n * max(1, kernel.num_input)
-    return 2 * kernel.k * elements if kernel.systolic else elements
