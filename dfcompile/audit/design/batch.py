@@ -190,11 +190,6 @@ class DesignAccount:
         """Of a batch, all chips."""
         return self.groups.runs * sum(step.network_bytes for step in self.steps)
 
-    @property
-    def most_sram_bytes(self) -> float:
-        """Of the configuration with most of it."""
-        return max((step.sram_bytes for step in self.steps), default=0.0)
-
     @cached_property
     def _network(self) -> ChipNetwork:
         copies = self.design.execution.batch.copies

@@ -59,7 +59,7 @@ def _named(account: DesignAccount) -> Mapping[str, float]:
         "time of a batch (s)": account.batch_ns / PER_S,
         "DRAM of a chip (bytes)": account.memory.total,
         "DRAM traffic of a batch (bytes)": account.dram_traffic_bytes,
-        "most SRAM of a configuration (bytes)": account.most_sram_bytes,
+        "most SRAM of a configuration (bytes)": max(step.sram_bytes for step in account.steps),
         "cost (USD)": account.price_usd,
         "power (W)": account.power_w,
     }

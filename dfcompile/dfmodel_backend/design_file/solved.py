@@ -9,7 +9,6 @@ from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.inter_chip.shares import Share
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
@@ -51,13 +50,9 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
         variant.shard_outer_M, variant.shard_N = share.work.rows, share.work.n
         if isinstance(variant, Gemm):
             variant.shard_K = share.work.k
-        if share.kernel.collective is Collective.NONE and _is_reduced(share):
+        if share.kernel.collective is Collective.NONE and Collective.ALL_REDUCE in dict(share.exchange):
             variant.communication_type = schema.ALL_REDUCE
             variant.communication_size = variant.output_tensor_size
-
-
-def _is_reduced(share: Share) -> bool:
-    return any(collective is Collective.ALL_REDUCE for collective, _ in share.exchange)
 
 
 def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:

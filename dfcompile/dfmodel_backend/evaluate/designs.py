@@ -100,8 +100,8 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
         InfeasibleError: as `evaluate_design`.
     """
     design, machine, batch = model.design, model.design.machine, model.design.execution.batch
-    steps = _steps(model, decision)
-    place = _place(model, decision)
+    place: Numbers = np.array([decision.configs[share.kernel.id] for share in model.shares])  # of each kernel
+    steps = _steps(model, decision, place)
     stage_of = np.array([step.stage for step in steps])[place]  # of each kernel
     stages = range(max(decision.stages, default=0) + 1)
     inside = [[step for step in steps if step.stage == stage] for stage in stages]
@@ -131,11 +131,6 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
         dram_traffic_bytes=runs * sum(step.dram_bytes for step in steps),
         network_traffic_bytes=runs * sum(step.network_bytes for step in steps),
     )
-
-
-def _place(model: DesignModel, decision: Decision) -> Numbers:
-    """Return the configuration of each kernel."""
-    return np.array([decision.configs[share.kernel.id] for share in model.shares])
 
 
 def _repetitions(batch: Batch) -> int:
@@ -196,8 +191,7 @@ def _latency_ns(model: DesignModel, step_ns: float) -> float:
     return latency_ns + (degrees.pipeline - 1) * (handed + design.machine.link_latency_ns)
 
 
-def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
-    place = _place(model, decision)
+def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[StepFigures, ...]:
     numbers = np.arange(max(len(decision.stages), int(place.max(initial=0)) + 1))
     members = place[None, :] == numbers[:, None]
     weight_tiles = np.maximum(1, fewest_weight_tiles(model, members))
