@@ -19,7 +19,7 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batch
 from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, conversion
 from dfcompile.dfmodel_backend.inter_chip.network_time import NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import shares_of
-from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import _label
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import _label
 from dfcompile.dfmodel_backend.machine.machine import Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
 from dfcompile.dfmodel_backend.milp import MilpOptions, solve

@@ -15,8 +15,7 @@ from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, Exchang
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
 from dfcompile.dfmodel_backend.intra_chip.cores import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
-from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel, PmuNeeds
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, shape_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
