@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple
 
 from dfcompile.dfmodel_backend.columns import Column, Members, members_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
@@ -24,15 +25,9 @@ ROUNDING = 1e-12
 def set_limits(model: SetModel, members: Members) -> SetLimits:
     """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
     rows = _rows_at_a_time(model)
-    parts = [_chunk(model, members[start : start + rows], start) for start in range(0, len(members), rows)]
-    if not parts:
-        return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
-    return SetLimits(
-        fitting=np.concatenate([part.fitting for part in parts]),
-        weight_tiles=np.concatenate([part.weight_tiles for part in parts]),
-        crossing=np.concatenate([part.crossing for part in parts]),
-        compute_ns=np.concatenate([part.compute_ns for part in parts]),
-    )
+    starts = range(0, max(1, len(members)), rows)
+    parts = [astuple(_chunk(model, members[start : start + rows], start)) for start in starts]
+    return SetLimits(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def least_limits(model: SetModel, members: Members) -> SetLimits:

@@ -1,6 +1,5 @@
 """A sharded and tiled design: constants of its kernels and connections on one chip [ko24, section 4]."""
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import assert_never
 
@@ -77,12 +76,12 @@ class DesignModel(SetModel):
         if like is None:
             self.shares = shares_of(design, self.degrees, sharding, tiles, count, compatibility)
             self.edges = edge_shares(design, self.shares, compatibility)
-            self.edge_bytes = self._column(edge.size_bytes for edge in self.edges)
+            self.edge_bytes = np.fromiter((edge.size_bytes for edge in self.edges), float)
             self.sram_sizes = self._sram_sizes()
             ends = [(edge.source, edge.target) for edge in self.edges]
             self.flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
-            self._given_traffic = self._column(share.kernel.memory_bytes for share in self.shares)
-            self._weight_traffic = self._column(self._weight_traffic_of(share) for share in self.shares)
+            self._given_traffic = np.fromiter((share.kernel.memory_bytes for share in self.shares), float)
+            self._weight_traffic = np.fromiter((self._weight_traffic_of(share) for share in self.shares), float)
         else:
             self.shares = in_micro_batches(like.shares, count)
             common = _COMMON if execution.compute_utilization else (*_COMMON, "tables")
@@ -94,17 +93,13 @@ class DesignModel(SetModel):
             has_whole_bytes=False,
             reads_once=compatibility.streams_read_once,
         )
-        size = self._column(0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares)
+        size = np.fromiter((0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares), float)
         # DRAM traffic of each kernel whatever it is fused with
         moved = self._given_traffic + self._weight_traffic / self.micro_batch
         held = HeldColumns(Users.one_each(range(len(size))), moved, size)
         super().__init__(design.machine, tuple(share.work for share in self.shares), self.flows, held, rules)
         self.inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
-        self.sram_extra_bytes = self._column(share.kernel.sram_extra_bytes for share in self.shares)
-
-    @staticmethod
-    def _column(values: Iterable[float]) -> Column:
-        return np.array(list(values), float)
+        self.sram_extra_bytes = np.fromiter((share.kernel.sram_extra_bytes for share in self.shares), float)
 
     def on(self, machine: Machine | None = None, execution: Execution | None = None) -> "DesignModel":
         """Return the model of the same sharding and tiles on another machine, or executed in another way."""
@@ -189,7 +184,7 @@ class DesignModel(SetModel):
             # A weight without such an edge, of more weights than edges, keeps its own.
             rank = dict(zip(weighted, numbers, strict=False))
             numbers = [rank.get(edge.source, number) for number, edge in enumerate(self.edges)]
-        return self.edge_bytes[numbers], self._column(edge.depth for edge in self.edges)[numbers]
+        return self.edge_bytes[numbers], np.fromiter((edge.depth for edge in self.edges), float)[numbers]
 
     @cached_property
     def shape(self) -> FusionShape:
