@@ -6,15 +6,8 @@ from typing import assert_never
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
-from dfcompile.generators.workloads.kernels import (
-    check_heads,
-    check_positive,
-    elementwise,
-    gemm,
-    graph_of,
-    kernel_of,
-    share,
-)
+from dfcompile.generators.workloads.arguments import check_heads, check_positive, share
+from dfcompile.generators.workloads.kernels import elementwise, gemm, graph_of, kernel_of
 from dfcompile.generators.workloads.llm_forward import forward_kernels
 
 DECODE_EDGES = (

@@ -1,16 +1,8 @@
 """Forward pass of decoder layers of a language model [ko24, section 6]."""
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.generators.workloads.kernels import (
-    check_heads,
-    check_kernels,
-    check_positive,
-    elementwise,
-    elementwise_of_two,
-    gemm,
-    graph_of,
-    weighted_gemm,
-)
+from dfcompile.generators.workloads.arguments import check_heads, check_kernels, check_positive
+from dfcompile.generators.workloads.kernels import elementwise, elementwise_of_two, gemm, graph_of, weighted_gemm
 
 FORWARD_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (3, 6), (4, 6), (6, 7), (7, 8), (5, 9), (8, 9), (9, 10), (10, 11), (11, 12)),

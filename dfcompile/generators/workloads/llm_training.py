@@ -1,15 +1,8 @@
 """Forward and backward pass of one decoder layer of a language model [ko24, section 6]."""
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.generators.workloads.kernels import (
-    check_heads,
-    check_positive,
-    elementwise,
-    exchanging,
-    gemm,
-    graph_of,
-    weighted_gemm,
-)
+from dfcompile.generators.workloads.arguments import check_heads, check_positive
+from dfcompile.generators.workloads.kernels import elementwise, exchanging, gemm, graph_of, weighted_gemm
 from dfcompile.generators.workloads.llm_forward import FORWARD_EDGES, forward_kernels
 
 # Gradients of activations, then of weights; both read activations that the forward pass saved.
