@@ -20,8 +20,8 @@ SHARDING = (
     Mutant(_MAPPINGS, "    _check_exchanged(graph, mapping)\n\n\n", "\n\n"),
     Mutant(
         _CONVERSIONS,
-        "self._costs[kind, place]\n        return size_bytes * per_byte + latency_ns",
-        "self._costs[kind, place]\n        return size_bytes * per_byte",
+        "self._cost(kind, place)\n        return size_bytes * per_byte + latency_ns",
+        "self._cost(kind, place)\n        return size_bytes * per_byte",
     ),
     Mutant(_CONVERSIONS, "return 2 * (count - 1) * elements * copies", "return (count - 1) * elements * copies"),
     Mutant(_CONVERSIONS, "if self._group.shape.is_grid or not place:", "if True or not place:"),
