@@ -10,13 +10,13 @@ from dfcompile.api.pages import PageSource
 from dfcompile.api.runs import Reported
 from dfcompile.api.scheduled import Picture
 from dfcompile.audit.design import audit_design
-from dfcompile.dfmodel_backend.check.design_recomputation import recompute_design
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements
+from dfcompile.dfmodel_backend.check.recomputation import recompute_design
 from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
+from dfcompile.dfmodel_backend.design_file.solved import solve_message
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design

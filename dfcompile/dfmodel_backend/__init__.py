@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.check.mappings import check_mapping
     from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
     from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
-    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate_mapping
-    from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, Mapping, evaluate_mapping
     from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
     from dfcompile.dfmodel_backend.import_faults import plugin_faults
     from dfcompile.dfmodel_backend.machine.asked_system import load_system
@@ -88,54 +87,38 @@ __all__ = [
     "tensor_layouts",
 ]
 
-# The module of each name, which is imported when the name is first used: who reads a system file needs no solver.
-_PLACES: Final = {
-    "Amount": "machine.system",
-    "Assumption": "assumption",
-    "AttainedCounts": "solve.attained_counts",
-    "ChipCounts": "solve.chip_counts",
-    "Configuration": "evaluate.graphs",
-    "Connection": "workload.graph",
-    "Correction": "solve.corrections",
-    "DataflowGraph": "workload.graph",
-    "Decision": "evaluate.designs",
-    "DesignFigures": "evaluate.designs",
-    "DesignSolution": "solve.design_search",
-    "Exchange": "workload.exchange",
-    "ExchangeKind": "workload.exchange",
-    "Figures": "evaluate.graphs",
-    "KernelFigures": "attained.kernel_figures",
-    "LeastCosts": "attained.least_costs",
-    "LowerShare": "solve.attained_counts",
-    "Mapping": "evaluate.mapping",
-    "MappingOptions": "options",
-    "Overlap": "options",
-    "PlacedConfiguration": "placement.placed_design",
-    "Roofs": "machine.roofs",
-    "StepFigures": "evaluate.designs",
-    "System": "machine.system",
-    "TaskConfiguration": "attained.task_model",
-    "TaskMapping": "attained.mapping",
-    "TaskModel": "attained.task_model",
-    "Tensor": "workload.graph",
-    "TensorKind": "workload.graph",
-    "TensorLayout": "sharding.tensor_layouts",
-    "TimeParts": "attained.breakdown",
-    "Use": "workload.graph",
-    "check_mapping": "check.mappings",
-    "check_task_mapping": "check.task_mappings",
-    "dataflow_graph": "workload.from_canonical",
-    "evaluate_mapping": "evaluate.graphs",
-    "find_solver": "fusion.registry",
-    "fusion_solvers": "fusion.registry",
-    "load_system": "machine.asked_system",
-    "map_graph": "solve.mapper",
-    "map_tasks": "attained.mapping",
-    "named_systems": "machine.named_systems",
-    "plugin_faults": "import_faults",
-    "read_named_system": "machine.system_file",
-    "tensor_layouts": "sharding.tensor_layouts",
+# Names by module, which is imported when one is first used: who reads a system file needs no solver.
+_NAMES: Final = {
+    "assumption": ("Assumption",),
+    "attained.breakdown": ("TimeParts",),
+    "attained.kernel_figures": ("KernelFigures",),
+    "attained.least_costs": ("LeastCosts",),
+    "attained.mapping": ("TaskMapping", "map_tasks"),
+    "attained.task_model": ("TaskConfiguration", "TaskModel"),
+    "check.mappings": ("check_mapping",),
+    "check.task_mappings": ("check_task_mapping",),
+    "evaluate.designs": ("Decision", "DesignFigures", "StepFigures"),
+    "evaluate.graphs": ("Configuration", "Figures", "Mapping", "evaluate_mapping"),
+    "fusion.registry": ("find_solver", "fusion_solvers"),
+    "import_faults": ("plugin_faults",),
+    "machine.asked_system": ("load_system",),
+    "machine.named_systems": ("named_systems",),
+    "machine.roofs": ("Roofs",),
+    "machine.system": ("Amount", "System"),
+    "machine.system_file": ("read_named_system",),
+    "options": ("MappingOptions", "Overlap"),
+    "placement.placed_design": ("PlacedConfiguration",),
+    "sharding.tensor_layouts": ("TensorLayout", "tensor_layouts"),
+    "solve.attained_counts": ("AttainedCounts", "LowerShare"),
+    "solve.chip_counts": ("ChipCounts",),
+    "solve.corrections": ("Correction",),
+    "solve.design_search": ("DesignSolution",),
+    "solve.mapper": ("map_graph",),
+    "workload.exchange": ("Exchange", "ExchangeKind"),
+    "workload.from_canonical": ("dataflow_graph",),
+    "workload.graph": ("Connection", "DataflowGraph", "Tensor", "TensorKind", "Use"),
 }
+_PLACES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,8 @@
 """What the mapping of a dataflow graph depends on besides graph and system."""
 
 from enum import StrEnum, unique
-from typing import assert_never
+from functools import reduce
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,7 @@ class Overlap(StrEnum):
 
     def time_ns(self, compute_ns: float, memory_ns: float, network_ns: float) -> float:
         """Return the time of a configuration."""
-        match self:
-            case Overlap.PERFECT_OVERLAP:
-                return max(compute_ns, memory_ns, network_ns)
-            case Overlap.NO_OVERLAP:
-                return compute_ns + memory_ns + network_ns
-            case Overlap.OVERLAP_COMPUTE_MEMORY:
-                return max(compute_ns, memory_ns) + network_ns
-        assert_never(self)
+        return float(max(sums_of(self, compute_ns, memory_ns, network_ns)))
 
     def times_ns(
         self,
@@ -34,14 +28,19 @@ class Overlap(StrEnum):
         network_ns: npt.NDArray[np.float64],
     ) -> npt.NDArray[np.float64]:
         """Return the times of many configurations."""
-        match self:
-            case Overlap.PERFECT_OVERLAP:
-                return np.maximum(np.maximum(compute_ns, memory_ns), network_ns)
-            case Overlap.NO_OVERLAP:
-                return compute_ns + memory_ns + network_ns
-            case Overlap.OVERLAP_COMPUTE_MEMORY:
-                return np.maximum(compute_ns, memory_ns) + network_ns
-        assert_never(self)
+        return np.asarray(reduce(np.maximum, sums_of(self, compute_ns, memory_ns, network_ns)))
+
+
+def sums_of(overlap: Overlap, compute: Any, memory: Any, network: Any) -> tuple[Any, ...]:
+    """Return the sums of which the largest is the time of a configuration, of whatever can be added."""
+    match overlap:
+        case Overlap.PERFECT_OVERLAP:
+            return compute, memory, network
+        case Overlap.NO_OVERLAP:
+            return (compute + memory + network,)
+        case Overlap.OVERLAP_COMPUTE_MEMORY:
+            return compute + network, memory + network
+    assert_never(overlap)
 
 
 DEFAULT_SOLVER = "dp"

@@ -4,7 +4,7 @@ import math
 from random import Random
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Overlap, System, check_mapping, map_graph
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.evaluate.graphs import Mapping
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP
 from dfcompile.errors import InfeasibleError

@@ -6,7 +6,7 @@ _SCHEDULES = "scheduler/checker.py"
 _MAPPINGS = "dfmodel_backend/check/mappings.py"
 _DESIGNS = "dfmodel_backend/check/designs.py"
 _PLACEMENT = "dfmodel_backend/check/placement.py"
-_UNITS = "dfmodel_backend/check/memory_units.py"
+_UNITS = "dfmodel_backend/check/designs.py"
 
 CHECKERS = (
     Mutant(_SCHEDULES, "(end[before] > start[after])", "(end[before] > start[after] + 1)"),

@@ -29,9 +29,9 @@ EVALUATORS = (
         "network_traffic_bytes=runs * sum(step.dram_bytes for step in steps)",
     ),
     Mutant(_DESIGNS, "return 1 + (model.degrees.pipeline - 1) / (", "return 1 + model.degrees.pipeline / ("),
-    Mutant(_DESIGNS, "return float(batch.global_batch) * layers", "return float(layers)"),
+    Mutant(_DESIGNS, "return float(_repetitions(batch)) * (", "return float(batch.layers) * ("),
     Mutant(_DESIGNS, "return busy + 2 * batch.hidden * batch.sequence", "return busy + batch.hidden * batch.sequence"),
-    Mutant(_DESIGNS, "step_ns = max(\n", "step_ns = min(\n"),
+    Mutant(_DESIGNS, "step_ns = max(", "step_ns = min("),
     Mutant(
         _SHARDED,
         "size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)",

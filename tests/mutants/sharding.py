@@ -14,14 +14,14 @@ _EXCHANGES = "dfmodel_backend/check/exchanges.py"
 _NESTS = "lowering/operators/loop_nest.py"
 
 SHARDING = (
-    Mutant(_EVALUATOR, "dram_bytes=alone.dram_bytes * system.chips,", "dram_bytes=alone.dram_bytes,"),
-    Mutant(_EVALUATOR, "moved_bytes=share.moved_bytes,", "moved_bytes=share.network_bytes,"),
+    Mutant(_EVALUATOR, "for config in configs) * used.chips,", "for config in configs),"),
+    Mutant(_EVALUATOR, "else share.moved_bytes,", "else share.network_bytes,"),
     Mutant(_MAPPINGS, "one_chip_bytes * mapping.chips)", "one_chip_bytes)"),
     Mutant(_MAPPINGS, "    _check_exchanged(graph, mapping)\n\n\n", "\n\n"),
     Mutant(
         _CONVERSIONS,
-        "self._costs[kind, place]\n        return size_bytes * per_byte + latency_ns",
-        "self._costs[kind, place]\n        return size_bytes * per_byte",
+        "self._cost(kind, place)\n        return size_bytes * per_byte + latency_ns",
+        "self._cost(kind, place)\n        return size_bytes * per_byte",
     ),
     Mutant(_CONVERSIONS, "return 2 * (count - 1) * elements * copies", "return (count - 1) * elements * copies"),
     Mutant(_CONVERSIONS, "if self._group.shape.is_grid or not place:", "if True or not place:"),

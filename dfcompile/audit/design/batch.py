@@ -1,61 +1,130 @@
-"""What a design takes for a batch: the slowest stage, the pipeline, all copies of the workload [ko24, section 4]."""
+"""What a design takes for a batch, and what a chip keeps in DRAM meanwhile [ko24, section 4], [rajbhandari20]."""
 
 from collections.abc import Sequence
 from functools import cached_property
 
-from dfcompile.audit.design.groups import Groups, repetitions
-from dfcompile.audit.design.memory import Memory, memory_of
-from dfcompile.audit.design.steps import steps_of, tile_bytes
+from msgspec import Struct
+
 from dfcompile.audit.machine import PER_GIGA
 from dfcompile.audit.network import ChipNetwork
-from dfcompile.dfmodel_backend import Decision, StepFigures
-from dfcompile.dfmodel_backend.compatibility import Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
-from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, WorkloadKind
+from dfcompile.dfmodel_backend import StepFigures
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
+from dfcompile.dfmodel_backend.check.network import ONCE
+from dfcompile.dfmodel_backend.check.steps import Step, steps_of
+from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
 PER_S = 1e9  # ns
+ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]
+
+
+class Memory(Struct, frozen=True):
+    """Bytes of DRAM of a chip of one stage.
+
+    Attributes:
+        weights: with what the file adds.
+        gradients: of them.
+        optimizer: states of parameters.
+        activations: of micro-batches in flight, and of other layers.
+        tables: embeddings, a matrix or a vector.
+        waiting: tensors between configurations, where most of them wait.
+    """
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    tables: float
+    waiting: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.weights + self.gradients + self.optimizer + self.activations + self.tables + self.waiting
+
+
+def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
+    """Return what the configurations of a stage of the pipeline need."""
+    design, groups, flaws = decided.design, decided.groups, decided.compatibility
+    batch, layers = design.execution.batch, groups.layers_of_stage
+    kernels = [kernel for step in steps for kernel in step.kernels]
+    added = layers * sum(kernel.dram_extra_bytes for kernel in kernels)
+    tables = batch.table_bytes / groups.chips
+    waiting = max((step.live_bytes for step in steps), default=0.0)
+    if flaws.other_tensors_ignored and batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
+        return Memory(added, 0.0, 0.0, 0.0, tables, waiting)
+    trains = any(kernel.backward for kernel in design.kernels)
+    forward = layers * _weight_bytes(decided, [kernel for kernel in kernels if not kernel.backward])
+    repeats_backward = flaws.backward_weights_counted_again or not trains
+    weights = layers * _weight_bytes(decided, kernels) if repeats_backward else forward
+    gradients = optimizer = activations = 0.0
+    if trains and not flaws.gradients_not_kept:
+        updates = [kernel for kernel in kernels if kernel.collective is ONCE]
+        sizes = (decided.output_bytes(kernel) * decided.tiles_of_output(kernel) for kernel in updates)
+        gradients = float(layers * sum(sizes))
+    if trains and not flaws.optimizer_states_ignored:
+        optimizer = forward / design.execution.word_bytes * ADAM_BYTES
+    if trains and not flaws.in_flight_activations_ignored:
+        in_flight = min(groups.micro_batches, groups.pipeline)
+        saved = _saved_bytes(decided, kernels)
+        activations = max(0.0, layers * in_flight - 1) * max(1, batch.micro_batch) * saved
+    return Memory(weights + added, gradients, optimizer, activations, tables, waiting)
+
+
+def _weight_bytes(decided: DecidedDesign, kernels: Kernels) -> float:
+    return float(sum(decided.weight_bytes(kernel) * decided.tiles_of_weight(kernel) for kernel in kernels))
+
+
+def _saved_bytes(decided: DecidedDesign, kernels: Kernels) -> float:
+    """Return what the forward pass leaves for the backward pass, each tensor once."""
+    own, by_id = {kernel.id for kernel in kernels}, decided.kernels
+    saved = {
+        edge.source
+        for edge in decided.design.edges
+        if edge.source in own and not edge.zero_out and by_id[edge.target].backward and not by_id[edge.source].backward
+    }
+    return float(decided.decision.tiles * sum(decided.output_bytes(by_id[number]) for number in saved))
 
 
 class DesignAccount:
     """The figures of a design under a decision; each is computed when it is first asked for.
 
     Attributes:
-        design: with its degrees.
-        decision: what was decided of it.
+        decided: the design with its degrees, and what was decided of it.
         groups: of its chips.
         steps: its configurations.
     """
 
-    def __init__(
-        self, design: Design, decision: Decision, given: Sequence[StepFigures], compatibility: Compatibility
-    ) -> None:
+    def __init__(self, decided: DecidedDesign, given: Sequence[StepFigures]) -> None:
         """Take what was decided, and what the checker has accepted of each configuration; see `steps_of`."""
-        self.design, self.decision, self._compatibility = design, decision, compatibility
-        self.groups = Groups(design)
-        self.steps = steps_of(design, decision, given, compatibility)
+        self.decided, self.design, self.groups = decided, decided.design, decided.groups
+        self.steps = steps_of(decided, given)
 
     @cached_property
     def step_ns(self) -> float:
         """Time of the slowest stage, with what it hands on to the next one."""
-        stages = dict.fromkeys(step.stage for step in self.steps)
-        return max(self._sent_ns(stage) + sum(self._of(stage)) for stage in stages)
+        stages = self._stages.items()
+        return max(sum(step.time_ns for step in inside) + self._sent_ns(stage) for stage, inside in stages)
 
-    def _of(self, stage: int) -> list[float]:
-        return [step.time_ns for step in self.steps if step.stage == stage]
+    @cached_property
+    def _stages(self) -> dict[int, list[Step]]:
+        """Configurations by the stage of the pipeline."""
+        stages: dict[int, list[Step]] = {}
+        for step in self.steps:
+            stages.setdefault(step.stage, []).append(step)
+        return stages
 
     def _sent_ns(self, stage: int) -> float:
         """Return the time in which a stage sends what later ones read of all that was made."""
-        link = self.groups.pipeline_link
-        stage_of = {kernel.id: step.stage for step in self.steps for kernel in step.kernels}
-        kernels = {kernel.id: kernel for kernel in self.design.kernels}
+        link = self.groups.links.get("PP")
         if link is None:
             return 0.0
+        stage_of = {kernel.id: step.stage for step in self.steps for kernel in step.kernels}
         crossing = sum(
-            0 if edge.zero_out else tile_bytes(self.design, self.decision, kernels[edge.source])
+            self.decided.edge_bytes(edge)
             for edge in self.design.edges
             if stage_of[edge.source] <= stage < stage_of[edge.target]
         )
-        return self.decision.tiles * crossing / link.gb_per_s
+        return self.decided.decision.tiles * crossing / link.gb_per_s
 
     @cached_property
     def _layer_bytes(self) -> float:
@@ -66,15 +135,15 @@ class DesignAccount:
     @cached_property
     def batch_ns(self) -> float:
         """Time of a batch of one copy: all layers of a stage, for all inputs, while the pipeline fills and drains."""
-        design, groups, batch = self.design, self.groups, self.design.execution.batch
+        groups, batch = self.groups, self.design.execution.batch
         if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
             return self.step_ns
-        layers = groups.layers_of_stage(design)
-        waits = (groups.pipeline - 1) / (groups.micro_batches(design) * max(1, layers - 1))
+        layers = groups.layers_of_stage
+        waits = (groups.pipeline - 1) / (groups.micro_batches * max(1, layers - 1))
         busy_ns = self.step_ns * (1 + waits) * layers * batch.global_batch / groups.data
-        link = groups.pipeline_link
-        trains = any(kernel.backward for kernel in design.kernels)
-        has_stages = groups.pipeline > 1 or self._compatibility.lone_chip_communicates
+        link = groups.links.get("PP")
+        trains = any(kernel.backward for kernel in self.design.kernels)
+        has_stages = groups.pipeline > 1 or self.decided.compatibility.lone_chip_communicates
         if link is None or not trains or not has_stages or batch.layers_in_graph > 1:
             return busy_ns
         return busy_ns + 2 * batch.layers * self._layer_bytes / link.gb_per_s  # to the next stage, and back
@@ -82,8 +151,8 @@ class DesignAccount:
     @cached_property
     def latency_ns(self) -> float:
         """Time of one input through all stages."""
-        groups, link = self.groups, self.groups.pipeline_link
-        through_ns = groups.pipeline * groups.layers_of_stage(self.design) * self.step_ns
+        groups, link = self.groups, self.groups.links.get("PP")
+        through_ns = groups.pipeline * groups.layers_of_stage * self.step_ns
         if link is None:
             return through_ns
         handed_ns = self._layer_bytes / groups.tensor / link.gb_per_s + self.design.machine.link_latency_ns
@@ -92,7 +161,11 @@ class DesignAccount:
     @cached_property
     def flop(self) -> int:
         """Operations of a batch, of all copies."""
-        return self.groups.copies * repetitions(self.design) * sum(map(_kernel_flop, self.design.kernels))
+        of_graph = sum(
+            kernel.outer * kernel.m * kernel.n * max(1, kernel.num_input) * (2 * kernel.k if kernel.systolic else 1)
+            for kernel in self.design.kernels
+        )
+        return self.design.execution.batch.copies * self.groups.repetitions * of_graph
 
     @property
     def peak_flop_per_s(self) -> float:
@@ -104,37 +177,23 @@ class DesignAccount:
     @cached_property
     def memory(self) -> Memory:
         """DRAM of a chip of the stage that needs most."""
-        return memory_of(self.design, self.decision, self.steps, self._compatibility)
+        found = [_of_stage(self.decided, inside) for inside in self._stages.values()]
+        return max(found, key=lambda memory: memory.total)
 
     @property
     def dram_traffic_bytes(self) -> float:
         """Of a batch, all chips."""
-        return self.groups.runs(self.design) * sum(step.dram_bytes for step in self.steps)
+        return self.groups.runs * sum(step.dram_bytes for step in self.steps)
 
     @property
     def network_traffic_bytes(self) -> float:
         """Of a batch, all chips."""
-        return self.groups.runs(self.design) * sum(step.network_bytes for step in self.steps)
-
-    @property
-    def most_sram_bytes(self) -> float:
-        """Of the configuration with most of it."""
-        return max((step.sram_bytes for step in self.steps), default=0.0)
+        return self.groups.runs * sum(step.network_bytes for step in self.steps)
 
     @cached_property
     def _network(self) -> ChipNetwork:
-        machine = self.design.machine
-        dimensions = tuple(Dimension(link.chips, link.gb_per_s, link.power_w_per_gb_per_s) for link in machine.links)
-        prices = machine.prices
-        network = Network(
-            machine.topology,
-            dimensions,
-            prices.link_usd_per_gb_per_s,
-            prices.switch_usd_per_gb_per_s,
-            prices.switch_w_per_gb_per_s,
-            machine.link_latency_ns,
-        )
-        return ChipNetwork(network, self.groups.copies, self._compatibility)
+        copies = self.design.execution.batch.copies
+        return ChipNetwork(self.design.machine.network, copies, self.decided.compatibility)
 
     @property
     def price_usd(self) -> float:
@@ -149,8 +208,3 @@ class DesignAccount:
         machine = self.design.machine
         dram_w = machine.dram_gb_per_s * machine.prices.dram_w_per_gb_per_s
         return machine.chips * (machine.prices.accelerator_w + dram_w) + self._network.power_w
-
-
-def _kernel_flop(kernel: DesignKernel) -> int:
-    elements = kernel.outer * kernel.m * kernel.n * max(1, kernel.num_input)
-    return 2 * kernel.k * elements if kernel.systolic else elements

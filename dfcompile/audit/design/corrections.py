@@ -1,14 +1,16 @@
 """The audit of what a correction changes: figures of the same assignment with one switch turned."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dfcompile.audit.comparing import MULTIPLIED, expect, expect_text
 from dfcompile.audit.design.batch import PER_S, DesignAccount
-from dfcompile.audit.design.weights import fewest_weight_tiles
 from dfcompile.dfmodel_backend import Correction, DesignSolution
-from dfcompile.dfmodel_backend.check.designs import levels_of
-from dfcompile.dfmodel_backend.check.memory_units import check_units
-from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
+from dfcompile.dfmodel_backend.check.designs import check_units
+from dfcompile.dfmodel_backend.check.steps import sram_of
+from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT
+from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.report.design.figures import CorrectionSummary
@@ -57,7 +59,7 @@ def _named(account: DesignAccount) -> Mapping[str, float]:
         "time of a batch (s)": account.batch_ns / PER_S,
         "DRAM of a chip (bytes)": account.memory.total,
         "DRAM traffic of a batch (bytes)": account.dram_traffic_bytes,
-        "most SRAM of a configuration (bytes)": account.most_sram_bytes,
+        "most SRAM of a configuration (bytes)": max(step.sram_bytes for step in account.steps),
         "cost (USD)": account.price_usd,
         "power (W)": account.power_w,
     }
@@ -74,19 +76,31 @@ def _audit_units(where: str, summary: CorrectionSummary, correction: Correction,
 
 def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_right: bool) -> Mapping[str, float]:
     """Return the figures with a switch turned, of configurations whose weights come in as many tiles as they must."""
-    design, decision, switch = solution.design, solution.decision, correction.switch
+    switch = correction.switch
     flipped: Mapping[str, bool] = {switch: getattr(ORIGINAL if is_right else RIGHT, switch)}
-    turned: Compatibility = replace(solution.options.compatibility, **flipped)
-    levels = levels_of(design)
+    turned = replace(solution.options.compatibility, **flipped)
+    decided = DecidedDesign(solution.design, solution.decision, turned)
     for number, step in enumerate(correction.steps):
-        inside = [kernel for kernel in design.kernels if decision.configs[kernel.id] == number]
-        at = f"{where}: configuration {number}"
+        inside, at = decided.inside(number), f"{where}: configuration {number}"
         if not inside:
             continue
-        if design.machine.pmu is not None:
-            check_units(design, decision, step, turned, levels, at)
+        if solution.design.machine.pmu is not None:
+            check_units(decided, step, at)
         else:
             expect(f"{at}: compute_ns", step.compute_ns, solution.figures.steps[number].compute_ns)
-            tiles = fewest_weight_tiles(design, decision, inside, turned, levels)
-            expect(f"{at}: weight_tiles", step.weight_tiles, tiles)
-    return _named(DesignAccount(design, decision, correction.steps, turned))
+            expect(f"{at}: weight_tiles", step.weight_tiles, _fewest_weight_tiles(decided, inside))
+    return _named(DesignAccount(decided, correction.steps))
+
+
+def _fewest_weight_tiles(decided: DecidedDesign, inside: Kernels) -> int:
+    """Return the fewest tiles of the weights of a kernel alone with which it fits SRAM; if none do they come whole."""
+    capacity = decided.design.machine.sram_bytes
+    if len(inside) != 1 or not capacity or decided.design.execution.batch.kind is not WorkloadKind.LLM:
+        return 1
+    whole, halves = (sram_of(decided, inside, tiles) for tiles in (1, 2))
+    shared = 2 * (whole - halves)
+    rows, _, _ = decided.extents(inside[0])
+    if whole <= capacity or whole - shared >= capacity or not inside[0].has_weight:
+        return 1
+    tiles = math.ceil(shared / (capacity - (whole - shared)))
+    return tiles if tiles <= rows else 1

@@ -1,22 +1,27 @@
 """Checks a solved design from first principles; shares no formula with the evaluator or the solvers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from functools import partial
 
 import numpy as np
 
+from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.check.collectives import is_known
-from dfcompile.dfmodel_backend.check.memory_units import check_units
-from dfcompile.dfmodel_backend.check.network import Conversions, conversions_of, network_time_ns
-from dfcompile.dfmodel_backend.check.shares import extents_of
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
+from dfcompile.dfmodel_backend.check.network import network_ns
+from dfcompile.dfmodel_backend.check.requirements import require_close
+from dfcompile.dfmodel_backend.check.steps import Step, steps_of
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
+from dfcompile.dfmodel_backend.machine.machine import LaneStage
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
-from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, WorkloadKind
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-9
+_same = partial(require_close, relative=RELATIVE)
 SOONER = 1e-6  # relative; a slowest kernel that could be faster by so much, and a cycle, is no best split of cores
 
 
@@ -27,19 +32,20 @@ def check_design(design: Design, decision: Decision, figures: DesignFigures, com
         VerificationError: naming the configuration or the kernel, found against expected.
     """
     _check_places(design, decision)
-    levels = levels_of(design)
-    conversions = conversions_of(design, decision.sharding, compatibility)
-    for number, step in enumerate(figures.steps):
-        inside = [kernel for kernel in design.kernels if decision.configs[kernel.id] == number]
-        _same(f"configuration {number}: kernels", float(len(inside)), float(len(step.kernels)))
-        if inside:
-            _check_network(design, decision, step, inside, compatibility, conversions, f"configuration {number}")
-            _check_step(design, decision, step, inside, compatibility, number, levels)
+    decided = DecidedDesign(design, decision, compatibility)
+    steps = steps_of(decided, figures.steps)
+    for number, (found, step) in enumerate(zip(figures.steps, steps, strict=True)):
+        where = f"configuration {number}"
+        _same(f"{where}: kernels", float(len(step.kernels)), float(len(found.kernels)))
+        if step.kernels:
+            _check_network(decided, found, step, f"{where}: network")
+            _check_step(decided, found, step, where)
     capacity = design.machine.dram_bytes
     if capacity and figures.dram_bytes > capacity * (1 + RELATIVE):
         raise VerificationError(f"design: found {figures.dram_bytes} bytes of DRAM against {capacity}")
     if not decision.stages:
-        _same("design: time of all configurations", sum(step.time_ns for step in figures.steps), figures.step_ns)
+        total_ns = sum(step.time_ns for step in figures.steps)
+        _same("design: time of all configurations", total_ns, figures.step_ns)
 
 
 def _check_places(design: Design, decision: Decision) -> None:
@@ -56,230 +62,155 @@ def _check_places(design: Design, decision: Decision) -> None:
             raise VerificationError(f"connection {edge.source} to {edge.target}: runs backwards")
 
 
-def _check_step(
-    design: Design,
-    decision: Decision,
-    step: StepFigures,
-    inside: list[DesignKernel],
-    compatibility: Compatibility,
-    number: int,
-    levels: dict[int, int],
-) -> None:
-    where = f"configuration {number}"
-    tiles = 1 if any(kernel.num_input for kernel in inside) else decision.tiles
-    _check_sram(design, step, sram_of(design, decision, inside, step.weight_tiles, compatibility, levels), where)
-    if step.weight_tiles > 1 and len(inside) > 1:
-        raise VerificationError(f"{where}: weights in tiles, but {len(inside)} kernels against one")
-    traffic = sum(traffic_of(design, decision, inside, step.weight_tiles, compatibility).values())
-    _same(f"{where}: DRAM traffic", step.dram_bytes, traffic)
-    _same(f"{where}: memory", step.memory_ns, step.dram_bytes / design.machine.dram_gb_per_s)
-    if design.machine.pmu is None:
-        _check_compute(design, decision, step, inside, tiles, where)
-    else:
-        check_units(design, decision, step, compatibility, levels, where)
-    inputs = max(1, *(kernel.num_input for kernel in inside))
-    times = [
-        time_ns if kind in design.execution.counted else 0.0
-        for kind, time_ns in zip("CMN", (step.compute_ns, step.memory_ns, step.network_ns), strict=True)
-    ]
-    expected = {
-        Overlap.NO_OVERLAP: sum(times),
-        Overlap.PERFECT_OVERLAP: max(times),
-        Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
-    }[design.execution.overlap]
-    _same(f"{where}: time", step.time_ns, inputs * expected)
-
-
-def _edges_at(
-    design: Design, decision: Decision, inside: Sequence[DesignKernel]
-) -> Iterator[tuple[int, DesignEdge, int, tuple[bool, bool]]]:
-    """Yield each connection at a configuration: its number, the bytes of a tile, whether its ends are inside."""
-    ids = {kernel.id for kernel in inside}
-    for number, edge in enumerate(design.edges):
-        if edge.source in ids or edge.target in ids:
-            yield number, edge, _tile_bytes(design, decision, edge), (edge.source in ids, edge.target in ids)
-
-
-def _tile_bytes(design: Design, decision: Decision, edge: DesignEdge) -> int:
-    rows, _, columns = extents_of(design, decision, _kernel(design, edge.source))
-    return 0 if edge.zero_out else rows * columns * design.execution.word_bytes
-
-
-def sram_of(
-    design: Design,
-    decision: Decision,
-    inside: Sequence[DesignKernel],
-    weight_tiles: int,
-    compatibility: Compatibility,
-    levels: Mapping[int, int],
-) -> float:
-    """Return the bytes of SRAM of a configuration: two tiles of what crosses its border, what is in flight, weights.
-
-    Args:
-        design: with its degrees.
-        decision: sharding and tiles of it.
-        inside: kernels of the configuration.
-        weight_tiles: in which their weights come.
-        compatibility: flaws to repeat.
-        levels: of kernels by id, see `levels_of`.
-    """
-    weighted = [kernel.id for kernel in design.kernels if kernel.has_weight]
-    sram = 0.0
-    for _, edge, _, (starts, ends) in _edges_at(design, decision, inside):
-        other = edge
-        if compatibility.sram_of_other_edges and edge.source in weighted:  # the edge with the number of its weight
-            rank = weighted.index(edge.source)
-            other = design.edges[rank] if rank < len(design.edges) else edge
-        size = _tile_bytes(design, decision, other)
-        if starts != ends:
-            sram += 2 * size / (weight_tiles if starts else 1)
-        elif starts:
-            sram += (levels[other.target] - levels[other.source] + 1) * size
-    for kernel in inside:
-        rows, k, _ = extents_of(design, decision, kernel)
-        is_held = kernel.has_weight and not kernel.skip_weight
-        sram += (rows * k * design.execution.word_bytes if is_held else 0) / weight_tiles + kernel.sram_extra_bytes
-    return sram
-
-
-def traffic_of(
-    design: Design,
-    decision: Decision,
-    inside: Sequence[DesignKernel],
-    weight_tiles: int,
-    compatibility: Compatibility,
-) -> dict[int, float]:
-    """Return the bytes that each kernel of a configuration reads from DRAM and writes to it, by its id.
-
-    Args:
-        design: with its degrees.
-        decision: sharding and tiles of it.
-        inside: kernels of the configuration.
-        weight_tiles: in which their weights come.
-        compatibility: flaws to repeat.
-    """
-    word, micro_batch = design.execution.word_bytes, max(1, design.execution.batch.micro_batch)
-    tiles = 1 if any(kernel.num_input for kernel in inside) else decision.tiles
-    parts = _weight_parts(design, weight_tiles, len(inside), compatibility)
-    traffic = {kernel.id: kernel.memory_bytes for kernel in inside}
-    for _, edge, size, (starts, ends) in _edges_at(design, decision, inside):
-        if starts != ends:
-            traffic[edge.source if starts else edge.target] += tiles * parts * size
-    for kernel in inside:
-        rows, k, columns = extents_of(design, decision, kernel)
-        reads_weight = kernel.has_weight and not kernel.memory_bytes and not kernel.skip_weight
-        if reads_weight and not compatibility.weights_not_read:
-            cut = _parts(kernel, decision, compatibility, (Dim.OUTER, Dim.M, Dim.K))
-            traffic[kernel.id] += rows * k * word * cut / max(1, kernel.num_input) / micro_batch
-        if kernel.collective is Collective.ALL_REDUCE_PERIODIC and not compatibility.gradients_not_kept:
-            cut = _parts(kernel, decision, compatibility, (Dim.OUTER, Dim.M, Dim.N))
-            traffic[kernel.id] += 2 * rows * columns * word * cut / micro_batch
-    return traffic
-
-
-def _check_network(
-    design: Design,
-    decision: Decision,
-    step: StepFigures,
-    inside: list[DesignKernel],
-    compatibility: Compatibility,
-    conversions: Conversions,
-    where: str,
-) -> None:
+def _check_network(decided: DecidedDesign, found: StepFigures, step: Step, where: str) -> None:
     """Check the time of exchange; of networks that no table knows that it is not below that of the narrowest cut."""
-    network_ns = network_time_ns(
-        design,
-        decision.sharding,
-        inside,
-        lambda kernel: extents_of(design, decision, kernel),
-        1 if any(kernel.num_input for kernel in inside) else decision.tiles,
-        compatibility,
-        conversions,
-    )
-    if is_known(design.machine.topology, design.machine.links):
-        _same(f"{where}: network", step.network_ns, network_ns)
+    machine = decided.design.machine
+    if is_known(machine.topology, machine.links):
+        _same(where, found.network_ns, step.network_ns)
         return
-    with topology(design.machine.topology).faults():
-        if step.network_ns < network_ns * (1 - RELATIVE):
-            raise VerificationError(f"{where}: network: found {step.network_ns} against at least {network_ns}")
+    least_ns = network_ns(decided, step.kernels)
+    with topology(machine.topology).faults():
+        if found.network_ns < least_ns * (1 - RELATIVE):
+            raise VerificationError(f"{where}: found {found.network_ns} against at least {least_ns}")
 
 
-def _check_sram(design: Design, step: StepFigures, sram: float, where: str) -> None:
-    machine = design.machine
-    _same(f"{where}: SRAM", step.sram_bytes, sram)
-    is_limited = machine.pmu is None and machine.sram_bytes and design.execution.batch.kind is WorkloadKind.LLM
-    if is_limited and sram > machine.sram_bytes * (1 + RELATIVE):
-        raise VerificationError(f"{where}: found {sram} bytes of SRAM against {machine.sram_bytes}")
+def _check_step(decided: DecidedDesign, found: StepFigures, step: Step, where: str) -> None:
+    machine = decided.design.machine
+    _same(f"{where}: SRAM", found.sram_bytes, step.sram_bytes)
+    is_language_model = decided.design.execution.batch.kind is WorkloadKind.LLM
+    is_limited = machine.pmu is None and machine.sram_bytes and is_language_model
+    if is_limited and step.sram_bytes > machine.sram_bytes * (1 + RELATIVE):
+        raise VerificationError(f"{where}: found {step.sram_bytes} bytes of SRAM against {machine.sram_bytes}")
+    if found.weight_tiles > 1 and len(step.kernels) > 1:
+        raise VerificationError(f"{where}: weights in tiles, but {len(step.kernels)} kernels against one")
+    _same(f"{where}: DRAM traffic", found.dram_bytes, step.dram_bytes)
+    _same(f"{where}: memory", found.memory_ns, step.memory_ns)
+    if machine.pmu is None:
+        _check_compute(decided, found, step, where)
+    else:
+        check_units(decided, found, where)
+    _same(f"{where}: time", found.time_ns, step.time_ns)
 
 
-def _weight_parts(design: Design, weight_tiles: int, kernels: int, compatibility: Compatibility) -> int:
-    """Return how often what crosses the border of a configuration is moved per tile."""
-    parts = 1 if compatibility.streams_read_once else weight_tiles
-    multiplies = design.machine.pmu is not None and compatibility.kernels_multiply_traffic
-    return parts + kernels - 1 if multiplies else parts
-
-
-def _parts(kernel: DesignKernel, decision: Decision, compatibility: Compatibility, dims: tuple[Dim, ...]) -> int:
-    """Return how many tiles of a tensor with these dimensions make it whole."""
-    is_whole = compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
-    return 1 if is_whole else decision.tiles
-
-
-def _check_compute(
-    design: Design, decision: Decision, step: StepFigures, inside: list[DesignKernel], tiles: int, where: str
-) -> None:
-    machine, assumed = design.machine, design.execution.compute_utilization
+def _check_compute(decided: DecidedDesign, found: StepFigures, step: Step, where: str) -> None:
+    machine, assumed = decided.design.machine, decided.design.execution.compute_utilization
     if assumed > 0:
         flop = 0.0
-        for kernel in inside:
-            rows, k, columns = extents_of(design, decision, kernel)
+        for kernel in step.kernels:
+            rows, k, columns = decided.extents(kernel)
             flop += (2 * k if kernel.systolic else 1) * rows * columns
         peak = 2 * machine.lanes_per_core * machine.stages_per_core * machine.cores * machine.frequency_ghz
-        _same(f"{where}: compute", step.compute_ns, tiles * flop / (assumed * peak))
+        _same(f"{where}: compute", found.compute_ns, step.tiles * flop / (assumed * peak))
         return
-    cycles = step.compute_ns * machine.frequency_ghz / tiles
-    cores = sum(_fewest_cores(design, decision, kernel, cycles) for kernel in inside)
+    cycles = found.compute_ns * machine.frequency_ghz / step.tiles
+    cores = sum(_fewest_cores(decided, kernel, cycles) for kernel in step.kernels)
     if cores > machine.cores:
         raise VerificationError(f"{where}: its time takes {cores} cores against {machine.cores}")
     sooner = cycles * (1 - SOONER) - 1
-    if sum(_fewest_cores(design, decision, kernel, sooner) for kernel in inside) <= machine.cores:
+    if sum(_fewest_cores(decided, kernel, sooner) for kernel in step.kernels) <= machine.cores:
         raise VerificationError(f"{where}: found {cycles} cycles of compute, but its cores need less")
 
 
-def _fewest_cores(design: Design, decision: Decision, kernel: DesignKernel, cycles: float) -> float:
+def _fewest_cores(decided: DecidedDesign, kernel: DesignKernel, cycles: float) -> float:
     """Return the fewest cores with which a kernel takes at most so many cycles, for every number of lanes."""
-    machine = design.machine
-    rows, k, columns = extents_of(design, decision, kernel)
-    stage_width = machine.stages_per_core
-    if kernel.systolic and kernel.use_effective_stage:
-        k, columns, stage_width = columns, k, max(1, design.execution.effective_stage)
+    machine = decided.design.machine
+    rows, steps, columns, stage_width = decided.core_work(kernel)
     lanes = np.arange(1, min(rows, machine.cores) + 1, dtype=np.int64)
     row_steps = -(-rows // (lanes * machine.lanes_per_core))
     if not kernel.systolic:
         enough = lanes[row_steps * columns <= cycles * (1 + RELATIVE)]
         return float(enough.min(initial=machine.cores + 1))
-    column_steps = np.floor(cycles * (1 + RELATIVE) / (row_steps.astype(float) * k)).astype(np.int64)
+    column_steps = np.floor(cycles * (1 + RELATIVE) / (row_steps.astype(float) * steps)).astype(np.int64)
     stages = -(-columns // (np.maximum(1, column_steps) * stage_width))
     return float((lanes * stages)[column_steps >= 1].min(initial=machine.cores + 1))
 
 
-def _kernel(design: Design, number: int) -> DesignKernel:
-    return next(kernel for kernel in design.kernels if kernel.id == number)
+RELATIVE = 1e-9
+Splits = dict[int, CoreSplit]  # by kernel id
 
 
-def levels_of(design: Design) -> dict[int, int]:
-    """Return the length of the longest path to each kernel, by relaxing all edges until nothing changes."""
-    levels = {kernel.id: 0 for kernel in design.kernels}
-    changed = True
-    while changed:
-        changed = False
-        for edge in design.edges:
-            if levels[edge.target] <= levels[edge.source]:
-                levels[edge.target] = levels[edge.source] + 1
-                changed = True
-    return levels
+def check_units(decided: DecidedDesign, step: StepFigures, where: str) -> None:
+    """Check that splits take the time stated, tensors have the PMUs they need, and both are there.
+
+    Raises:
+        VerificationError: naming the configuration, kernel or connection, found against expected.
+    """
+    machine, kernels, units = decided.design.machine, decided.design.kernels, step.units
+    if machine.pmu is None or units is None:
+        raise VerificationError(f"{where}: found no units against cores and PMUs of each kernel")
+    if [kernels[position].name for position in units.splits] != list(step.kernels):
+        raise VerificationError(f"{where}: found splits of other kernels than its own")
+    splits = {kernels[position].id: split for position, split in units.splits.items()}
+    _check_cycles(decided, step, splits, where)
+    for number, limit in _edge_limits(decided, step, splits, machine.pmu.pmu_bytes).items():
+        _at_least(f"{where}: connection {number}", units.edges.get(number, 0), limit)
+    room, flaws = machine.pmu.pmu_bytes, decided.compatibility
+    for position, split in units.splits.items():
+        kernel = kernels[position]
+        if kernel.has_weight and (flaws.skipped_weights_take_pmus or not kernel.skip_weight):
+            limit = max(math.ceil(decided.weight_bytes(kernel) / step.weight_tiles / room), split.lanes)
+            _at_least(f"{where}: weights of kernel {kernel.name!r}", units.weights.get(position, 0), limit)
+        if not flaws.sram_extra_takes_no_pmus:
+            limit = math.ceil(kernel.sram_extra_bytes / room)
+            _at_least(f"{where}: added to kernel {kernel.name!r}", units.extras.get(position, 0), limit)
+    cores = sum(split.lanes * split.stages for split in splits.values())
+    if cores > machine.cores or units.pmus > machine.pmu.pmus:
+        raise VerificationError(
+            f"{where}: found {cores} cores and {units.pmus} PMUs against {machine.cores} and {machine.pmu.pmus}"
+        )
 
 
-def _same(what: str, found: float, expected: float) -> None:
-    if abs(found - expected) > RELATIVE * max(abs(found), abs(expected)):
-        raise VerificationError(f"{what}: found {found} against {expected}")
+def _check_cycles(decided: DecidedDesign, step: StepFigures, splits: Splits, where: str) -> None:
+    machine = decided.design.machine
+    slowest = 0
+    for number, split in splits.items():
+        kernel = decided.kernels[number]
+        rows, steps, columns, stages = decided.core_work(kernel)
+        work = KernelWork(kernel.name, kernel.systolic, rows, steps, columns)
+        slowest = max(slowest, cycles_of(work, split, machine.lanes_per_core, stages))
+    tiles = decided.tiles_of([decided.kernels[number] for number in splits])
+    expected = slowest * tiles / machine.frequency_ghz
+    if abs(step.compute_ns - expected) > RELATIVE * expected:
+        raise VerificationError(f"{where}: compute: found {step.compute_ns} ns against {expected} of its splits")
+
+
+def _edge_limits(decided: DecidedDesign, step: StepFigures, splits: Splits, room: float) -> dict[int, int]:
+    """Return the fewest PMUs of each connection, by its number, that touches the configuration."""
+    machine, levels = decided.design.machine, decided.levels
+    first: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for number, edge in enumerate(decided.design.edges):
+        first.setdefault(edge.target, number)
+        writer, reader = splits.get(edge.source), splits.get(edge.target)
+        if writer is None and reader is None:
+            continue
+        source, target = decided.kernels[edge.source], decided.kernels[edge.target]
+        # The flaw that takes sizes from other edges is not repeated here: limits of size are then not checked.
+        size = 0 if decided.compatibility.sram_of_other_edges else decided.edge_bytes(edge)
+        tiles = levels[edge.target] - levels[edge.source] + 1 if writer and reader else 2
+        shared = step.weight_tiles if writer and not reader else 1
+        limits = [math.ceil(tiles * size / shared / room)]
+        if writer is not None:
+            blocks, (_, k, _) = writer.lanes * writer.stages * machine.stages_per_core, decided.extents(source)
+            limits.append(math.ceil(blocks / k) if source.variant.is_gemm else writer.lanes)
+        if reader is not None:
+            label = edge.label or _label(target, is_first=first[edge.target] == number)
+            wide = math.ceil(reader.stages * machine.stages_per_core / machine.lanes_per_core)
+            limits.append({LaneStage.LANE: reader.lanes, LaneStage.STAGE: wide}[label])
+        found[number] = max(limits)
+    return found
+
+
+def _label(kernel: DesignKernel, *, is_first: bool) -> LaneStage:
+    on_stages = {
+        KernelVariant.GEMM_INPUT1_WEIGHT: True,
+        KernelVariant.GEMM_INPUT1_INPUT2: not is_first,
+        KernelVariant.ELEMENTWISE_INPUT1: False,
+        KernelVariant.ELEMENTWISE_INPUT1_INPUT2: False,
+    }[kernel.variant]
+    return LaneStage.STAGE if on_stages else LaneStage.LANE
+
+
+def _at_least(what: str, found: int, needed: int) -> None:
+    if found < needed:
+        raise VerificationError(f"{what}: found {found} PMUs against {needed}")

@@ -59,7 +59,9 @@ def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, ma
         cycles = int(mapping.schedule.last_out[own].max()) - int(mapping.schedule.start[own].min())
         require_close(f"{where}: compute", one.compute_ns, cycles / system.accelerator.frequency_ghz, SUMMED)
         require_close(f"{where}: memory", one.memory_ns, one.dram_bytes / system.dram_gb_per_s, SUMMED)
-        require_close(f"{where}: time", one.time_ns, joined(one, overlap), SUMMED)
+        require_close(
+            f"{where}: time", one.time_ns, joined(overlap, one.compute_ns, one.memory_ns, one.network_ns), SUMMED
+        )
         require_at_most(f"{where}: bytes of DRAM", one.dram_bytes, one.chip_bytes, SUMMED)
         require_at_most(f"{where}: time", one.time_ns, mapping.configurations[one.configuration].time_ns, SUMMED)
         _check_bandwidths(where, one, mapping)

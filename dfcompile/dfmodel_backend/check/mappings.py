@@ -1,19 +1,19 @@
 """Checks a mapping from first principles; shares no code with the evaluator or the solvers."""
 
-import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
-from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
+from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
 _RELATIVE = 1e-9
+_same = partial(require_close, relative=_RELATIVE)
 
 
 def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole: DataflowGraph | None = None) -> None:
@@ -31,12 +31,12 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
     if mapping.chips != (1 if whole is None else system.chips):
         raise VerificationError(f"chips: found {mapping.chips} against {system.chips}")
     place = _places(graph, mapping)
-    for tensor in graph.tensors:
-        for use in tensor.uses if tensor.source else ():
-            if place[tensor.source] > place[use.kernel]:
-                raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
+    made = [(tensor, use.kernel) for tensor in graph.tensors for use in tensor.uses if tensor.source]
+    for tensor, reader in made:
+        if place[tensor.source] > place[reader]:
+            raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
     contents = _contents(graph, place, len(mapping.figures.configs))
-    levels = _levels(graph)
+    levels = longest_paths(graph.index, [(tensor.source, reader) for tensor, reader in made])
     for number, (config, content) in enumerate(zip(mapping.figures.configs, contents, strict=True)):
         _check_configuration(graph, system, mapping, number, (config, content, levels))
     _check_totals(graph if whole is None else whole, system, mapping)
@@ -121,13 +121,11 @@ def _check_configuration(
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
     exchanged = [one.time_ns for one in graph.exchanges if one.source in config.kernels]
     _same(f"{where}: network", config.network_ns, sum(exchanged))
-    times = (config.compute_ns, config.memory_ns, config.network_ns)
-    expected = {
-        Overlap.NO_OVERLAP: sum(times),
-        Overlap.PERFECT_OVERLAP: max(times),
-        Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
-    }[mapping.options.overlap]
-    _same(f"{where}: time", config.time_ns, expected)
+    _same(
+        f"{where}: time",
+        config.time_ns,
+        joined(mapping.options.overlap, config.compute_ns, config.memory_ns, config.network_ns),
+    )
 
 
 def _rows(kernel: Kernel) -> int:
@@ -207,20 +205,6 @@ def _accepts(kernel: Kernel, use: Use) -> int:
     return kernel.outer * kernel.n * kernel.k
 
 
-def _levels(graph: DataflowGraph) -> dict[str, int]:
-    levels = {kernel.name: 0 for kernel in graph.kernels}
-    for _ in graph.kernels:
-        changed = False
-        for tensor in graph.tensors:
-            for use in tensor.uses if tensor.source else ():
-                if levels[use.kernel] < levels[tensor.source] + 1:
-                    levels[use.kernel] = levels[tensor.source] + 1
-                    changed = True
-        if not changed:
-            break
-    return levels
-
-
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
     figures = mapping.figures
     time_s = sum(config.time_ns for config in figures.configs) * 1e-9
@@ -239,11 +223,8 @@ def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> Non
     _same("energy", figures.energy_j, figures.power_w * time_s)
     if time_s:
         units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        _same(
-            "utilization",
-            figures.utilization,
-            figures.flop / (time_s * 2e9 * units * chip.frequency_ghz * mapping.chips),
-        )
+        peak_flop = time_s * 2e9 * units * chip.frequency_ghz * mapping.chips
+        _same("utilization", figures.utilization, figures.flop / peak_flop)
         _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {figures.time_s} s")
@@ -270,8 +251,3 @@ def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
         )
     _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
     _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))
-
-
-def _same(what: str, found: float, expected: float) -> None:
-    if not math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=1e-15):
-        raise VerificationError(f"{what}: found {found} against {expected}")

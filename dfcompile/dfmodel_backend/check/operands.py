@@ -1,10 +1,11 @@
-"""What a chip needs of a tensor, told by letters: for the checker, which shares no code with the evaluator."""
+"""What a chip needs of a tensor, told by letters [ko24]: for checkers, which share no code with the evaluator."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
 from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim
 
@@ -21,7 +22,44 @@ _READINGS: Mapping[KernelVariant, tuple[tuple[str, ...], ...]] = MappingProxyTyp
         KernelVariant.ELEMENTWISE_INPUT1_INPUT2: (_ELEMENTWISE,),
     }
 )
+# By the split dimension of a kernel, in the order O, M, K, N, none: how what it makes lies, and what it needs.
+_SPLITS = (Dim.OUTER, Dim.M, Dim.K, Dim.N, Dim.NONE)
+_GIVEN = ("SR", "SR", "RR", "RS", "RR")
+_NEEDED = MappingProxyType(
+    {
+        "elementwise": ("SR", "SR", "RR", "RS", "RR"),
+        "first": ("SR", "RR", "SR", "RS", "RR"),
+        "second": ("SR", "SR", "RS", "RR", "RR"),
+        "weight update": ("SR", "SR", "RS", "SR", "RR"),
+    }
+)
+Conversions = Sequence[tuple[int, Collective]]  # id of the kernel that makes a tensor, and what changes its layout
 Pair = tuple[DesignKernel, DesignKernel]
+
+
+def conversions_of(design: Design, sharding: Mapping[int, Dim], compatibility: Compatibility) -> Conversions:
+    """Return, per edge that changes a layout, the id of its giver and what changes it."""
+    if not design.shards_kernels:
+        return []
+    changes = _changes_by_letter if compatibility.layouts_by_letter else changes_by_axes
+    return list(changes(design, sharding))
+
+
+def _changes_by_letter(design: Design, sharding: Mapping[int, Dim]) -> Iterator[tuple[int, Collective]]:
+    kernels = {kernel.id: kernel for kernel in design.kernels}
+    for edge in design.edges:
+        giver, taker = kernels[edge.source], kernels[edge.target]
+        given = _GIVEN[_SPLITS.index(sharding.get(giver.id, Dim.NONE))]
+        row = "first"
+        if not taker.variant.is_gemm:
+            row = "elementwise"
+        elif taker.tiling is Dim.K:
+            row = "weight update"
+        elif taker.variant is KernelVariant.GEMM_INPUT1_INPUT2 and giver.output_bytes != taker.input_1_bytes:
+            row = "second" if giver.output_bytes == taker.input_2_bytes else "first"
+        needed = _NEEDED[row][_SPLITS.index(sharding.get(taker.id, Dim.NONE))]
+        if given not in (WHOLE, needed):
+            yield giver.id, Collective.ALL_GATHER if needed == WHOLE else Collective.ALL_TO_ALL
 
 
 def changes_by_axes(design: Design, sharding: Mapping[int, Dim]) -> Iterator[tuple[int, Collective]]:

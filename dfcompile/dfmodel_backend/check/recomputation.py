@@ -1,15 +1,19 @@
-"""Compares what is reported of a mapping with what the pure evaluator says of the assignment alone.
+"""Compares what is reported of a mapping or a design with what the pure evaluators say of the decision alone.
 
-The evaluator gets names and numbers of the decision, and a model of its own: nothing that a solver kept or computed.
+They get names and numbers of the decision, and a model of their own: nothing that a solver kept or computed.
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
+from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
+from dfcompile.dfmodel_backend.evaluate.graphs import Mapping as KernelMapping
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping as KernelMapping
 from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
 from dfcompile.records import fields_of
@@ -73,3 +77,23 @@ def _is_same(found: object, expected: object) -> bool:
     if isinstance(found, int | float) and isinstance(expected, int | float):
         return math.isclose(found, expected, rel_tol=RELATIVE)
     return found == expected
+
+
+def recompute_design(
+    design: Design, decision: Decision, figures: DesignFigures, moved_bytes: float, compatibility: Compatibility
+) -> None:
+    """Compare every figure of a solved design with the evaluator's.
+
+    Args:
+        design: with its degrees.
+        decision: what was decided of it.
+        figures: as they will be reported.
+        moved_bytes: by the sharding, as they will be reported.
+        compatibility: of the figures.
+
+    Raises:
+        VerificationError: naming the figure, found against expected.
+    """
+    reject_differences(figures, evaluate_design(design, decision, compatibility))
+    expected_bytes = DecidedDesign(design, decision, compatibility).sharding_bytes
+    reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": expected_bytes})

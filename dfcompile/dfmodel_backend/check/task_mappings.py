@@ -107,7 +107,11 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
         require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
         if mapping.chips == 1:
             require_close(f"configuration {place}: network", found.network_ns, 0.0)
-        require_close(f"configuration {place}: time", found.time_ns, joined(found, overlap))
+        require_close(
+            f"configuration {place}: time",
+            found.time_ns,
+            joined(overlap, found.compute_ns, found.memory_ns, found.network_ns),
+        )
         total_ns += found.time_ns
     require_close("time", mapping.time_s, total_ns / NS_PER_S)
     moved = sum(found.dram_read_bytes + found.dram_write_bytes for found in mapping.configurations)

@@ -1,12 +1,14 @@
-"""What fields of a design file must say together [ko24]."""
+"""What fields of a design file must say together, those of memory units (PMUs) among them [ko24]."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from dfcompile.dfmodel_backend.design_file.order import check_order
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, Variant, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.errors import UserError
+from dfcompile.dfmodel_backend.machine.machine import Placement, PmuGrid
+from dfcompile.dfmodel_backend.workload.topological_order import topological_order
+from dfcompile.errors import UserError, nearest
 
 FLOAT32 = 1e-6  # relative; sizes are written down as the shortest text of 32-bit numbers
 MOST_PRODUCTS = 10**18  # of a kernel; beyond, cycles and bytes are no 64-bit numbers
@@ -25,10 +27,6 @@ SECOND: Mapping[str, tuple[schema.CommunicationType, ...]] = MappingProxyType(
     {"llm": (schema.ALL_REDUCE, schema.ALL_GATHER), "dlrm": (), "hpl": (schema.POINT_TO_POINT,), "fft": ()}
 )
 
-Variant = (
-    schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
-)
-
 
 def check_consistency(message: schema.DSE, where: str) -> None:
     """Check fields that depend on each other, of a message whose fields are right one by one.
@@ -36,127 +34,108 @@ def check_consistency(message: schema.DSE, where: str) -> None:
     Raises:
         UserError: naming the kernel or the connection, and the field.
     """
-    _check_execution(message, where)
+    for problem in _problems(message):
+        raise UserError(f"{where}: {problem}")
+
+
+def _problems(message: schema.DSE) -> Iterator[str]:
+    yield from _in_execution(message)
     for kernel in message.dataflow_graph.kernels:
-        _check_kernel(kernel, message.execution, f"{where}: kernel {kernel.name!r}")
-    check_order(message, where)
-    _check_operands(message, where)
+        yield from (f"kernel {kernel.name!r}: {found}" for found in _in_kernel(kernel, message.execution))
+    yield from _in_order(message)
+    yield from _in_operands(message)
 
 
-def _check_execution(message: schema.DSE, where: str) -> None:
+def _in_execution(message: schema.DSE) -> Iterator[str]:
     execution, system = message.execution, message.system
     kernels = len(message.dataflow_graph.kernels)
     if execution.execution_style == schema.EXECUTION_STYLE_UNSET:
-        raise UserError(f"{where}: field 'execution.execution_style' is unset against DATAFLOW or KERNEL_BY_KERNEL")
+        yield "field 'execution.execution_style' is unset against DATAFLOW or KERNEL_BY_KERNEL"
     most = max(kernels, MOST_CONFIGURATIONS)
     if execution.num_config > most:
-        raise UserError(f"{where}: field 'execution.num_config': found {execution.num_config} against at most {most}")
+        yield f"field 'execution.num_config': found {execution.num_config} against at most {most}"
     one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
     if one_by_one and execution.num_config not in (0, kernels):
-        raise UserError(
-            f"{where}: field 'execution.num_config': found {execution.num_config} against the {kernels} kernels of "
+        yield (
+            f"field 'execution.num_config': found {execution.num_config} against the {kernels} kernels of "
             "KERNEL_BY_KERNEL (or DATAFLOW)"
         )
     if execution.optimization not in COUNTED:
-        raise UserError(
-            f"{where}: field 'execution.optimization': found {execution.optimization!r} against "
-            f"{', '.join(COUNTED[1:])} or none"
-        )
+        known = ", ".join(COUNTED[1:])
+        yield f"field 'execution.optimization': found {execution.optimization!r} against {known} or none"
     if execution.compute_util > 1:
-        raise UserError(f"{where}: field 'execution.compute_util': found {execution.compute_util:g} against at most 1")
+        yield f"field 'execution.compute_util': found {execution.compute_util:g} against at most 1"
     dimensions = len((system.WhichOneof("topology_variant") or "").split("_"))
     if system.HBD and dimensions != 3:
-        raise UserError(
-            f"{where}: field 'system.HBD': found {system.HBD} against none, or a topology of three dimensions"
-        )
+        yield f"field 'system.HBD': found {system.HBD} against none, or a topology of three dimensions"
     llm = execution.llm
     if llm.num_layer_in_graph > 1 and llm.num_layer_in_graph != llm.num_layer:
-        raise UserError(
-            f"{where}: field 'execution.llm.num_layer_in_graph': found {llm.num_layer_in_graph} against 1, or all "
+        yield (
+            f"field 'execution.llm.num_layer_in_graph': found {llm.num_layer_in_graph} against 1, or all "
             f"{llm.num_layer} of num_layer"
         )
 
 
-def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str) -> None:
-    variant = _variant(kernel)
+def _in_kernel(kernel: schema.Kernel, execution: schema.Execution) -> Iterator[str]:
+    variant = variant_of(kernel)
     slots = execution.num_config
     if slots and kernel.config >= slots:
-        raise UserError(f"{where}: field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}")
+        yield f"field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}"
     if variant.tiling == schema.TILING_UNSET:
-        raise UserError(
-            f"{where}: field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
-        )
-    is_gemm = isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2)
+        yield "field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
+    is_gemm = isinstance(variant, Gemm)
     for field, value, forbidden in (
         ("tiling", variant.tiling, schema.K_TILING),
         ("sharding", variant.sharding, schema.K_SHARDING),
     ):
         if value == forbidden and not is_gemm:
-            raise UserError(f"{where}: field {field!r}: found K against a dimension of an elementwise kernel")
+            yield f"field {field!r}: found K against a dimension of an elementwise kernel"
     shards = execution.HasField("llm") and not execution.skip_inter_chip_optimization
     if shards and variant.tiling == schema.NO_TILING:
-        raise UserError(f"{where}: field 'tiling': found NO_TILING against the dimension that is cut into tiles")
-    _check_extents(variant, execution, where)
+        yield "field 'tiling': found NO_TILING against the dimension that is cut into tiles"
+    yield from _in_extents(variant, execution)
     if isinstance(variant, schema.GEMM_Input1_Weight):
         if variant.weight_tensor_size:
-            _check_size(
-                "weight_tensor_size",
-                variant.weight_tensor_size,
-                (variant.outer, variant.M, variant.K),
-                execution,
-                where,
+            yield from _in_size(
+                "weight_tensor_size", variant.weight_tensor_size, (variant.outer, variant.M, variant.K), execution
             )
         if variant.use_effective_stage and not execution.effective_stage:
-            raise UserError(f"{where}: field 'use_effective_stage' needs field 'execution.effective_stage', found 0")
+            yield "field 'use_effective_stage' needs field 'execution.effective_stage', found 0"
     kind = execution.WhichOneof("workload_variant") or ""
-    _check_communication("communication_type", variant.communication_type, FIRST[kind], where)
-    _check_communication("communication_type_2", variant.communication_type_2, SECOND[kind], where)
+    yield from _in_communication("communication_type", variant.communication_type, FIRST[kind])
+    yield from _in_communication("communication_type_2", variant.communication_type_2, SECOND[kind])
     if bool(variant.communication_type) != bool(variant.communication_size):
         name = schema.CommunicationType.Name(variant.communication_type)
-        raise UserError(
-            f"{where}: field 'communication_size': found {variant.communication_size:g} bytes of type {name}"
-        )
+        yield f"field 'communication_size': found {variant.communication_size:g} bytes of type {name}"
 
 
-def _check_extents(variant: Variant, execution: schema.Execution, where: str) -> None:
+def _in_extents(variant: Variant, execution: schema.Execution) -> Iterator[str]:
     extents: tuple[int, ...] = (variant.outer, variant.M, variant.N)
-    _check_size("output_tensor_size", variant.output_tensor_size, extents, execution, where)
-    if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+    yield from _in_size("output_tensor_size", variant.output_tensor_size, extents, execution)
+    if isinstance(variant, Gemm):
         extents = (variant.outer, variant.M, variant.K, variant.N)
     if math.prod(extents) > MOST_PRODUCTS:
         product = " x ".join(str(extent) for extent in extents)
-        raise UserError(
-            f"{where}: dimensions: found {product} against at most {MOST_PRODUCTS:.0e} elements or products"
-        )
+        yield f"dimensions: found {product} against at most {MOST_PRODUCTS:.0e} elements or products"
 
 
-def _check_communication(
-    field: str, found: schema.CommunicationType, known: tuple[schema.CommunicationType, ...], where: str
-) -> None:
+def _in_communication(
+    field: str, found: schema.CommunicationType, known: tuple[schema.CommunicationType, ...]
+) -> Iterator[str]:
     if found and found not in known:
         names = ", ".join(schema.CommunicationType.Name(one) for one in known) or "none"
-        raise UserError(
-            f"{where}: field {field!r}: found {schema.CommunicationType.Name(found)} against {names} of this workload"
-        )
+        yield f"field {field!r}: found {schema.CommunicationType.Name(found)} against {names} of this workload"
 
 
-def _variant(kernel: schema.Kernel) -> Variant:
-    variant: Variant = getattr(kernel, str(kernel.WhichOneof("kernel_variant")))
-    return variant
-
-
-def _check_size(field: str, size: float, extents: tuple[int, ...], execution: schema.Execution, where: str) -> None:
+def _in_size(field: str, size: float, extents: tuple[int, ...], execution: schema.Execution) -> Iterator[str]:
     expected = math.prod(extents) * execution.word
     if abs(size - expected) > FLOAT32 * expected:
         product = " x ".join(str(extent) for extent in extents)
-        raise UserError(
-            f"{where}: field {field!r}: found {size:.9g} bytes against {product} elements of "
-            f"{execution.word} = {expected:.9g}"
-        )
+        yield f"field {field!r}: found {size:.9g} bytes against {product} elements of {execution.word} = {expected:.9g}"
 
 
-def _check_operands(message: schema.DSE, where: str) -> None:
-    """Check that each tensor that enters a product of two tensors is one of them: its size tells which."""
+def _in_operands(message: schema.DSE) -> Iterator[str]:
+    """Each tensor that enters a product of two tensors is one of them: its size tells which."""
     execution = message.execution
     if not execution.HasField("llm") or execution.skip_inter_chip_optimization:
         return
@@ -166,10 +145,109 @@ def _check_operands(message: schema.DSE, where: str) -> None:
         product = taker.gemm_input1_input2
         if not taker.HasField("gemm_input1_input2"):
             continue
-        size, operands = _variant(giver).output_tensor_size, (product.input_tensor_1_size, product.input_tensor_2_size)
+        size = variant_of(giver).output_tensor_size
+        operands = (product.input_tensor_1_size, product.input_tensor_2_size)
         if size not in operands:
-            raise UserError(
-                f"{where}: connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
+            yield (
+                f"connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
                 f"{taker.name!r} against its input_tensor_1_size {operands[0]:.9g} or input_tensor_2_size "
                 f"{operands[1]:.9g}"
             )
+
+
+def _in_order(message: schema.DSE) -> Iterator[str]:
+    """The forward pass waits for nothing of the backward pass, and configurations ascend.
+
+    The graph has no cycle.
+    """
+    kernels = {kernel.id: kernel for kernel in message.dataflow_graph.kernels}
+    least = {number: kernel.config for number, kernel in kernels.items()}
+    slots, pinned = message.execution.num_config, _has_pins(message)
+    trains = any(kernel.fwd_bwd == schema.BWD for kernel in kernels.values())
+    for giver, taker in _edges_in_order(message):
+        kernel = kernels[taker]
+        if kernels[giver].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
+            yield (
+                f"connection {giver} to {taker}: leads from the backward pass to kernel {kernel.name!r}, "
+                "whose field 'fwd_bwd' is not BWD"
+            )
+        if pinned and 0 <= kernel.config < least[giver]:
+            yield (
+                f"kernel {kernel.name!r}: field 'config': found {kernel.config} against at least "
+                f"{least[giver]}, that of a kernel before it"
+            )
+        least[taker] = max(least[taker], least[giver])
+    for kernel in kernels.values() if pinned and trains else ():
+        if kernel.fwd_bwd != schema.BWD and kernel.config > (slots - 1) // 2:
+            found = f"at most {(slots - 1) // 2} of the forward pass"
+        elif kernel.fwd_bwd == schema.BWD and 0 <= kernel.config < slots // 2:
+            found = f"at least {slots // 2} of the backward pass"
+        else:
+            continue
+        yield f"kernel {kernel.name!r}: field 'config': found {kernel.config} against {found}"
+
+
+def _has_pins(message: schema.DSE) -> bool:
+    """Return whether given configurations count: not if positions in the file are the order [ko24]."""
+    execution = message.execution
+    one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
+    return not one_by_one and execution.num_config not in (0, len(message.dataflow_graph.kernels))
+
+
+def _edges_in_order(message: schema.DSE) -> Iterator[tuple[int, int]]:
+    """Yield the edges such that all that enter a kernel come before those that leave it."""
+    graph = message.dataflow_graph
+    place = {kernel.id: number for number, kernel in enumerate(graph.kernels)}
+    readers: list[list[int]] = [[] for _ in place]
+    for connection in graph.connections:
+        readers[place[connection.startIdx]].append(connection.endIdx)
+    ends = [(place[connection.startIdx], place[connection.endIdx]) for connection in graph.connections]
+    for giver in topological_order(len(place), ends):
+        yield from ((graph.kernels[giver].id, taker) for taker in readers[giver])
+
+
+def pmu_grid_of(message: schema.DSE, where: str) -> PmuGrid | None:
+    """Return the memory units of a design; None if it has none and SRAM is one.
+
+    Raises:
+        UserError: a field is missing or contradicts another.
+    """
+    chip, execution = message.system.accelerator, message.execution
+    field = "system.accelerator."
+    if not chip.pmu:
+        return None
+    if chip.pmu < 0:
+        raise UserError(f"{where}: field '{field}pmu': found {chip.pmu} against a positive number, or 0 for none")
+    if execution.compute_util:
+        raise UserError(
+            f"{where}: field 'execution.compute_util': found {execution.compute_util:g} against 0 where "
+            f"{field}pmu is {chip.pmu} (lanes and stages decide how many PMUs a tensor takes; or set pmu to 0)"
+        )
+    if not chip.pmu_cap > 0:
+        raise UserError(f"{where}: field '{field}pmu_cap': found {chip.pmu_cap:g} against a positive number of bytes")
+    if execution.turn_off_p_and_r:
+        return PmuGrid(chip.pmu, chip.pmu_cap, 0, 0, Placement.NONE)
+    _check_board(chip, where)
+    if chip.placement not in (Placement.ROWWISE, Placement.DIAGONALWISE):
+        hint = nearest(chip.placement, [Placement.ROWWISE.value, Placement.DIAGONALWISE.value])
+        raise UserError(
+            f"{where}: field '{field}placement': found {chip.placement!r} against 'rowwise' or 'diagonalwise'{hint}"
+        )
+    return PmuGrid(chip.pmu, chip.pmu_cap, chip.x, chip.y, Placement(chip.placement))
+
+
+def _check_board(chip: schema.Accelerator, where: str) -> None:
+    """Check that a checkerboard has a cell for each unit: PCUs lie where x + y is odd, PMUs where it is even."""
+    cells = chip.x * chip.y
+    hint = "or execution.turn_off_p_and_r to place nothing"
+    if chip.x < 1 or chip.y < 1 or cells != chip.core + chip.pmu:
+        raise UserError(
+            f"{where}: fields 'system.accelerator.x' and 'y': found {chip.x} x {chip.y} = {cells} cells against "
+            f"{chip.core + chip.pmu} = {chip.core} core + {chip.pmu} pmu ({hint})"
+        )
+    odd = cells // 2
+    if chip.core != odd:
+        raise UserError(
+            f"{where}: fields 'system.accelerator.core' and 'pmu': found {chip.core} and {chip.pmu} against {odd} and "
+            f"{cells - odd}, the odd and even cells of a board of {chip.x} x {chip.y} ({hint})"
+        )

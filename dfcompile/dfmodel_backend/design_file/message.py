@@ -92,7 +92,7 @@ def parse_message(text: str, where: str) -> schema.DSE:
     return message
 
 
-def text_of(message: schema.DSE) -> str:
+def text_of(message: Message) -> str:
     """Return the text form of a message; parsing it gives the message again."""
     return text_format.MessageToString(message)
 

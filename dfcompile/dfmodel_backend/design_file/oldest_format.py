@@ -7,6 +7,7 @@ a ``batch_gemm_elementwise_outer_m_k_n`` whose sizes of -1 stand for tensors tha
 import re
 from typing import TypeVar
 
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Variant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 
@@ -74,12 +75,7 @@ def _translate_kernel(oldest: schema.Oldest_Kernel, kernel: schema.Kernel, where
     )
     if weight and second:
         raise UserError(f"{where}: found both 'weight_tensor_size' and 'input_tensor_2_size' against one of them")
-    variant: (
-        schema.GEMM_Input1_Weight
-        | schema.GEMM_Input1_Input2
-        | schema.Elementwise_Input1
-        | schema.Elementwise_Input1_Input2
-    )
+    variant: Variant
     if kernel.type == schema.SYSTOLIC and weight:
         variant = kernel.gemm_input1_weight
         variant.K, variant.input_tensor_size, variant.weight_tensor_size = old.K, first, weight

@@ -1,15 +1,18 @@
 """Reads DFModel design files, text or binary."""
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import assert_never
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.design_file.consistency import check_consistency
-from dfcompile.dfmodel_backend.design_file.memory_units import label_of, pmu_grid_of
+from dfcompile.dfmodel_backend.design_file.consistency import check_consistency, pmu_grid_of
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
 from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.design_file.values import check_values
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link, Machine, Prices
+from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Machine, Prices
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import (
     Batch,
@@ -20,6 +23,7 @@ from dfcompile.dfmodel_backend.workload.design import (
     Execution,
     WorkloadKind,
 )
+from dfcompile.dfmodel_backend.workload.topological_order import topological_order
 from dfcompile.errors import UserError
 
 
@@ -65,65 +69,38 @@ def design_of(message: schema.DSE, where: str) -> Design:
             raise UserError(f"{where}: connection {edge.id}: from kernel {edge.startIdx} to itself")
         if ends in edges:
             raise UserError(f"{where}: connection {edge.id}: {ends[0]} to {ends[1]} is there twice")
-        edges[ends] = DesignEdge(edge.startIdx, edge.endIdx, edge.zero_out, label_of(edge))
-    _reject_cycle(kernels, tuple(edges.values()), where)
+        label = LaneStage[schema.LaneStage.Name(edge.lane_stage_type)] if edge.lane_stage_type else None
+        edges[ends] = DesignEdge(*ends, edge.zero_out, label)
+    _reject_cycle(kernels, tuple(edges), where)
     machine, execution = _machine(message, where), _execution(message.execution, where)
     check_consistency(message, where)
     return Design(kernels, tuple(edges.values()), machine, execution)
 
 
-def _reject_cycle(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...], where: str) -> None:
-    waits = {kernel.id: 0 for kernel in kernels}
-    targets: dict[int, list[int]] = {kernel.id: [] for kernel in kernels}
-    for edge in edges:
-        waits[edge.target] += 1
-        targets[edge.source].append(edge.target)
-    ready = [number for number, count in waits.items() if not count]
-    while ready:
-        for target in targets[ready.pop()]:
-            waits[target] -= 1
-            if not waits[target]:
-                ready.append(target)
-    for kernel in kernels:
-        if waits[kernel.id]:
+def _reject_cycle(kernels: tuple[DesignKernel, ...], edges: tuple[tuple[int, int], ...], where: str) -> None:
+    place = {kernel.id: number for number, kernel in enumerate(kernels)}
+    ordered = set(topological_order(len(kernels), [(place[source], place[target]) for source, target in edges]))
+    for number, kernel in enumerate(kernels):
+        if number not in ordered:
             raise UserError(f"{where}: kernel {kernel.name!r}: part of, or behind, a cycle of connections (remove one)")
 
 
-_VARIANTS = {variant.value: variant for variant in KernelVariant}
 _DIMS = (Dim.NONE, Dim.OUTER, Dim.M, Dim.K, Dim.N, Dim.NONE)
 
 
 def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
     field = kernel.WhichOneof("kernel_variant")
     if field is None:
-        raise UserError(f"{where}: kernel {kernel.name!r}: no variant against {', '.join(_VARIANTS)}")
+        raise UserError(f"{where}: kernel {kernel.name!r}: no variant against {', '.join(KernelVariant)}")
     if kernel.type == schema.KERNEL_TYPE_UNSET:
         raise UserError(f"{where}: kernel {kernel.name!r}: field 'type' is unset against SYSTOLIC or SIMD")
-    k, memory_operand = 1, (0.0, 0.0)
-    skip_weight = use_effective_stage = False
-    part: (
-        schema.GEMM_Input1_Weight
-        | schema.GEMM_Input1_Input2
-        | schema.Elementwise_Input1
-        | schema.Elementwise_Input1_Input2
-    )
-    variant = _VARIANTS[field]
-    match variant:
-        case KernelVariant.GEMM_INPUT1_WEIGHT:
-            part = kernel.gemm_input1_weight
-            k, memory_operand = part.K, (part.input_tensor_size, 0.0)
-            skip_weight, use_effective_stage = part.skip_weight, part.use_effective_stage
-        case KernelVariant.GEMM_INPUT1_INPUT2:
-            part = kernel.gemm_input1_input2
-            k, memory_operand = part.K, (part.input_tensor_1_size, part.input_tensor_2_size)
-        case KernelVariant.ELEMENTWISE_INPUT1:
-            part = kernel.elementwise_input1
-            memory_operand = (part.input_tensor_size, 0.0)
-        case KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
-            part = kernel.elementwise_input1_input2
-            memory_operand = (part.input_tensor_1_size, part.input_tensor_2_size)
-        case _:
-            assert_never(variant)
+    part = variant_of(kernel)
+    k = part.K if isinstance(part, Gemm) else 1
+    if isinstance(part, schema.GEMM_Input1_Input2 | schema.Elementwise_Input1_Input2):
+        inputs = (part.input_tensor_1_size, part.input_tensor_2_size)
+    else:
+        inputs = (part.input_tensor_size, 0.0)
+    weighted = part if isinstance(part, schema.GEMM_Input1_Weight) else schema.GEMM_Input1_Weight()
     for name, extent in (("outer", part.outer), ("M", part.M), ("K", k), ("N", part.N)):
         if extent < 1:
             raise UserError(f"{where}: kernel {kernel.name!r}: field {name!r}: found {extent} against at least 1")
@@ -133,21 +110,21 @@ def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
         pinned_config=kernel.config,
         backward=None if kernel.fwd_bwd == schema.FWD_BWD_UNSET else kernel.fwd_bwd == schema.BWD,
         systolic=kernel.type == schema.SYSTOLIC,
-        variant=variant,
+        variant=KernelVariant(field),
         outer=part.outer,
         m=part.M,
         k=k,
         n=part.N,
-        input_1_bytes=memory_operand[0],
-        input_2_bytes=memory_operand[1],
+        input_1_bytes=inputs[0],
+        input_2_bytes=inputs[1],
         output_bytes=part.output_tensor_size,
         tiling=_DIMS[part.tiling],
         collective=Collective(schema.CommunicationType.Name(part.communication_type)),
         collective_bytes=part.communication_size,
         collective_2=Collective(schema.CommunicationType.Name(part.communication_type_2)),
         memory_bytes=part.memory_size,
-        skip_weight=skip_weight,
-        use_effective_stage=use_effective_stage,
+        skip_weight=weighted.skip_weight,
+        use_effective_stage=weighted.use_effective_stage,
         num_input=part.num_input,
         sram_extra_bytes=part.sram_extra,
         dram_extra_bytes=part.dram_extra,
@@ -218,15 +195,8 @@ def _links(system: schema.System, topology: str, powers: tuple[float, ...], wher
     return tuple(links)
 
 
-_OVERLAPS = {
-    schema.PERFECT_OVERLAP: Overlap.PERFECT_OVERLAP,
-    schema.NO_OVERLAP: Overlap.NO_OVERLAP,
-    schema.OVERLAP_COMPUTE_MEMORY: Overlap.OVERLAP_COMPUTE_MEMORY,
-}
-
-
 def _execution(execution: schema.Execution, where: str) -> Execution:
-    if execution.overlap not in _OVERLAPS:
+    if not execution.overlap:
         raise UserError(f"{where}: field 'execution.overlap' is unset against {', '.join(Overlap)}")
     if execution.word < 1:
         raise UserError(f"{where}: field 'execution.word': found {execution.word} against at least 1 byte")
@@ -234,7 +204,7 @@ def _execution(execution: schema.Execution, where: str) -> Execution:
         batch=_batch(execution, where),
         kernel_by_kernel=execution.execution_style == schema.KERNEL_BY_KERNEL,
         configurations=execution.num_config,
-        overlap=_OVERLAPS[execution.overlap],
+        overlap=Overlap(schema.OverlapMode.Name(execution.overlap)),
         compute_utilization=execution.compute_util,
         word_bytes=execution.word,
         effective_stage=execution.effective_stage,
@@ -294,3 +264,59 @@ def _require(kind: str, where: str, **fields: int) -> None:
     for field, value in fields.items():
         if value < 1:
             raise UserError(f"{where}: field 'execution.{kind}.{field}': found {value} against at least 1")
+
+
+# Least values of whole numbers; 0 for the others.
+_LEAST = {("Kernel", "config"): -1}
+# Most that can be searched or summed exactly; 0 for no limit but that of 64 bits.
+_MOST = {
+    ("System", "num_chip"): 2**24,
+    ("Accelerator", "core"): 2**22,
+    ("LLM", "seq_len"): 2**24,
+    ("LLM", "global_batch_size"): 2**40,
+}
+_MOST_OF_ALL = 2**62
+
+
+def check_values(message: schema.DSE, where: str) -> None:
+    """Check the value of every field that is set.
+
+    Raises:
+        UserError: naming the kernel or connection and the field.
+    """
+    for number, kernel in enumerate(message.dataflow_graph.kernels, start=1):
+        _check(kernel, f"{where}: kernel {kernel.name!r}" if kernel.name else f"{where}: kernel number {number}", "")
+    for number, connection in enumerate(message.dataflow_graph.connections, start=1):
+        _check(connection, f"{where}: connection {connection.id or f'number {number}'}", "")
+    for part in ("system", "cost", "execution", "gurobi"):
+        _check(getattr(message, part), where, f"{part}.")
+
+
+def _check(message: Message, where: str, path: str) -> None:
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            _check(value, where, path if path == "" else f"{path}{field.name}.")
+            continue
+        for problem in _problems(field, value):
+            raise UserError(f"{where}: field '{path}{field.name}': {problem}")
+
+
+def _problems(field: FieldDescriptor, value: object) -> Iterator[str]:
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_number
+        if value not in known:
+            names = ", ".join(one.name for number, one in known.items() if number)
+            yield f"found the number {value} against {names}"
+    elif isinstance(value, str):
+        if not value.isprintable():  # names stand in errors, tables and pictures
+            yield f"found {value!r} against printable characters"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"found {value} against a finite 32-bit number"
+        elif value < 0:
+            yield f"found {value:g} against at least 0"
+    elif isinstance(value, int):
+        key = (field.containing_type.name if field.containing_type else "", field.name)
+        least, most = _LEAST.get(key, 0), _MOST.get(key, _MOST_OF_ALL)
+        if not least <= value <= most:
+            yield f"found {value} against {f'at least {least}' if value < least else f'at most {most}'}"

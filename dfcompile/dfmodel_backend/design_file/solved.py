@@ -1,30 +1,21 @@
-"""Solved design files: the message that was read with every output field filled in [ko24]."""
+"""Design files solved: with whichever memories are fastest, and with every output field filled in [ko24].
 
-from dfcompile.dfmodel_backend.design_file.memory_units import lane_stage_of
+One age of files has chips with a second memory behind the first. What fits the first memory is in it alone. Otherwise
+both are one memory of the sum of their capacities, whose bandwidth is the mean of theirs, weighted with their
+capacities.
+"""
+
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
+from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.inter_chip.shares import Share, topological_numbers
+from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
-
-Variant = (
-    schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
-)
-
-SHARDINGS = {
-    Dim.OUTER: schema.OUTER_SHARDING,
-    Dim.M: schema.M_SHARDING,
-    Dim.K: schema.K_SHARDING,
-    Dim.N: schema.N_SHARDING,
-    Dim.NONE: schema.NO_SHARDING,
-}
-COLLECTIVES = {
-    Collective.NONE: schema.NO_COMMUNICATION,
-    Collective.ALL_REDUCE: schema.ALL_REDUCE,
-    Collective.ALL_TO_ALL: schema.ALL_TO_ALL,
-    Collective.ALL_GATHER: schema.ALL_GATHER,
-}
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
+from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.records import replace
 
 
 def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
@@ -44,12 +35,6 @@ def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
     return solved
 
 
-def variant_of(kernel: schema.Kernel) -> Variant:
-    """Return the message with a kernel's dimensions."""
-    variant: Variant = getattr(kernel, str(kernel.WhichOneof("kernel_variant")))
-    return variant
-
-
 def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSolution) -> None:
     position = {share.kernel.id: number for number, share in enumerate(model.shares)}
     ends = [(edge.source, edge.target) for edge in model.edges]
@@ -60,17 +45,14 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
         kernel.topological_number = levels[number]
         kernel.config = solution.decision.configs[kernel.id]
         variant = variant_of(kernel)
-        variant.sharding = SHARDINGS[share.sharding]
+        split = "NO" if share.sharding is Dim.NONE else share.sharding.name
+        variant.sharding = getattr(schema, f"{split}_SHARDING")
         variant.shard_outer_M, variant.shard_N = share.work.rows, share.work.n
-        if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+        if isinstance(variant, Gemm):
             variant.shard_K = share.work.k
-        if share.kernel.collective is Collective.NONE and _is_reduced(share):
+        if share.kernel.collective is Collective.NONE and Collective.ALL_REDUCE in dict(share.exchange):
             variant.communication_type = schema.ALL_REDUCE
             variant.communication_size = variant.output_tensor_size
-
-
-def _is_reduced(share: Share) -> bool:
-    return any(collective is Collective.ALL_REDUCE for collective, _ in share.exchange)
 
 
 def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
@@ -83,9 +65,9 @@ def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
         connection.shard_tensor_size = edge.size_bytes
         connection.startName, connection.endName = giver.kernel.name, taker.kernel.name
         # The original writes the label of an elementwise kernel where nothing is spread.
-        connection.lane_stage_type = schema.LANE if labels is None else lane_stage_of(labels[number])
+        connection.lane_stage_type = schema.LANE if labels is None else getattr(schema, labels[number].name)
         for collective, _ in edge.exchange:
-            connection.communication_type = COLLECTIVES[collective]
+            connection.communication_type = getattr(schema, collective)
             connection.communication_size = giver.kernel.output_bytes
 
 
@@ -99,3 +81,53 @@ def _fill_choices(solved: schema.DSE, design: Design, tiles: int) -> None:
     llm.micro_batch_size = max(1, design.execution.batch.micro_batch)
     if tiles > 1 and not llm.tile_size:
         llm.tile_size = -(-llm.seq_len // tiles)
+
+
+def solve_message(message: schema.DSE, where: str, options: DesignOptions) -> DesignSolution:
+    """Solve a design file with whichever memories give the least time.
+
+    Raises:
+        UserError: fields contradict each other.
+        InfeasibleError: nothing fits, in both memories together.
+    """
+    designs = memory_choices(message, where)
+    found: list[DesignSolution] = []
+    for design in designs:
+        try:
+            found.append(solve_design(design, options))
+        except InfeasibleError:
+            if design is designs[-1] and not found:
+                raise
+    # The sum of both is slower: what fits the first memory alone is never better there.
+    return min(found, key=lambda solution: solution.figures.batch_ns)
+
+
+def memory_choices(message: schema.DSE, where: str) -> tuple[Design, ...]:
+    """Return a design with the first memory alone and, if there is a second one, with both as one.
+
+    Raises:
+        UserError: as `design_of`; or a second memory that is no slower one behind a limited first.
+    """
+    memory = message.system.memory
+    if not memory.second_dram_bw and not memory.second_dram_cap:
+        return (design_of(message, where),)
+    for field in ("dram_cap", "second_dram_cap", "second_dram_bw"):
+        if not getattr(memory, field) > 0:
+            raise UserError(
+                f"{where}: field 'system.memory.{field}': found {getattr(memory, field):g} against more than 0, with a "
+                "second memory"
+            )
+    if memory.second_dram_bw > memory.dram_bw:
+        raise UserError(
+            f"{where}: field 'system.memory.second_dram_bw': found {memory.second_dram_bw:g} against at most dram_bw "
+            f"{memory.dram_bw:g} (the first memory is the fast one)"
+        )
+    single = schema.DSE()
+    single.CopyFrom(message)
+    single.system.memory.ClearField("second_dram_bw")
+    single.system.memory.ClearField("second_dram_cap")
+    first = design_of(single, where)
+    capacity = memory.dram_cap + memory.second_dram_cap
+    bandwidth = memory.dram_cap * memory.dram_bw + memory.second_dram_cap * memory.second_dram_bw
+    machine = replace(first.machine, dram_bytes=capacity, dram_gb_per_s=bandwidth / capacity)
+    return first, replace(first, machine=machine)

@@ -1,22 +1,23 @@
 """The pure evaluator of designs: sharding, tiles and configurations give all figures [ko24, section 4]."""
 
+import math
 from typing import assert_never
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Members
+from dfcompile.dfmodel_backend.columns import Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.intra_chip.memory_units.steps import allocations
-from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
-from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation, PmuModel
+from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
+from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError
 
 NS_PER_S = 1e9
+ROUNDING = 1e-12
 
 
 class Decision(Struct, frozen=True):
@@ -98,27 +99,26 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
     Raises:
         InfeasibleError: as `evaluate_design`.
     """
-    design, batch = model.design, model.design.execution.batch
-    steps = _steps(model, decision)
-    stages = [[step for step in steps if step.stage == stage] for stage in range(_stage_count(decision))]
-    sends = [sent_ns(model, before) for before in _stage_ends(model, decision)]
-    step_ns = max(
-        sum(step.time_ns for step in inside) + sent for inside, sent in zip(stages, sends, strict=True)
-    )  # fmt: skip
-    bubble = bubble_factor(model)
+    design, machine, batch = model.design, model.design.machine, model.design.execution.batch
+    place: Numbers = np.array([decision.configs[share.kernel.id] for share in model.shares])  # of each kernel
+    steps = _steps(model, decision, place)
+    stage_of = np.array([step.stage for step in steps])[place]  # of each kernel
+    stages = range(max(decision.stages, default=0) + 1)
+    inside = [[step for step in steps if step.stage == stage] for stage in stages]
+    sends_ns = model.sends_ns(stage_of[None, :] <= np.array(stages)[:, None])
+    step_ns = max(sum(step.time_ns for step in inside[stage]) + float(sends_ns[stage]) for stage in stages)
     batch_ns = batch_time_ns(model, step_ns)
     flop = sum(kernel.flop for kernel in design.kernels) * _repetitions(batch) * batch.copies
-    machine = design.machine
     seconds = batch_ns / NS_PER_S
-    need = [dram_need(model, positions) for positions in _stage_members(model, decision)]
-    waiting = [max((step.live_bytes for step in inside), default=0.0) for inside in stages]
+    need = [dram_need(model, np.flatnonzero(stage_of == stage).tolist()) for stage in stages]
+    waiting = [max((step.live_bytes for step in inside[stage]), default=0.0) for stage in stages]
     totals = [kept.total + live for kept, live in zip(need, waiting, strict=True)]
-    largest = max(range(len(totals)), key=lambda stage: totals[stage])
+    largest = max(stages, key=lambda stage: totals[stage])
     runs = _runs(model) * batch.copies
     return DesignFigures(
         steps=steps,
         step_ns=step_ns,
-        bubble=bubble,
+        bubble=bubble_factor(model),
         batch_ns=batch_ns,
         latency_ns=_latency_ns(model, step_ns),
         flop=flop,
@@ -147,13 +147,11 @@ def _repetitions(batch: Batch) -> int:
 
 def _runs(model: DesignModel) -> float:
     """Return how often the configurations run in a batch, over all chips of a copy."""
-    design, degrees = model.design, model.degrees
-    batch = design.execution.batch
-    chips = design.machine.chips // batch.copies
+    batch, degrees = model.design.execution.batch, model.degrees
+    chips = model.design.machine.chips // batch.copies
     match batch.kind:
         case WorkloadKind.LLM:
-            layers = batch.layers if batch.layers_in_graph == 1 else 1
-            return float(batch.global_batch) * layers * (degrees.tensor * degrees.sequence)
+            return float(_repetitions(batch)) * (degrees.tensor * degrees.sequence)
         case WorkloadKind.DLRM:
             return float(batch.global_batch) / degrees.data * chips
         case WorkloadKind.HPL | WorkloadKind.FFT:
@@ -163,18 +161,10 @@ def _runs(model: DesignModel) -> float:
 
 def batch_time_ns(model: DesignModel, step_ns: float) -> float:
     """Return the time of a batch whose slowest stage takes ``step_ns`` per input and layer."""
-    batch = model.design.execution.batch
-    match batch.kind:
-        case WorkloadKind.HPL | WorkloadKind.FFT:
-            return step_ns
-        case WorkloadKind.LLM | WorkloadKind.DLRM:
-            return _pipelined_batch_ns(model, step_ns)
-    assert_never(batch.kind)
-
-
-def _pipelined_batch_ns(model: DesignModel, step_ns: float) -> float:
     design, degrees = model.design, model.degrees
     batch = design.execution.batch
+    if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
+        return step_ns
     busy = step_ns * bubble_factor(model) * layers_per_stage(model) * batch.global_batch / degrees.data
     trains = any(kernel.backward for kernel in design.kernels)
     hands_on = degrees.pipeline > 1 or model.compatibility.lone_chip_communicates
@@ -201,73 +191,34 @@ def _latency_ns(model: DesignModel, step_ns: float) -> float:
     return latency_ns + (degrees.pipeline - 1) * (handed + design.machine.link_latency_ns)
 
 
-def sent_ns(model: DesignModel, done: Members) -> float:
-    """Return the time in which a stage hands on what later stages read of the kernels done so far, ``[1, kernel]``."""
-    link = model.degrees.pipeline_link
-    if link is None or done.all():
-        return 0.0
-    crossing = sum(
-        edge.size_bytes for edge in model.edges if done[0, edge.source] and not done[0, edge.target]
-    )  # fmt: skip
-    return model.tiles * crossing / link.gb_per_s
-
-
-def _stage_count(decision: Decision) -> int:
-    return max(decision.stages, default=0) + 1
-
-
-def _stage_of(decision: Decision, config: int) -> int:
-    return decision.stages[config] if decision.stages else 0
-
-
-def _stage_members(model: DesignModel, decision: Decision) -> list[list[int]]:
-    members: list[list[int]] = [[] for _ in range(_stage_count(decision))]
-    for position, share in enumerate(model.shares):
-        members[_stage_of(decision, decision.configs[share.kernel.id])].append(position)
-    return members
-
-
-def _stage_ends(model: DesignModel, decision: Decision) -> list[Members]:
-    ends = []
-    done = np.zeros((1, len(model.shares)), bool)
-    for inside in _stage_members(model, decision):
-        done = done.copy()
-        done[0, inside] = True
-        ends.append(done)
-    return ends
-
-
-def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
-    place = np.array([decision.configs[share.kernel.id] for share in model.shares])
+def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[StepFigures, ...]:
     numbers = np.arange(max(len(decision.stages), int(place.max(initial=0)) + 1))
     members = place[None, :] == numbers[:, None]
-    tiles = np.maximum(1, fewest_weight_tiles(model, members))
-    columns = model.steps(members, tiles)
-    if not np.isfinite(columns.compute_ns).all():
-        number = int(np.flatnonzero(~np.isfinite(columns.compute_ns))[0])
-        found = int(members[number].sum())
-        if model.pmu is not None and found <= model.design.machine.cores:
-            needed = fewest_pmus(model, members[number : number + 1])[0]
-            raise InfeasibleError(
-                f"configuration {number}: found {needed:.0f} PMUs that it needs against {model.pmu.pmus}"
-            )
-        raise InfeasibleError(
-            f"configuration {number}: found {found} kernels against {model.design.machine.cores} cores"
-        )
-    sram = model.sram_bytes(members, tiles)
+    weight_tiles = np.maximum(1, fewest_weight_tiles(model, members))
+    columns = model.steps(members, weight_tiles)
+    impossible = np.flatnonzero(~np.isfinite(columns.compute_ns))
+    if len(impossible):
+        raise _too_large(model, members, int(impossible[0]))
+    sram = model.sram_bytes(members, weight_tiles)
     live = model.waiting_bytes(place[None, :] < numbers[:, None], members)
     live = np.where(members.any(axis=1), live, 0.0)  # nothing runs in an empty one: its tiles mean nothing
-    found_steps = []
-    units = allocations(model, members, tiles, columns)
-    for number, unit in enumerate(units):
+    tiles, _ = model.tiles_of(members)
+    found = []
+    for number, row in enumerate(members):
+        inside = np.flatnonzero(row).tolist()
         times = {
-            "compute": _compute_ns(model, unit, float(columns.compute_ns[number]), members[number]),
+            "compute": float(columns.compute_ns[number]),
             "memory": float(columns.memory_ns[number]),
             "network": float(columns.network_ns[number]),
         }
-        found_steps.append(
+        units = None
+        if model.pmu is not None and inside:
+            slowest_ns = _hidden_ns(model, times["memory"], times["network"]) / int(tiles[number])
+            units = _allocation(model, model.pmu, inside, int(weight_tiles[number]), slowest_ns)
+            times["compute"] = int(tiles[number]) * units.cycles / model.design.machine.frequency_ghz
+        found.append(
             StepFigures(
-                kernels=tuple(model.shares[position].kernel.name for position in np.flatnonzero(members[number])),
+                kernels=tuple(model.works[kernel].name for kernel in inside),
                 compute_ns=times["compute"],
                 memory_ns=times["memory"],
                 network_ns=times["network"],
@@ -277,17 +228,95 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
                 network_bytes=float(columns.network_bytes[number]),
                 sram_bytes=float(sram[number]),
                 live_bytes=float(live[number]),
-                weight_tiles=int(tiles[number]),
-                stage=_stage_of(decision, number),
-                units=unit,
+                weight_tiles=int(weight_tiles[number]),
+                stage=decision.stages[number] if decision.stages else 0,
+                units=units,
             )
         )
-    return tuple(found_steps)
+    return tuple(found)
 
 
-def _compute_ns(model: DesignModel, units: Allocation | None, least_ns: float, row: Members) -> float:
-    """Return the compute time of a configuration, that of its allocation where units are counted."""
-    if units is None:
-        return least_ns
-    has_inputs = any(model.shares[kernel].kernel.num_input for kernel in np.flatnonzero(row))
-    return (1 if has_inputs else model.tiles) * units.cycles / model.design.machine.frequency_ghz
+def _too_large(model: DesignModel, members: Members, number: int) -> InfeasibleError:
+    """Return the error for a configuration with too few cores or memory units."""
+    found, cores = int(members[number].sum()), model.design.machine.cores
+    if model.pmu is None or found > cores:
+        return InfeasibleError(f"configuration {number}: found {found} kernels against {cores} cores")
+    needed = fewest_pmus(model, members[number : number + 1])[0]
+    return InfeasibleError(f"configuration {number}: found {needed:.0f} PMUs that it needs against {model.pmu.pmus}")
+
+
+def _allocation(model: DesignModel, pmu: PmuModel, inside: list[int], parts: int, slowest_ns: float) -> Allocation:
+    """Return the cores and memory units of a configuration, the fewest with which no time is lost.
+
+    Cores wait where traffic or exchange, at the same time, takes longer: then fewer of them do, as in the original's
+    second objective, cores and PMUs [ko24].
+    """
+    least = pmu.least_cycles(inside, parts)
+    assert least is not None
+    slowest = max(pmu.tables[kernel].cycles[-1] for kernel in inside)
+    if math.isfinite(slowest_ns):
+        hidden = slowest_ns * model.design.machine.frequency_ghz * (1 + ROUNDING)
+        slowest = max(least, math.floor(min(hidden, slowest)))
+    found = pmu.allocation(inside, parts, slowest)
+    assert found is not None
+    return found
+
+
+def _hidden_ns(model: DesignModel, memory_ns: float, network_ns: float) -> float:
+    """Return how long a configuration may compute without being slower than it is anyway."""
+    execution = model.design.execution
+    if "C" not in execution.counted:
+        return math.inf
+    memory, network = memory_ns * ("M" in execution.counted), network_ns * ("N" in execution.counted)
+    return {
+        Overlap.PERFECT_OVERLAP: max(memory, network),
+        Overlap.OVERLAP_COMPUTE_MEMORY: memory,
+        Overlap.NO_OVERLAP: 0.0,
+    }[execution.overlap]
+
+
+class DesignKernelFigures(Struct, frozen=True):
+    """A kernel, per micro-batch and layer.
+
+    Attributes:
+        flop: of all its tiles.
+        dram_bytes: read from DRAM for it and written to DRAM; those of the kernels of a configuration add up to its.
+        time_ns: of its configuration: its kernels run together, from the first tile to the last.
+        bound_by: what bounds the configuration.
+    """
+
+    flop: float
+    dram_bytes: float
+    time_ns: float
+    bound_by: str
+
+
+def design_kernel_figures(
+    model: DesignModel, decision: Decision, steps: tuple[StepFigures, ...]
+) -> tuple[DesignKernelFigures, ...]:
+    """Return the figures of all kernels, in the order of the model.
+
+    Args:
+        model: of the design under the decision.
+        decision: what was decided.
+        steps: figures of the configurations, by their numbers.
+    """
+    place = np.array([decision.configs[share.kernel.id] for share in model.shares])
+    members = place[None, :] == np.arange(len(steps))[:, None]
+    tiles, runs = model.tiles_of(members)
+    reads, writes = model.repeats(members, np.array([step.weight_tiles for step in steps]))
+    streamed = np.zeros(len(model.shares))
+    for edge in model.edges:
+        if place[edge.source] != place[edge.target]:
+            streamed[edge.source] += writes[place[edge.source]] * edge.size_bytes
+            streamed[edge.target] += reads[place[edge.target]] * edge.size_bytes
+    moved = tiles[place] * streamed + model.held.moved
+    return tuple(
+        DesignKernelFigures(
+            flop=float(runs[number] * tiles[number] * share.work.flop),
+            dram_bytes=float(runs[number] * moved[kernel]),
+            time_ns=steps[number].time_ns,
+            bound_by=steps[number].bound_by,
+        )
+        for kernel, (share, number) in enumerate(zip(model.shares, place.tolist(), strict=True))
+    )

@@ -1,10 +1,11 @@
-"""The pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
+"""A mapping, and its pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
@@ -12,11 +13,10 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, share_graph
+from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
-from dfcompile.records import replace
 
 Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configuration, in order of execution
 
@@ -88,7 +88,7 @@ def evaluate_sharding(
     if system.chips == 1:
         return evaluate_mapping(graph, system, assignment, options)
     share = share_graph(graph, system, sharding)
-    return shared_figures(graph, share, system, _configurations(share.graph, system, assignment, options))
+    return total_figures(graph, system, _configurations(share.graph, system, assignment, options), share)
 
 
 def _configurations(
@@ -165,46 +165,30 @@ def _core_splits(model: GraphModel, row: Members) -> tuple[CoreSplit, ...]:
     return tuple(table.splits[table.fewest(cycles)] for table in tables)
 
 
-def shared_figures(
-    graph: DataflowGraph, share: SharedGraph, system: System, configs: tuple[Configuration, ...]
+def total_figures(
+    graph: DataflowGraph, system: System, configs: tuple[Configuration, ...], share: SharedGraph | None = None
 ) -> Figures:
-    """Sum the figures of configurations that run one after the other on all chips of a system.
+    """Sum the figures of configurations that run one after the other, on one chip of a system, or on all with a share.
 
     Every chip is charged as the one with most of everything. Operations of the model count once, on however many chips
     a kernel runs: utilization is the part of the peak that the model needs.
     """
-    alone = total_figures(graph, system, configs)
-    power = power_w(system)
-    peak_flop_per_s = system.accelerator.peak_gflops * 1e9 * system.chips
-    return replace(
-        alone,
-        dram_bytes=alone.dram_bytes * system.chips,
-        network_bytes=share.network_bytes,
-        cost_usd=cost_usd(system),
-        power_w=power,
-        energy_j=power * alone.time_s,
-        utilization=graph.flop / (alone.time_s * peak_flop_per_s) if alone.time_s else 0.0,
-        moved_bytes=share.moved_bytes,
-        exchanges=share.exchanges,
-    )
-
-
-def total_figures(graph: DataflowGraph, system: System, configs: tuple[Configuration, ...]) -> Figures:
-    """Sum the figures of configurations that run one after the other, on one chip of the system."""
-    system = system.one_chip
+    used = system.one_chip if share is None else system
     time_s = sum(config.time_ns for config in configs) / NS_PER_S
-    power = power_w(system)
-    peak_flop_per_s = system.accelerator.peak_gflops * 1e9 * system.chips
+    power = power_w(used)
+    peak_flop_per_s = used.accelerator.peak_gflops * 1e9 * used.chips
     return Figures(
         configs=configs,
         time_s=time_s,
         flop=graph.flop,
-        dram_bytes=sum(config.dram_read_bytes + config.dram_write_bytes for config in configs),
-        network_bytes=0,
-        cost_usd=cost_usd(system),
+        dram_bytes=sum(config.dram_read_bytes + config.dram_write_bytes for config in configs) * used.chips,
+        network_bytes=0 if share is None else share.network_bytes,
+        cost_usd=cost_usd(used),
         power_w=power,
         energy_j=power * time_s,
         utilization=graph.flop / (time_s * peak_flop_per_s) if time_s else 0.0,
+        moved_bytes=0 if share is None else share.moved_bytes,
+        exchanges=() if share is None else share.exchanges,
     )
 
 
@@ -232,3 +216,20 @@ def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
                 f"{place[edge.target]} against ascending ones"
             )
     return masks
+
+
+class Mapping(Struct, frozen=True):
+    """A mapping, its figures and what is known of the optimum."""
+
+    figures: Figures  # of all chips in use
+    optimal: bool
+    gap: float  # (time - bound) / bound
+    bound_time_s: float
+    solver: str
+    solver_s: float  # wall time; the one figure that differs between runs
+    options: MappingOptions
+    assumptions: tuple[Assumption, ...]
+    system: System  # with the chips in use
+    chips: int = 1  # in use
+    sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel, on several chips
+    network_chips: tuple[int, ...] = ()  # along each dimension of the network, the innermost first; on several chips

@@ -2,12 +2,11 @@
 
 from functools import cached_property
 
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.fusion.set_problem import ListsOfOne, SetProblem
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import shortest_path
+from dfcompile.dfmodel_backend.fusion.solvers.path import PathArcs, PathCosts
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
@@ -15,33 +14,39 @@ from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions
 
 
-class PairLists:
-    """Lists those of a graph with their times, as columns: fast for one model with many configurations."""
+class GraphProblem(FusionProblem, frozen=True):
+    """Kernels of a graph: configurations are listed with their times as columns, fast where there are many of them."""
 
-    def __init__(self, model: GraphModel, options: MappingOptions) -> None:
-        self._model = model
-        self._options = options
+    model: GraphModel
 
     @cached_property
     def _listed(self) -> PairArcs | None:
-        shape = self._model.shape
-        lattice = shape.lattice(self._options.max_down_sets)
+        lattice = self.shape.lattice(self.options.max_down_sets)
         if lattice is None:
             return None
-        return pair_arcs(self._model, tuple(lattice), shape.most_kernels, self._options.max_arcs)
+        return pair_arcs(self.model, tuple(lattice), self.shape.most_kernels, self.options.max_arcs)
 
-    def listed(self, problem: SetProblem) -> PairArcs | None:  # noqa: ARG002 - of the one model
+    def listed(self) -> PairArcs | None:
         """Return all possible configurations, or None if they are too many."""
         return self._listed
 
-    def listed_along_orders(self, problem: SetProblem) -> PairArcs:
+    def listed_along_orders(self) -> PairArcs:
         """Return the configurations along a few topological orders, shorter ones where those are too many."""
-        lattice, most, budget = tuple(problem.shape.intervals()), problem.shape.most_kernels, self._options.max_arcs
-        arcs = pair_arcs(self._model, lattice, most, budget)
+        lattice, most, budget = tuple(self.shape.intervals()), self.shape.most_kernels, self.options.max_arcs
+        arcs = pair_arcs(self.model, lattice, most, budget)
         while arcs is None:
-            most = max(1, min(most, len(self._model.works)) // 2)
-            arcs = pair_arcs(self._model, lattice, most, budget if most > 1 else len(lattice) ** 2)
+            most = max(1, min(most, len(self.model.works)) // 2)
+            arcs = pair_arcs(self.model, lattice, most, budget if most > 1 else len(lattice) ** 2)
         return arcs
+
+    def costs_of(self, arcs: PathArcs) -> PathCosts:
+        """Return time and DRAM bytes of listed configurations."""
+        assert isinstance(arcs, PairArcs)
+        return PathCosts(arcs.time_ns, arcs.dram_bytes, self.tie_ns)
+
+    def instead(self) -> Fusion:
+        """Return what takes the place of an integer program that is too large or stopped without a solution."""
+        return self.shortest_path()
 
 
 def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
@@ -67,7 +72,5 @@ def fuse(model: SetModel, options: MappingOptions, solver: FusionSolver | None =
         PluginError: a plug-in's solver failed.
         InternalError: a solver of ours failed.
     """
-    problem = SetProblem(model, options, ListsOfOne(options.max_down_sets))
-    if isinstance(model, GraphModel):
-        problem = SetProblem(model, options, PairLists(model, options), shortest_path)
+    problem = GraphProblem(model, options) if isinstance(model, GraphModel) else FusionProblem(model, options)
     return (solver or find_solver(options.solver)).solve(problem)

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.fusion.designs.fused import FuseStages, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
-from dfcompile.dfmodel_backend.fusion.pipelines.stage_problem import FuseStages, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpSolver

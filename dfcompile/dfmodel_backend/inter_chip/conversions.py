@@ -7,7 +7,7 @@ and all-reduce as their composition are those of [chan07], [thakur05].
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import permutations, product
 from types import MappingProxyType
 
@@ -154,9 +154,8 @@ class Conversions:
     def __init__(self, group: TensorGroup) -> None:
         self._group = group
         self._chips = group.chips
-        self._costs: dict[tuple[ExchangeKind, int], tuple[float, float]] = {}
-        self._ways: dict[tuple[Layout, Layout, int, int], Way] = {}
-        self._plans: dict[tuple[Layout, tuple[Layout, ...], int, int], tuple[Way, ...]] = {}
+        self._cost = cache(lambda kind, place: self._outer[place].cost(_COLLECTIVES[kind]))
+        self._known_way, self._known_plan = cache(self._shortest), cache(self._plan)
 
     @property
     def chips(self) -> tuple[int, ...]:
@@ -180,10 +179,7 @@ class Conversions:
 
         All orders of up to `MOST_ORDERED` layouts are tried; of more the nearest comes first.
         """
-        key = (given, needed, elements, element_bytes)
-        if key not in self._plans:
-            self._plans[key] = self._plan(given, needed, elements, element_bytes)
-        return self._plans[key]
+        return self._known_plan(given, needed, elements, element_bytes)
 
     def _plan(self, given: Layout, needed: tuple[Layout, ...], elements: int, element_bytes: int) -> tuple[Way, ...]:
         if len(needed) > MOST_ORDERED:
@@ -215,12 +211,7 @@ class Conversions:
 
     def way(self, given: Layout, needed: Layout, elements: int, element_bytes: int) -> Way:
         """Return the fastest steps from one layout to another."""
-        if given == needed:
-            return ()
-        key = (given, needed, elements, element_bytes)
-        if key not in self._ways:
-            self._ways[key] = self._shortest(given, needed, elements, element_bytes)
-        return self._ways[key]
+        return () if given == needed else self._known_way(given, needed, elements, element_bytes)
 
     def _shortest(self, given: Layout, needed: Layout, elements: int, element_bytes: int) -> Way:
         held = [
@@ -285,10 +276,7 @@ class Conversions:
         return Step(kind, (place,), before, after, message, moved, time_ns)
 
     def _time_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
-        if (kind, place) not in self._costs:
-            group = self._outer[place]
-            self._costs[kind, place] = group.cost(_COLLECTIVES[kind])
-        per_byte, latency_ns = self._costs[kind, place]
+        per_byte, latency_ns = self._cost(kind, place)
         return size_bytes * per_byte + latency_ns
 
     def _passing(self, place: int, before: Layout, elements: int) -> int:

@@ -1,12 +1,20 @@
-"""Degrees of parallelism: which dimension of the network carries which."""
+"""Degrees of parallelism, which dimension of the network carries which; micro-batches and tiles of the sequence.
 
+Degrees, the size of micro-batches and the number of tiles may be open in a design: here is every way to settle them.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import prod
 from typing import assert_never
 
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
-from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
-from dfcompile.errors import UserError
+from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
+from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.records import replace
 
 _ORDERS = (("TP", "PP"), ("TP", "DP"), ("PP", "DP"), ("TP", "PP", "DP"), ("SP", "TP", "PP", "DP"))
 
@@ -34,12 +42,9 @@ def degrees_of(design: Design) -> Degrees:
     per_copy = machine.chips // batch.copies
     if batch.copies * per_copy != machine.chips:
         raise UserError(f"design: found num_copy {batch.copies} against a divisor of {machine.chips} chips")
-    links = machine.links
-    product = 1
-    for link in links:
-        product *= link.chips
-    if product != per_copy:
-        sizes = " x ".join(str(link.chips) for link in links)
+    chips = [link.chips for link in machine.links]
+    if prod(chips) != per_copy:
+        sizes = " x ".join(map(str, chips))
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
     match batch.kind:
         case WorkloadKind.DLRM:
@@ -75,3 +80,142 @@ def _language_model_degrees(machine: Machine) -> Degrees:
         by_name.get("DP"),
         by_name.get("SP"),
     )
+
+
+def micro_batches(design: Design, degrees: Degrees) -> Fraction:
+    """Return the number of micro-batches; a free size counts as 1.
+
+    Raises:
+        UserError: the batch is no whole number of them.
+    """
+    batch = design.execution.batch
+    match batch.kind:
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return Fraction(1)
+        case WorkloadKind.LLM | WorkloadKind.DLRM:
+            return _parts_of(batch, degrees)
+    assert_never(batch.kind)
+
+
+def _parts_of(batch: Batch, degrees: Degrees) -> Fraction:
+    size = max(1, batch.micro_batch)
+    count = Fraction(batch.global_batch, size * degrees.data)
+    if count.denominator != 1:
+        raise UserError(
+            f"field 'execution.{batch.kind}.global_batch_size': found {batch.global_batch} against a multiple of "
+            f"micro_batch_size x DP = {size} x {degrees.data}"
+        )
+    return count
+
+
+def micro_batch_sizes(design: Design, degrees: Degrees) -> tuple[int, ...]:
+    """Return the sizes to choose from: the given one, or every divisor of what a data parallel group gets."""
+    batch = design.execution.batch
+    if batch.micro_batch or batch.kind is not WorkloadKind.LLM:
+        return (batch.micro_batch,)
+    if batch.global_batch % degrees.data:
+        return ()
+    share = batch.global_batch // degrees.data
+    small = [size for size in range(1, int(share**0.5) + 1) if share % size == 0]
+    return tuple(sorted({*small, *(share // size for size in small)}))
+
+
+def degree_choices(design: Design, compatibility: Compatibility) -> tuple[Design, ...]:
+    """Return the design once per choice of the chips along each dimension that it leaves open.
+
+    Choices whose tensor parallel chips would share a head, or whose batch is no whole number of micro-batches, are
+    left out where there is a choice.
+
+    Raises:
+        UserError: the given degrees do not fit the chips.
+        InfeasibleError: there is only one choice, and its chips would share a head, or no choice is possible.
+    """
+    if all(link.chips for link in design.machine.links):
+        degrees_of(design)
+        require_whole_heads(design, compatibility)
+        return (design,)
+    found = []
+    for chips in _factors(design):
+        links = tuple(replace(link, chips=count) for link, count in zip(design.machine.links, chips, strict=True))
+        chosen = replace(design, machine=replace(design.machine, links=links))
+        degrees = degrees_of(chosen)
+        if not micro_batch_sizes(chosen, degrees) or chosen.execution.batch.global_batch % degrees.data:
+            continue
+        try:
+            require_whole_heads(chosen, compatibility)
+        except InfeasibleError:
+            continue
+        found.append(chosen)
+    if not found:
+        raise InfeasibleError(
+            f"topology {design.machine.topology}: no degrees of parallelism share {design.machine.chips} chips so that "
+            "TP divides the heads and DP the batch (another num_chip, or degrees of your own)"
+        )
+    return tuple(found)
+
+
+def _factors(design: Design) -> Iterator[tuple[int, ...]]:
+    """Yield chips per dimension: given ones as they are, open ones so that the product is a copy's chips."""
+    given = [link.chips for link in design.machine.links]
+    rest = design.machine.chips // design.execution.batch.copies
+    for chips in given:
+        if chips and rest % chips:
+            raise UserError(
+                f"topology {design.machine.topology}: found {chips} chips along a dimension against a divisor of {rest}"
+            )
+        rest //= chips or 1
+    for filled in _products(rest, given.count(0)):
+        numbers = iter(filled)
+        yield tuple(chips or next(numbers) for chips in given)
+
+
+def _products(total: int, count: int) -> Iterator[tuple[int, ...]]:
+    if count == 1:
+        yield (total,)
+        return
+    for first in range(1, total + 1):
+        if total % first == 0:
+            for rest in _products(total // first, count - 1):
+                yield (first, *rest)
+
+
+def require_whole_heads(design: Design, compatibility: Compatibility) -> None:
+    """Check that tensor parallel chips share whole heads of attention.
+
+    Raises:
+        InfeasibleError: naming the kernel, and the nearest degree that divides its heads.
+    """
+    if compatibility.heads_may_be_cut or design.execution.batch.kind is not WorkloadKind.LLM:
+        return
+    tensor = degrees_of(design).tensor
+    for kernel in design.kernels:
+        if kernel.outer > 1 and kernel.outer % tensor:
+            fitting = max(degree for degree in range(1, tensor + 1) if kernel.outer % degree == 0)
+            raise InfeasibleError(
+                f"kernel {kernel.name!r}: found TP {tensor} against a divisor of its {kernel.outer} heads "
+                f"(TP {fitting} divides them; --compat dfmodel cuts heads)"
+            )
+
+
+def micro_batch_choices(design: Design, compatibility: Compatibility) -> tuple[Design, ...]:
+    """Return the design once per micro-batch size; where weights cost no traffic the smallest is never worse."""
+    sizes = micro_batch_sizes(design, degrees_of(design))
+    if compatibility.weights_not_read and compatibility.gradients_not_kept:
+        sizes = sizes[:1]
+    execution = design.execution
+    return tuple(
+        replace(design, execution=replace(execution, batch=replace(execution.batch, micro_batch=size)))
+        for size in sizes
+    )  # fmt: skip
+
+
+def tile_counts(design: Design, compatibility: Compatibility) -> tuple[int, ...]:
+    """Return every tile count that is the smallest with some size of tile; 1 if the sequence is not cut."""
+    batch = design.execution.batch
+    sequence = -(-batch.sequence // degrees_of(design).sequence)
+    if not sequence:
+        return (1,)
+    if batch.tile and not compatibility.tile_size_is_a_hint:
+        return (-(-sequence // batch.tile),)
+    sizes = range(1, min(batch.tile or sequence, sequence) + 1)
+    return tuple(sorted({-(-sequence // size) for size in sizes}))

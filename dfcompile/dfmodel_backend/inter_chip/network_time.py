@@ -1,6 +1,7 @@
-"""Time that the chips of a design spend exchanging, for many configurations at once [ko24, section 4]."""
+"""Time that the chips of a design spend exchanging [ko24, section 4]."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import assert_never
 
 import numpy as np
@@ -24,13 +25,19 @@ from dfcompile.records import replace
 
 
 class Exchanged(Struct, frozen=True):
-    """What configurations exchange, per tile; one entry per configuration."""
+    """What each kernel exchanges, with the edges that start at it; one entry per kernel."""
 
-    sizes: Mapping[Collective, Column]  # bytes
-    sequence_sizes: Mapping[Collective, Column]  # bytes, in the sequence parallel group
+    sizes: Mapping[Collective, Column]  # bytes, of a tile but for what comes once a batch
+    sequence_sizes: Mapping[Collective, Column]  # bytes of a tile, in the sequence parallel group
     reductions: Column  # how many all-reduces
     gathers: Column  # how many all-gathers and all-to-alls
-    tiles: Column
+
+
+class ExchangeNs(Struct, frozen=True):
+    """Times of each kernel that add up over kernels: per tile, and whatever the number of tiles."""
+
+    per_tile: Column
+    once: Column
 
 
 class NetworkTime:
@@ -40,46 +47,45 @@ class NetworkTime:
         self._design = design
         self._degrees = degrees
         self._compatibility = compatibility
-        self._separate = design.execution.separate_reduce_scatter
-        links = design.machine.links
-        self._has_domain = design.machine.domain_chips > 0 and len(links) == 3
+        separate = design.execution.separate_reduce_scatter
+        self._ns_per_byte = partial(ns_per_byte, separate_phases=separate, compat=compatibility)
+        self._domain_ns_per_byte = partial(
+            domain_ns_per_byte,
+            innermost=design.machine.links[0],
+            domain_chips=design.machine.domain_chips,
+            separate_phases=separate,
+            compat=compatibility,
+        )
+        self._has_domain = design.machine.domain_chips > 0 and len(design.machine.links) == 3
         self._tensor = self._ratios(degrees.tensor_link)
         self._sequence = self._ratios(degrees.sequence_link)
-        self._latency_ns = self._hops_ns(compatibility, separate_phases=self._separate)
+        self._latency_ns = self._hops_ns(compatibility, separate_phases=separate)
         once = replace(compatibility, all_reduce_factor=1)
         self._gather_ns = 0.0 if compatibility.gathers_without_latency else self._hops_ns(once, separate_phases=False)
         self._periodic_ns_per_byte = self._periodic_ratio()
 
-    def times_ns(self, found: Exchanged, *, tensor_only: bool = False) -> Column:
-        """Return the time of each configuration.
-
-        With ``tensor_only`` it is a part that adds up over kernels: groups that exchange at the same time do not.
-        """
-        parts = self.parts_ns(found)
-        if tensor_only:
-            return parts[0]
-        longest: Column = np.maximum.reduce(parts)
-        return longest
-
-    def parts_ns(self, found: Exchanged) -> tuple[Column, ...]:
-        """Return the times of what is exchanged at the same time; each part adds up over kernels."""
-        kind = self._design.execution.batch.kind
+    def parts(self, found: Exchanged) -> tuple[ExchangeNs, ...]:
+        """Return the times of what is exchanged at the same time."""
+        kind, links = self._design.execution.batch.kind, self._design.machine.links
+        nothing = np.zeros_like(found.reductions)
         periodic = found.sizes[Collective.ALL_REDUCE_PERIODIC] * self._periodic_ns_per_byte
-        links = self._design.machine.links
         match kind:
             case WorkloadKind.LLM:
-                tensor = self._group_ns(found, found.sizes, self._tensor) + found.reductions * self._latency_ns
-                tensor = tensor + found.gathers * self._gather_ns
+                latency = found.reductions * self._latency_ns + found.gathers * self._gather_ns
+                tensor = nothing + sum(found.sizes[one] * ratio for one, ratio in self._tensor.items())
                 if self._compatibility.network_is_sum:
-                    return (tensor + periodic,)
-                return (tensor, periodic, self._group_ns(found, found.sequence_sizes, self._sequence))
+                    return (ExchangeNs(tensor, latency + periodic),)
+                along = nothing + sum(size * self._sequence[one] for one, size in found.sequence_sizes.items())
+                return ExchangeNs(tensor, latency), ExchangeNs(nothing, periodic), ExchangeNs(along, nothing)
             case WorkloadKind.HPL:
+                handed = found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s
                 return (
-                    found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s,
-                    found.sizes[Collective.BROADCAST] / links[-1].gb_per_s,
+                    ExchangeNs(nothing, handed),
+                    ExchangeNs(nothing, found.sizes[Collective.BROADCAST] / links[-1].gb_per_s),
                 )
             case WorkloadKind.DLRM | WorkloadKind.FFT:
-                return (found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte() + periodic,)
+                exchanged = found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte()
+                return (ExchangeNs(nothing, exchanged + periodic),)
         assert_never(kind)
 
     def ratio_ns_per_byte(self, collective: Collective) -> float:
@@ -90,83 +96,45 @@ class NetworkTime:
         wanted = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
         if link is None or link.chips <= 1:
             return dict.fromkeys(wanted, 0.0)
-        ratios = {
-            collective: ns_per_byte(
-                collective, link, separate_phases=self._separate, compat=self._compatibility
-            )
-            for collective in wanted
-        }  # fmt: skip
+        ratios = {collective: self._ns_per_byte(collective, link) for collective in wanted}
         if not self._compatibility.layouts_change_by_share:
             ratios[Collective.ALL_TO_ALL] = exchange_ns_per_byte(topology(link.shape), [link.chips], [link.gb_per_s])
         if self._has_domain and link is self._degrees.tensor_link:
-            links = self._design.machine.links
-            ratios[Collective.ALL_REDUCE] = domain_ns_per_byte(
-                Collective.ALL_REDUCE,
-                replace(links[1], chips=link.chips),
-                links[0],
-                self._design.machine.domain_chips,
-                separate_phases=self._separate,
-                compat=self._compatibility,
-            )
+            between = replace(self._design.machine.links[1], chips=link.chips)
+            ratios[Collective.ALL_REDUCE] = self._domain_ns_per_byte(Collective.ALL_REDUCE, between)
         return ratios
-
-    def _group_ns(
-        self, found: Exchanged, sizes: Mapping[Collective, Column], ratios: dict[Collective, float]
-    ) -> Column:
-        total = np.zeros_like(found.tiles)
-        for collective, ratio in ratios.items():
-            if ratio and collective in sizes:
-                total = total + sizes[collective] * ratio
-        return total * found.tiles
 
     def latency_ns(self, collective: Collective) -> float:
         """Return the latency of the links that one collective in the tensor parallel group passes."""
         return self._latency_ns if collective is Collective.ALL_REDUCE else self._gather_ns
 
     def _hops_ns(self, compatibility: Compatibility, *, separate_phases: bool) -> float:
-        link = self._degrees.tensor_link
-        if link is None or link.chips <= 1 or self._is_hierarchical(link):
+        machine, link = self._design.machine, self._degrees.tensor_link
+        if link is None or link.chips <= 1 or (self._has_domain and machine.domain_chips < link.chips):
             return 0.0
-        latency_ns = self._design.machine.link_latency_ns
-        return all_reduce_latency_ns(link, latency_ns, separate_phases=separate_phases, compat=compatibility)
-
-    def _is_hierarchical(self, link: Link) -> bool:
-        return self._has_domain and self._design.machine.domain_chips < link.chips
+        return all_reduce_latency_ns(
+            link, machine.link_latency_ns, separate_phases=separate_phases, compat=compatibility
+        )  # fmt: skip
 
     def _periodic_ratio(self) -> float:
-        kind, links = self._design.execution.batch.kind, self._design.machine.links
+        """Return the time per byte of the all-reduce of gradients."""
+        kind, execution, links = self._design.execution.batch.kind, self._design.execution, self._design.machine.links
+        link, periodic = self._degrees.data_link, Collective.ALL_REDUCE_PERIODIC
         match kind:
             case WorkloadKind.LLM:
-                return self._data_parallel_ratio()
+                if link is None or link.chips <= 1:
+                    return 0.0
+                per_byte = self._domain_ns_per_byte if self._has_domain else self._ns_per_byte
+                return per_byte(periodic, link)
             case WorkloadKind.DLRM | WorkloadKind.HPL | WorkloadKind.FFT:
-                return everywhere_ns_per_byte(links, separate_phases=self._separate, compat=self._compatibility)
+                separate = execution.separate_reduce_scatter
+                return everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
         assert_never(kind)
-
-    def _data_parallel_ratio(self) -> float:
-        links, link = self._design.machine.links, self._degrees.data_link
-        if link is None or link.chips <= 1:
-            return 0.0
-        if self._has_domain:
-            return domain_ns_per_byte(
-                Collective.ALL_REDUCE_PERIODIC,
-                links[2],
-                links[0],
-                self._design.machine.domain_chips,
-                separate_phases=self._separate,
-                compat=self._compatibility,
-            )
-        return ns_per_byte(
-            Collective.ALL_REDUCE_PERIODIC, link, separate_phases=self._separate, compat=self._compatibility
-        )
 
     def _exchange_ns_per_byte(self) -> float:
         """Return the time per byte that each chip sends to each other; recommendation models give one chip's sum."""
-        links = self._design.machine.links
-        ratio = all_to_all_ns_per_byte(
-            topology(self._design.machine.topology),
-            [link.chips for link in links],
-            [link.gb_per_s for link in links],
-            compat=self._compatibility,
-        )
+        machine = self._design.machine
+        chips, gb_per_s = [link.chips for link in machine.links], [link.gb_per_s for link in machine.links]
+        ratio = all_to_all_ns_per_byte(topology(machine.topology), chips, gb_per_s, compat=self._compatibility)
         is_sum = self._design.execution.batch.kind is WorkloadKind.DLRM
         return ratio / self._degrees.data if is_sum and not self._compatibility.all_to_all_as_given else ratio

@@ -1,18 +1,24 @@
 """The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
 
+from math import prod
 from typing import assert_never
 
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
-from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
-from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout
-from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
-from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics, needs_by_axes
+from dfcompile.dfmodel_backend.inter_chip.layouts import (
+    conversion,
+    exchanged_statistics,
+    given_layout,
+    layer_edges,
+    needs_by_axes,
+    needs_of,
+)
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 from dfcompile.records import replace
 
 
@@ -52,28 +58,27 @@ def shares_of(
     )
     if not design.shards_kernels or degrees.tensor == 1 or compatibility.layouts_by_letter:
         return shares
-    shares = tuple(_with_statistics(share, design.execution.word_bytes) for share in shares)
-    return _with_boundary(design, shares)
+    return _with_statistics_and_boundary(design, list(shares))
 
 
-def _with_boundary(design: Design, shares: tuple[Share, ...]) -> tuple[Share, ...]:
-    """Return the shares with the layout changes of what the layer hands to the next one."""
+def _with_statistics_and_boundary(design: Design, found: list[Share]) -> tuple[Share, ...]:
+    """Return the shares with statistics, and with the layout changes of what the layer hands to the next one."""
+    for number, share in enumerate(found):
+        statistics = exchanged_statistics(share.kernel, share.sharding, share.work.rows, share.work.n)
+        if statistics:
+            found[number] = _exchanging(share, Collective.ALL_REDUCE, statistics * design.execution.word_bytes)
     edges = layer_edges(design)
     position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
-    found = list(shares)
     for edge, needed in zip(edges, needs_by_axes(design.kernels, edges), strict=True):
         giver, taker = found[position[edge.source]], found[position[edge.target]]
         change = conversion(given_layout(giver.sharding), needed[taker.sharding])
         if change is not Collective.NONE:
-            item = (change, float(giver.output_bytes))
-            found[position[edge.source]] = replace(giver, exchange=(*giver.exchange, item))
+            found[position[edge.source]] = _exchanging(giver, change, giver.output_bytes)
     return tuple(found)
 
 
-def _with_statistics(share: Share, word_bytes: int) -> Share:
-    found = exchanged_statistics(share.kernel, share.sharding, share.work.rows, share.work.n)
-    item = (Collective.ALL_REDUCE, float(found * word_bytes))
-    return replace(share, exchange=(*share.exchange, item)) if found else share
+def _exchanging(share: Share, collective: Collective, size_bytes: int) -> Share:
+    return replace(share, exchange=(*share.exchange, (collective, float(size_bytes))))
 
 
 def in_micro_batches(shares: tuple[Share, ...], micro_batches: float) -> tuple[Share, ...]:
@@ -131,14 +136,8 @@ def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Di
 
 def grid(design: Design) -> tuple[int, int]:
     """Return the two-dimensional grid (X, Y) of chips that a matrix is laid out on."""
-    sizes = [link.chips for link in design.machine.links]
-    if len(sizes) == 1:
-        return 1, sizes[0]
-    last = sizes.pop()
-    rows = 1
-    for size in sizes:
-        rows *= size
-    return rows, last
+    *rows, last = (link.chips for link in design.machine.links)
+    return prod(rows), last
 
 
 def _exchange(
@@ -184,21 +183,3 @@ def edge_shares(
         exchange = ((change, float(giver.output_bytes)),) if change is not Collective.NONE else ()
         found.append(EdgeShare(source, target, size, levels[target] - levels[source] + 1, exchange))
     return tuple(found)
-
-
-def topological_numbers(count: int, ends: list[tuple[int, int]]) -> list[int]:
-    """Return the length of the longest path to each kernel; the edges must form a DAG."""
-    levels, waits = [0] * count, [0] * count
-    targets: list[list[int]] = [[] for _ in range(count)]
-    for source, target in ends:
-        targets[source].append(target)
-        waits[target] += 1
-    ready = [kernel for kernel in range(count) if not waits[kernel]]
-    while ready:
-        kernel = ready.pop()
-        for target in targets[kernel]:
-            levels[target] = max(levels[target], levels[kernel] + 1)
-            waits[target] -= 1
-            if not waits[target]:
-                ready.append(target)
-    return levels

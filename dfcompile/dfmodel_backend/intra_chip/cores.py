@@ -1,14 +1,13 @@
 """Cores for kernels: cycles of a kernel on so many cores, and the best split of a chip among the kernels of sets."""
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Numbers
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
@@ -99,33 +98,34 @@ def least_cycles(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
         cores: of the chip.
 
     Returns:
-        Cycles of the slowest kernel, or None if even one core each is too many.
+        Cycles of the slowest kernel, 0 of none, or None if even one core each is too many.
     """
     if sum(count for _, count in wanted) > cores:
         return None
     area = -(-sum(table.least_area * count for table, count in wanted) // cores)
-    low = max(area, *(table.cycles[0] for table, _ in wanted))
-    high = max(table.cycles[-1] for table, _ in wanted)
-    # `high` is always possible. The answer is rarely far above the area bound: widen from there, then bisect.
-    step = max(1, low >> 7)
-    while low + step < high:
-        if _cores_for(wanted, low + step, cores) <= cores:
-            high = low + step
+    low = max([area, *(table.cycles[0] for table, _ in wanted)])
+    high = max((table.cycles[-1] for table, _ in wanted), default=0)  # always possible
+    least = least_enough(low, high, max(1, low >> 7), lambda cycles: _cores_for(wanted, cycles, cores) <= cores)
+    return max((table.cycles[table.fewest(least)] for table, _ in wanted), default=0)
+
+
+def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool]) -> int:
+    """Return the least number from ``low`` on that is enough; all larger ones are, and ``high`` is.
+
+    It is rarely far above a bound: widen from there in steps that double, then bisect.
+    """
+    while low + step <= high:
+        if is_enough(low + step - 1):
+            high = low + step - 1
             break
-        low, step = low + step + 1, step * 2
-    while low < high:
-        middle = (low + high) // 2
-        if _cores_for(wanted, middle, cores) <= cores:
-            high = middle
-        else:
-            low = middle + 1
-    return max(table.cycles[table.fewest(high)] for table, _ in wanted)
+        low, step = low + step, step * 2
+    return low + bisect_left(range(low, high), x=True, key=is_enough)
 
 
 def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> int:
     total = 0
     for table, count in wanted:
-        total += count * table.cores[bisect_left(table.cycles, cycles + 1) - 1]
+        total += count * table.cores[table.fewest(cycles)]
         if total > limit:
             break
     return total
@@ -191,27 +191,54 @@ def _bisect(counts: Column, needed: Column, exact: Column, cores: int) -> Column
     return np.append(exact, np.inf)[low]
 
 
-class SetCycles:
-    """The cycles of the slowest kernel of a set, with the cores split at best.
+class SplitTable:
+    """Splits of the cores of a kernel.
 
-    Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
+    Attributes:
+        cycles: every number of cycles that some split takes, ascending.
     """
 
-    def __init__(self, tables: Sequence[CoreTable], cores: int) -> None:
-        """Take the table of each kernel, where equal ones are one object: to compare long ones takes time."""
-        self._cores = cores
-        self._different = tuple({id(table): table for table in tables}.values())
-        numbers = {id(table): number for number, table in enumerate(self._different)}
-        places = np.array([numbers[id(table)] for table in tables], np.intp)
-        self._has_shape: npt.NDArray[np.int64] = np.eye(len(numbers), dtype=np.int64)[places]
+    def __init__(self, work: KernelWork, chip: Machine) -> None:
+        self._chip = chip
+        self._row_blocks = -(-work.rows // chip.lanes_per_core)
+        self._column_blocks = -(-work.columns // (work.stages_per_core or chip.stages_per_core))
+        self._per_block = work.steps  # cycles for one block of rows and columns
+        self._lanes = useful_parts(self._row_blocks, chip.cores)
+        self.cycles = tuple(
+            sorted(
+                {self.cycles_of(CoreSplit(lanes, stages)) for lanes in self._lanes for stages in self._stages(lanes)}
+            )
+        )
+        self._known: dict[int, tuple[CoreSplit, ...]] = {}
 
-    def of(self, members: Members) -> list[int | None]:
-        """Return the cycles of each set, ``[set, kernel]``; None without cores enough, 0 without kernels."""
-        counts = members.astype(np.int64) @ self._has_shape
-        different, place = np.unique(counts, axis=0, return_inverse=True)
-        cycles = [self._of_counts(row) for row in different.tolist()]
-        return [cycles[number] for number in place.reshape(-1).tolist()]
+    def _stages(self, lanes: int) -> list[int]:
+        return useful_parts(self._column_blocks, self._chip.cores // lanes)
 
-    def _of_counts(self, counts: Sequence[int]) -> int | None:
-        wanted = [(table, count) for table, count in zip(self._different, counts, strict=True) if count]
-        return least_cycles(wanted, self._cores) if wanted else 0
+    def cycles_of(self, split: CoreSplit) -> int:
+        """Return the cycles of a split."""
+        return -(-self._row_blocks // split.lanes) * -(-self._column_blocks // split.stages) * self._per_block
+
+    @property
+    def splits(self) -> tuple[CoreSplit, ...]:
+        """All splits that fewer lanes or stages would make slower."""
+        return tuple(CoreSplit(lanes, stages) for lanes in self._lanes for stages in self._stages(lanes))
+
+    def least(self, cycles: int) -> tuple[CoreSplit, ...]:
+        """Return the splits of at most so many cycles of which neither lanes nor stages can be fewer."""
+        rank = bisect_right(self.cycles, cycles)
+        if rank not in self._known:
+            self._known[rank] = tuple(self._staircase(self.cycles[rank - 1])) if rank else ()
+        return self._known[rank]
+
+    def _staircase(self, cycles: int) -> list[CoreSplit]:
+        found = []
+        fewest = self._chip.cores + 1
+        for lanes in self._lanes:
+            column_steps = cycles // (-(-self._row_blocks // lanes) * self._per_block)
+            if not column_steps:
+                continue
+            stages = -(-self._column_blocks // column_steps)
+            if lanes * stages <= self._chip.cores and stages < fewest:
+                found.append(CoreSplit(lanes, stages))
+                fewest = stages
+        return found

@@ -7,7 +7,6 @@ how many kernels read a tensor, and by what `DesignModel` adds: tiles that run o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, SetCycles, core_table
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
@@ -76,6 +75,9 @@ class SetModel(ABC):
         self.flows = flows
         self.held = held
         self.rules = rules
+        # How often each kernel runs per tile; 0: once, with others that do; runs of a kernel are not tiled.
+        self.inputs: npt.NDArray[np.int64] = np.zeros(len(works), np.int64)
+        self.sram_extra_bytes: Column = np.zeros(len(works))  # added to each kernel's configuration
 
     @property
     @abstractmethod
@@ -86,16 +88,6 @@ class SetModel(ABC):
     @abstractmethod
     def always_bytes(self) -> float:
         """What is in DRAM all the time."""
-
-    @property
-    def inputs(self) -> npt.NDArray[np.int64]:
-        """How often each kernel runs per tile; 0: once, with others that do; runs of a kernel are not tiled."""
-        return np.zeros(len(self.works), np.int64)
-
-    @property
-    def sram_extra_bytes(self) -> Column:
-        """SRAM that is added to each kernel's configuration."""
-        return np.zeros(len(self.works))
 
     @property
     def sram_capacity(self) -> float:
@@ -152,18 +144,23 @@ class SetModel(ABC):
         numbers = {one: number for number, one in enumerate(different)}
         return tuple(different.values()), np.array([numbers[id(table)] for table in self.tables], np.int64)
 
-    @cached_property
-    def _set_cycles(self) -> SetCycles:
-        return SetCycles(self.tables, self.machine.cores)
-
     def cycles(self, members: Members) -> list[int | None]:
-        """Return the cycles of the slowest kernel of each set; None without cores enough."""
-        return self._set_cycles.of(members)
+        """Return the cycles of the slowest kernel of each set; None without cores enough.
+
+        Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
+        """
+        tables, numbers = self.different_tables
+        counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
+        different, place = np.unique(counts, axis=0, return_inverse=True)
+        wanted = [
+            [(table, count) for table, count in zip(tables, row, strict=True) if count] for row in different.tolist()
+        ]
+        cycles = [least_cycles(one, self.machine.cores) for one in wanted]
+        return [cycles[number] for number in place.reshape(-1).tolist()]
 
     def core_compute_ns(self, members: Members) -> Column:
         """Return the time of compute of one tile where cores are the only limit, whatever memory units sets need."""
-        cycles = [inf if found is None else float(found) for found in self.cycles(members)]
-        return np.array(cycles, float) / self.machine.frequency_ghz
+        return self._ns_of(self.cycles(members))
 
     def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
         """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
@@ -173,15 +170,13 @@ class SetModel(ABC):
             return self.core_compute_ns(members)
         parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
         cycles = [
-            self._cycles_of_units(self.pmu, np.flatnonzero(row).tolist(), part, found)
+            found and self.pmu.least_cycles(np.flatnonzero(row).tolist(), part, found)  # 0 and None stay
             for row, part, found in zip(members, parts, self.cycles(members), strict=True)
         ]
-        return np.array(cycles, float) / self.machine.frequency_ghz
+        return self._ns_of(cycles)
 
-    @staticmethod
-    def _cycles_of_units(pmu: PmuModel, inside: Sequence[int], parts: int, cycles: int | None) -> float:
-        found = pmu.least_cycles(inside, parts, cycles) if inside and cycles is not None else cycles
-        return inf if found is None else float(found)
+    def _ns_of(self, cycles: list[int | None]) -> Column:
+        return np.array([inf if found is None else float(found) for found in cycles]) / self.machine.frequency_ghz
 
     def streams(
         self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None

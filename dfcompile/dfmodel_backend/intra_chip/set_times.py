@@ -1,30 +1,33 @@
-"""Which sets of kernels fit a chip, and their times, for many sets and arcs at once."""
+"""Which sets of kernels fit a chip, and their times, for many sets and arcs at once.
+
+Weights of a kernel alone may come in tiles: they take less SRAM then, or fewer memory units (PMUs), so that more of
+those are left to feed cores.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple
 
 from dfcompile.dfmodel_backend.columns import Column, Members, members_of
-from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fastest_weight_tiles, fewest_pmus
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
 
 MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
 CHUNK = 8192  # rows that are worked on at a time, to bound memory
 CELLS = 2**22  # rows times kernels at a time: fewer rows of more than 512 kernels
+ROUNDING = 1e-12
 
 
 def set_limits(model: SetModel, members: Members) -> SetLimits:
     """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
     rows = _rows_at_a_time(model)
-    parts = [_chunk(model, members[start : start + rows], start) for start in range(0, len(members), rows)]
-    if not parts:
-        return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
-    return SetLimits(
-        fitting=np.concatenate([part.fitting for part in parts]),
-        weight_tiles=np.concatenate([part.weight_tiles for part in parts]),
-        crossing=np.concatenate([part.crossing for part in parts]),
-        compute_ns=np.concatenate([part.compute_ns for part in parts]),
-    )
+    starts = range(0, max(1, len(members)), rows)
+    parts = [astuple(_chunk(model, members[start : start + rows], start)) for start in starts]
+    return SetLimits(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def least_limits(model: SetModel, members: Members) -> SetLimits:
@@ -99,11 +102,7 @@ def tiles_alone(model: SetModel, kernel: int) -> int | None:
         return 1
     if most == 1 or model.sram_alone(kernel, most) > capacity:
         return None
-    low, high = 1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if model.sram_alone(kernel, middle) <= capacity else (middle, high)
-    return high
+    return 2 + bisect_left(range(2, most), x=True, key=lambda parts: model.sram_alone(kernel, parts) <= capacity)
 
 
 def _exceeds(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
@@ -188,3 +187,62 @@ def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) ->
         waiting = model.waiting_bytes(before[arcs.before[part]], arcs.members[arcs.added[part]])
         times[part] = np.where(waiting <= room, times[part], np.inf)
     return times, dram_bytes
+
+
+def fewest_pmus(model: SetModel, members: Members) -> Column:
+    """Return the PMUs without which sets of kernels, ``[set, kernel]``, are impossible at any speed.
+
+    A kernel has one core; one that is alone loads its weights in as many parts as it has rows.
+    """
+    assert model.pmu is not None
+    needed = model.pmu.least_pmus(members)
+    for number in np.flatnonzero(members.sum(axis=1) == 1).tolist():
+        kernel = int(np.argmax(members[number]))
+        needed[number] = model.pmu.least_pmus_alone(kernel, model.most_weight_tiles[kernel])
+    return needed
+
+
+def weight_tile_choices(model: SetModel, kernel: int) -> Iterator[tuple[int, int]]:
+    """Yield parts in which a kernel alone may load its weights, ascending, and its cycles: only where they are fewer.
+
+    Nothing is yielded if it does not fit in any number of parts.
+    """
+    pmu = model.pmu
+    assert pmu is not None
+    most = model.most_weight_tiles[kernel]
+    if pmu.least_pmus_alone(kernel, most) > pmu.pmus:
+        return
+    fastest = pmu.least_cycles((kernel,), most)
+    parts = _fewest(pmu, kernel, most, pmu.tables[kernel].cycles[-1], 0)
+    while True:
+        cycles = pmu.least_cycles((kernel,), parts)
+        assert cycles is not None
+        assert fastest is not None
+        yield parts, cycles
+        if cycles <= fastest:
+            return
+        parts = _fewest(pmu, kernel, most, cycles - 1, parts)
+
+
+def _fewest(pmu: PmuModel, kernel: int, most: int, cycles: int, too_few: int) -> int:
+    """Return the fewest parts, more than some, with which a kernel alone meets a number of cycles; ``most`` does."""
+    parts = range(too_few + 1, most)
+    return too_few + 1 + bisect_left(parts, x=True, key=lambda one: pmu.is_possible((kernel,), one, cycles))
+
+
+def fastest_weight_tiles(model: SetModel, kernel: int) -> int | None:
+    """Return the parts with which a kernel alone is fastest, the fewest of them; None if it does not fit in any.
+
+    Parts cost traffic and save PMUs.
+    """
+    row = np.arange(len(model.works))[None, :] == kernel
+    is_counted = "M" in model.rules.counted
+    best: tuple[float, int] | None = None
+    for parts, _ in weight_tile_choices(model, kernel):
+        step = model.steps(row, np.array([parts], np.int64))
+        time_ns = float(step.time_ns[0])
+        if best is None or time_ns < best[0] * (1 - ROUNDING):
+            best = time_ns, parts
+        elif is_counted and step.memory_ns[0] * max(1, int(model.inputs[kernel])) >= best[0]:
+            break
+    return None if best is None else best[1]

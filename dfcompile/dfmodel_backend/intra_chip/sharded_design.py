@@ -9,24 +9,22 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
-from dfcompile.dfmodel_backend.inter_chip.micro_batches import micro_batches
-from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, NetworkTime
+from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
+from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
-from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
+from dfcompile.dfmodel_backend.intra_chip.cores import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
-from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
-from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel, PmuNeeds
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, shape_of
+from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
+from dfcompile.dfmodel_backend.workload.design import Design, Dim, Execution, WorkloadKind
 from dfcompile.records import replace
 
 OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]
 
-_COMMON = ("edge_bytes", "sram_sizes", "tile_key", "pmu", "_given_traffic", "_weight_traffic")  # of `like`
+# What `like` has in common with a model: all but what pipelines, groups and micro-batches change.
+_COMMON = ("edges", "edge_bytes", "sram_sizes", "flows", "tile_key", "pmu", "_given_traffic", "_weight_traffic")
 
 
 class DramNeed(Struct, frozen=True):
@@ -78,10 +76,14 @@ class DesignModel(SetModel):
         if like is None:
             self.shares = shares_of(design, self.degrees, sharding, tiles, count, compatibility)
             self.edges = edge_shares(design, self.shares, compatibility)
+            self.edge_bytes = np.fromiter((edge.size_bytes for edge in self.edges), float)
+            self.sram_sizes = self._sram_sizes()
             ends = [(edge.source, edge.target) for edge in self.edges]
-            flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
+            self.flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
+            self._given_traffic = np.fromiter((share.kernel.memory_bytes for share in self.shares), float)
+            self._weight_traffic = np.fromiter((self._weight_traffic_of(share) for share in self.shares), float)
         else:
-            self.shares, self.edges, flows = in_micro_batches(like.shares, count), like.edges, like.flows
+            self.shares = in_micro_batches(like.shares, count)
             common = _COMMON if execution.compute_utilization else (*_COMMON, "tables")
             vars(self).update({name: getattr(like, name) for name in common})
         rules = Rules(
@@ -91,20 +93,20 @@ class DesignModel(SetModel):
             has_whole_bytes=False,
             reads_once=compatibility.streams_read_once,
         )
-        works = tuple(share.work for share in self.shares)
-        size = np.array([0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares], float)
+        size = np.fromiter((0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares), float)
         # DRAM traffic of each kernel whatever it is fused with
         moved = self._given_traffic + self._weight_traffic / self.micro_batch
         held = HeldColumns(Users.one_each(range(len(size))), moved, size)
-        super().__init__(design.machine, works, flows, held, rules)
+        super().__init__(design.machine, tuple(share.work for share in self.shares), self.flows, held, rules)
+        self.inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
+        self.sram_extra_bytes = np.fromiter((share.kernel.sram_extra_bytes for share in self.shares), float)
 
-    @cached_property
-    def _given_traffic(self) -> Column:
-        return np.array([share.kernel.memory_bytes for share in self.shares], float)
-
-    @cached_property
-    def _weight_traffic(self) -> Column:
-        return np.array([self._weight_traffic_of(share) for share in self.shares], float)
+    def on(self, machine: Machine | None = None, execution: Execution | None = None) -> "DesignModel":
+        """Return the model of the same sharding and tiles on another machine, or executed in another way."""
+        design = replace(
+            self.design, machine=machine or self.design.machine, execution=execution or self.design.execution
+        )  # fmt: skip
+        return DesignModel(design, self.sharding, self.tiles, self.compatibility)
 
     def _weight_traffic_of(self, share: Share) -> float:
         """Return DRAM bytes of weights and gradients per micro-batch; a kernel's own traffic includes its weights.
@@ -174,38 +176,21 @@ class DesignModel(SetModel):
         known = {work.shape: SplitTable(work, self.machine) for work in self.works}
         return PmuModel(needs, [known[work.shape] for work in self.works], self.edges, self.machine.cores, grid.pmus)
 
-    @cached_property
-    def sram_extra_bytes(self) -> Column:
-        """SRAM that the design adds to each kernel's configuration."""
-        return np.array([share.kernel.sram_extra_bytes for share in self.shares], float)
-
-    @cached_property
-    def edge_bytes(self) -> Column:
-        """Bytes of a tile of each edge."""
-        return np.array([edge.size_bytes for edge in self.edges], float)
-
-    @cached_property
-    def sram_sizes(self) -> tuple[Column, Column]:
-        """Size and depth of each edge; the original takes those of the edge with the number of the weight."""
+    def _sram_sizes(self) -> tuple[Column, Column]:
+        """Return size and depth of each edge; the original takes those of the edge with the number of the weight."""
         numbers = list(range(len(self.edges)))
         if self.compatibility.sram_of_other_edges:
             weighted = [position for position, share in enumerate(self.shares) if share.kernel.has_weight]
             # A weight without such an edge, of more weights than edges, keeps its own.
             rank = dict(zip(weighted, numbers, strict=False))
             numbers = [rank.get(edge.source, number) for number, edge in enumerate(self.edges)]
-        depth = np.array([edge.depth for edge in self.edges], float)
-        return self.edge_bytes[numbers], depth[numbers]
+        return self.edge_bytes[numbers], np.fromiter((edge.depth for edge in self.edges), float)[numbers]
 
     @cached_property
     def shape(self) -> FusionShape:
         """Precedence, pins, passes and stages."""
         shape = shape_of(self.design)
         return replace(shape, stages=self.degrees.pipeline) if self.design.is_pipelined else shape
-
-    @cached_property
-    def inputs(self) -> npt.NDArray[np.int64]:
-        """How often each kernel runs per tile; 0: once, with others that do."""
-        return np.array([share.kernel.num_input for share in self.shares], np.int64)
 
     @cached_property
     def always_bytes(self) -> float:
@@ -236,14 +221,25 @@ class DesignModel(SetModel):
 
     def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:
         """Return time and bytes of each set's exchange with other chips."""
-        exchanged = self._exchanged(inside, tiles)
-        size = np.zeros(len(inside))
-        for collective, column in exchanged.sizes.items():
-            if self._has_others(collective):
-                size += column if collective is Collective.ALL_REDUCE_PERIODIC else column * tiles
+        times = [inside @ part.per_tile * tiles + inside @ part.once for part in self._exchange_ns]
+        of_tile, once = self._exchanged_bytes
+        longest: Column = np.maximum.reduce(times)
+        return longest, inside @ of_tile * tiles + inside @ once
+
+    @cached_property
+    def _exchange_ns(self) -> tuple[ExchangeNs, ...]:
+        return self.network.parts(self._exchanged)
+
+    @cached_property
+    def _exchanged_bytes(self) -> tuple[Column, Column]:
+        """Bytes that each kernel exchanges for a tile, and whatever the number of tiles."""
+        found = self._exchanged
+        sizes = {one: size * self._has_others(one) for one, size in found.sizes.items()}
+        once = sizes.pop(Collective.ALL_REDUCE_PERIODIC)
+        of_tile: Column = np.sum(list(sizes.values()), axis=0)
         if self.degrees.sequence > 1 or self.compatibility.lone_chip_communicates:
-            size += sum(exchanged.sequence_sizes.values()) * tiles
-        return self.network.times_ns(exchanged), size
+            of_tile = of_tile + sum(found.sequence_sizes.values())
+        return of_tile, once
 
     def _has_others(self, collective: Collective) -> bool:
         """Return whether a chip has others to exchange with: in its group of a language model, else in its copy."""
@@ -261,27 +257,24 @@ class DesignModel(SetModel):
     def network_parts(self) -> tuple[Column, ...]:
         """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others."""
         tiles = np.where(self.inputs > 0, 1.0, float(self.tiles))
-        return self.network.parts_ns(self._exchanged(np.eye(len(self.shares)), tiles))
+        return tuple(part.per_tile * tiles + part.once for part in self._exchange_ns)
+
+    def sends_ns(self, down_sets: Members) -> Column:
+        """Return the time in which a stage that ends with each down-set, ``[set, kernel]``, hands on what is read."""
+        link = self.pipeline_link
+        if link is None or not self.edges:
+            return np.zeros(len(down_sets))
+        made, read = down_sets[:, self.flows.source], down_sets[:, self.flows.readers.kernels]
+        cut: Column = (made & ~read).astype(float) @ self.edge_bytes
+        return self.tiles * cut / link.gb_per_s
 
     def least_ns(self) -> float:
         """Return a time that no configurations beat: no core idle, no tensor between them in DRAM."""
         compute_ns, memory_ns, network_ns = self.least_parts.sum(axis=0)
         return self.design.execution.overlap.time_ns(float(compute_ns), float(memory_ns), float(network_ns))
 
-    def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
-        sizes, sequence, reductions, gathers = self._exchange_rows
-        nothing = np.zeros(len(inside))
-        return Exchanged(
-            sizes={collective: inside @ row if row.any() else nothing for collective, row in sizes.items()},
-            sequence_sizes={collective: inside @ row if row.any() else nothing for collective, row in sequence.items()},
-            reductions=inside @ reductions,
-            gathers=inside @ gathers,
-            tiles=tiles,
-        )
-
     @cached_property
-    def _exchange_rows(self) -> tuple[dict[Collective, Column], dict[Collective, Column], Column, Column]:
-        """Bytes that each kernel exchanges, with those of the edges that start at it, its all-reduces, its others."""
+    def _exchanged(self) -> Exchanged:
         count = len(self.shares)
         sizes = {collective: np.zeros(count) for collective in Collective}
         sequence = {collective: np.zeros(count) for collective in (Collective.ALL_REDUCE, Collective.ALL_GATHER)}
@@ -295,7 +288,7 @@ class DesignModel(SetModel):
         for position, share in enumerate(self.shares):
             if share.kernel.collective_2 in sequence:
                 sequence[share.kernel.collective_2][position] += share.output_bytes
-        return sizes, sequence, reductions, gathers
+        return Exchanged(sizes, sequence, reductions, gathers)
 
 
 def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNeed:

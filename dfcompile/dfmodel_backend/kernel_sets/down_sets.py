@@ -1,7 +1,8 @@
 """Down-sets of a DAG: sets of kernels that hold every predecessor of their members, as bit masks.
 
 A mapping into configurations is a chain of down-sets from the empty set to all kernels, each configuration the
-difference of two neighbours.
+difference of two neighbours. Of a few topological orders the prefixes are some of the down-sets,
+few whatever the graph.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -85,3 +86,39 @@ def joined(orders: Iterable[tuple[int, ...]]) -> DownSets:
             larger.setdefault(done, {})
     by_size = sorted(larger, key=lambda down_set: (down_set.bit_count(), down_set))
     return DownSets({down_set: tuple(larger[down_set]) for down_set in by_size})
+
+
+def topological_orders(predecessors: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield orders: as given where that is one, depth first (consumers follow their producer), and level by level.
+
+    Args:
+        predecessors: the set of direct predecessors of each kernel, as bit masks.
+    """
+    latest = [-1] * len(predecessors)  # step at which the last producer ran
+    rules: list[Callable[[int], tuple[int, int]]] = [
+        lambda kernel: (0, kernel),
+        lambda kernel: (-latest[kernel], kernel),
+        lambda kernel: (latest[kernel], kernel),
+    ]
+    for rule in rules:
+        latest[:] = [-1] * len(predecessors)
+        yield _greedy_order(predecessors, latest, rule)
+
+
+def _greedy_order(
+    predecessors: tuple[int, ...], latest: list[int], rule: Callable[[int], tuple[int, int]]
+) -> tuple[int, ...]:
+    followers = followers_of(predecessors)
+    waits = [needed.bit_count() for needed in predecessors]
+    order: list[int] = []
+    ready = [kernel for kernel, needed in enumerate(predecessors) if not needed]
+    while ready:
+        kernel = min(ready, key=rule)
+        ready.remove(kernel)
+        order.append(kernel)
+        for follower in followers[kernel]:
+            latest[follower] = len(order)
+            waits[follower] -= 1
+            if not waits[follower]:
+                ready.append(follower)
+    return tuple(order)

@@ -1,10 +1,11 @@
 """Plausibility of a machine: figures that no chip has, mostly because they are in another unit than the key says."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from dfcompile.dfmodel_backend.machine.machine import Machine
-from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system import Amount, System
 
 
 class _Range(NamedTuple):
@@ -39,26 +40,22 @@ def implausible_machine(machine: Machine) -> tuple[str, ...]:
 
 
 def implausible(system: System) -> tuple[str, ...]:
-    """Return a line for each figure that no machine has, with the unit that was probably meant."""
-    return tuple(_lines(system))
-
-
-def _lines(system: System) -> Iterator[str]:
-    chip, dram = system.accelerator, system.dram
-    yield from _judged("accelerator.frequency_ghz", chip.frequency_ghz, "GHz", FREQUENCY_GHZ)
-    if not chip.sram.per_core:
-        yield from _judged("accelerator.sram_bytes", chip.sram.value, "bytes", SRAM_BYTES)
-    if not chip.price.per_core:
-        yield from _judged("accelerator.price_usd", chip.price.value, "USD", PRICE_USD)
-    if not chip.power.per_core:
-        yield from _judged("accelerator.power_w", chip.power.value, "W", POWER_W)
-    if not dram.bandwidth.per_core and not system.is_dram_unlimited:
-        yield from _judged("dram.bandwidth_gb_per_s", dram.bandwidth.value, "GB/s", DRAM_GB_PER_S)
-    yield from _judged("dram.capacity_bytes", dram.capacity.value, "bytes", DRAM_BYTES)
-    for number, dimension in enumerate(system.network.dimensions):
+    """Return a line for each figure of a system file that no machine has; those per core are not judged."""
+    chip, dram, network = system.accelerator, system.dram, system.network
+    figures = [
+        ("accelerator.frequency_ghz", Amount(chip.frequency_ghz), "GHz", FREQUENCY_GHZ),
+        ("accelerator.sram_bytes", chip.sram, "bytes", SRAM_BYTES),
+        ("accelerator.price_usd", chip.price, "USD", PRICE_USD),
+        ("accelerator.power_w", chip.power, "W", POWER_W),
+        ("dram.bandwidth_gb_per_s", Amount(0.0) if system.is_dram_unlimited else dram.bandwidth, "GB/s", DRAM_GB_PER_S),
+        ("dram.capacity_bytes", dram.capacity, "bytes", DRAM_BYTES),
+    ]
+    for number, dimension in enumerate(network.dimensions):
         key = f"network.dimensions.{number}.link_bandwidth_gb_per_s"
-        yield from _judged(key, dimension.link_bandwidth_gb_per_s, "GB/s", LINK_GB_PER_S)
-    yield from _judged("network.link_latency_ns", system.network.link_latency_ns, "ns", LATENCY_NS)
+        figures.append((key, Amount(dimension.link_bandwidth_gb_per_s), "GB/s", LINK_GB_PER_S))
+    figures.append(("network.link_latency_ns", Amount(network.link_latency_ns), "ns", LATENCY_NS))
+    lines = (_judged(key, one.value, unit, usual) for key, one, unit, usual in figures if not one.per_core)
+    return tuple(chain.from_iterable(lines))
 
 
 def _judged(key: str, value: float, unit: str, usual: _Range) -> Iterator[str]:

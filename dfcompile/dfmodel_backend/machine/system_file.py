@@ -208,12 +208,9 @@ def _require_finite_price(system: System, document: CommentedMap, where: str) ->
     Raises:
         UserError: it has one.
     """
-    dram = system.dram
-    for key, value in (
-        ("price_usd_per_gb_per_s", dram.price_usd_per_gb_per_s),
-        ("power_w_per_gb_per_s", dram.power_w_per_gb_per_s),
-    ):
-        if system.is_dram_unlimited and value:
+    for key in ("price_usd_per_gb_per_s", "power_w_per_gb_per_s") if system.is_dram_unlimited else ():
+        value = getattr(system.dram, key)
+        if value:
             raise UserError(
                 f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
                 "bandwidth is unlimited"
@@ -232,14 +229,11 @@ def _document(text: str, where: str) -> CommentedMap:
         raise UserError(f"{where}: nested too deeply against name, accelerator, dram and their keys") from error
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         # What looks like a number or a date, and is none; directives and tags that the library takes for granted.
-        raise UserError(f"{where}: broken YAML: {_first_line(error)}") from error
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UserError(f"{where}: broken YAML: {reason}") from error
     if not isinstance(document, CommentedMap):
         raise UserError(f"{where}:1: found no keys against name, accelerator, dram")
     return document
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
@@ -338,17 +332,8 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
 def _network(network: _NetworkModel | None) -> Network:
     if network is None:
         return ONE_CHIP
-    return Network(
-        kind=network.kind,
-        dimensions=tuple(
-            Dimension(one.chips, one.link_bandwidth_gb_per_s, one.link_power_w_per_gb_per_s)
-            for one in network.dimensions
-        ),
-        link_price_usd_per_gb_per_s=network.link_price_usd_per_gb_per_s,
-        switch_price_usd_per_gb_per_s=network.switch_price_usd_per_gb_per_s,
-        switch_power_w_per_gb_per_s=network.switch_power_w_per_gb_per_s,
-        link_latency_ns=network.link_latency_ns,
-    )
+    dimensions = tuple(Dimension(**dict(one)) for one in network.dimensions)
+    return Network(**{**dict(network), "dimensions": dimensions})
 
 
 def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, ...]:

@@ -12,13 +12,14 @@ possible, until every unit has one.
 
 from collections.abc import Iterator
 from enum import StrEnum, unique
+from itertools import islice
 from typing import NamedTuple, assert_never
 
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.machine import LaneStage, Placement, PmuGrid
 from dfcompile.errors import InternalError, UserError
 
 
@@ -134,55 +135,36 @@ def place_units(grid: PmuGrid, graph: UnitGraph, units: Allocation) -> PlacedUni
     Raises:
         UserError: the grid has fewer cells of a kind than there are units.
     """
-    taker = _Taker(grid, units)
-    reads, leaving = _ends_by_kernel(graph, units)
+    cells = list(walk(grid))
+    pcus, pmus = ([cell for cell in cells if cell.is_pcu is is_pcu] for is_pcu in (True, False))
+    for what, free, needed in (("PCUs", pcus, units.cores), ("PMUs", pmus, units.pmus)):
+        if len(free) < needed:
+            raise UserError(
+                f"grid of {grid.x} x {grid.y}: found {len(free)} cells for {what} against {needed} that are used"
+            )
+    free_pcus, free_pmus = iter(pcus), iter(pmus)
     kernels: list[PlacedKernel] = []
     tensors: list[PlacedTensor] = []
     for kernel in graph.order:
         if kernel not in units.splits:
             continue
-        split = units.splits[kernel]
         held = [(Role.WEIGHTS, kernel, units.weights.get(kernel, 0)), (Role.ADDED, kernel, units.extras.get(kernel, 0))]
-        held += [(Role.TENSOR, number, units.edges[number]) for number in (*reads[kernel], *leaving[kernel])]
-        tensors += [PlacedTensor(role, number, taker.pmus(count)) for role, number, count in held if count]
-        kernels.append(PlacedKernel(kernel, split, taker.pcus(split.cores)))
+        held += [(Role.TENSOR, number, units.edges[number]) for number in _placed_with(kernel, graph, units)]
+        for role, number, count in held:
+            if count:
+                tensors.append(PlacedTensor(role, number, tuple(islice(free_pmus, count))))
+        split = units.splits[kernel]
+        kernels.append(PlacedKernel(kernel, split, tuple(islice(free_pcus, split.cores))))
     return PlacedUnits(tuple(kernels), tuple(tensors), tuple(_wires(graph, kernels, tensors)))
 
 
-class _Taker:
-    """Hands out the next free cells of each kind."""
-
-    def __init__(self, grid: PmuGrid, units: Allocation) -> None:
-        cells = list(walk(grid))
-        self._pcus = [cell for cell in cells if cell.is_pcu]
-        self._pmus = [cell for cell in cells if not cell.is_pcu]
-        for what, free, needed in (("PCUs", self._pcus, units.cores), ("PMUs", self._pmus, units.pmus)):
-            if len(free) < needed:
-                raise UserError(
-                    f"grid of {grid.x} x {grid.y}: found {len(free)} cells for {what} against {needed} that are used"
-                )
-        self._next_pcu = self._next_pmu = 0
-
-    def pcus(self, count: int) -> tuple[Cell, ...]:
-        self._next_pcu += count
-        return tuple(self._pcus[self._next_pcu - count : self._next_pcu])
-
-    def pmus(self, count: int) -> tuple[Cell, ...]:
-        self._next_pmu += count
-        return tuple(self._pmus[self._next_pmu - count : self._next_pmu])
-
-
-def _ends_by_kernel(graph: UnitGraph, units: Allocation) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """Return connections by the kernel that they are placed with: its reader, or its writer if that is there alone."""
-    reads: dict[int, list[int]] = {kernel: [] for kernel in units.splits}
-    leaving: dict[int, list[int]] = {kernel: [] for kernel in units.splits}
-    for number in sorted(units.edges):
-        writer, reader = graph.ends[number]
-        if reader in reads:
-            reads[reader].append(number)
-        else:
-            leaving[writer].append(number)
-    return reads, leaving
+def _placed_with(kernel: int, graph: UnitGraph, units: Allocation) -> list[int]:
+    """Return the connections that are placed with a kernel: those that it reads, or writes for readers elsewhere."""
+    touching = [(number, *graph.ends[number]) for number in sorted(units.edges)]
+    reads = [number for number, _, reader in touching if reader == kernel]
+    return reads + [
+        number for number, writer, reader in touching if writer == kernel and reader not in units.splits
+    ]  # fmt: skip
 
 
 def _wires(graph: UnitGraph, kernels: list[PlacedKernel], tensors: list[PlacedTensor]) -> Iterator[Wires]:

@@ -1,28 +1,25 @@
 """Why a design has no solution, and the smallest relaxation that gives it one."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from math import ceil, isfinite
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS, DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
-from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
-from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
-from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
-from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.relax.memory_units import too_few_pmus
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 
 _LIMITS = ("dram_cap", "pmu", "sram_cap")  # in the order in which they are looked at
-OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)
 
 
 def infeasible_shardings(models: Sequence[DesignModel]) -> InfeasibleError:
@@ -60,10 +57,8 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
 
 def _dram_of_fastest(model: DesignModel) -> float | None:
     """Return what the fastest assignment keeps in DRAM where that is unlimited; None if other limits are broken."""
-    design = model.design
-    free = replace(design, machine=replace(design.machine, dram_bytes=0.0))
-    unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    found = DesignFusion(free, DesignOptions(compatibility=model.compatibility)).fuse(unlimited)
+    unlimited = model.on(replace(model.design.machine, dram_bytes=0.0))
+    found = DesignFusion(unlimited.design, DesignOptions(compatibility=model.compatibility)).fuse(unlimited)
     if found is None:
         return None
     return figures_of(unlimited, Decision(model.sharding, model.tiles, found.configs, found.stages)).dram_bytes
@@ -85,8 +80,9 @@ def _too_little_dram(model: DesignModel, needed: float, *, is_enough: bool) -> I
             "waiting tensors": needed - need.total,
         }
         listed = ", ".join(f"{name} {size:.0f}" for name, size in parts.items() if size)
-        found = f"found {capacity:.0f} bytes against {_up(needed)} of a chip: {listed}"
-    remedy = f"{_up(needed)} is enough" if is_enough else f"at least {_up(needed)}"
+        found = f"found {capacity:.0f} bytes against {ceil(needed)} of a chip: {listed}"
+    # Rounded up: of what is enough nothing is rounded away.
+    remedy = f"{ceil(needed)} is enough" if is_enough else f"at least {ceil(needed)}"
     return InfeasibleError(
         f"field 'system.memory.dram_cap': {found} (dram_cap of {remedy}, or more tensor or pipeline parallel "
         "chips, or a smaller micro_batch_size)",
@@ -95,19 +91,14 @@ def _too_little_dram(model: DesignModel, needed: float, *, is_enough: bool) -> I
     )
 
 
-def _up(size: float) -> int:
-    """Return the bytes to write where so many are enough: none are rounded away."""
-    return ceil(size)
-
-
 def _too_large_kernel(model: DesignModel, position: int) -> InfeasibleError:
     alone = least_sram_alone(model)
     enough = max(alone) if model.design.is_kernel_by_kernel else _least_sram(model)
     enough = enough if isfinite(enough) else max(alone)
     return InfeasibleError(
-        f"kernel {model.shares[position].kernel.name!r}: needs {_up(alone[position])} bytes of SRAM alone, in "
+        f"kernel {model.shares[position].kernel.name!r}: needs {ceil(alone[position])} bytes of SRAM alone, in "
         f"{model.tiles} tiles, against {model.sram_capacity:.0f} of the chip (system.accelerator.sram_cap of "
-        f"{_up(enough)} is enough for all kernels, or a smaller tile_size, or more tensor parallel chips)",
+        f"{ceil(enough)} is enough for all kernels, or a smaller tile_size, or more tensor parallel chips)",
         "sram_cap",
         enough,
     )
@@ -115,18 +106,16 @@ def _too_large_kernel(model: DesignModel, position: int) -> InfeasibleError:
 
 def least_sram_alone(model: DesignModel) -> Column:
     """Return the SRAM of each kernel alone, its weights in as many tiles as it has rows."""
-    alone = np.eye(len(model.shares), dtype=bool)
-    rows = np.array([share.work.rows if share.weight_bytes else 1 for share in model.shares], np.int64)
-    return model.sram_bytes(alone, rows)
+    return model.sram_bytes(np.eye(len(model.shares), dtype=bool), np.array(model.most_weight_tiles))
 
 
 def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     """Say how much SRAM would do with so many configurations, and how many configurations with so much SRAM."""
-    slots = slot_count(model.design)
+    slots = model.design.slots
     remedies = []
     sram = _least_sram(model) if model.sram_capacity else np.inf  # no remedy where it is no limit
     if np.isfinite(sram):
-        remedies.append(f"system.accelerator.sram_cap of at least {_up(sram)}")
+        remedies.append(f"system.accelerator.sram_cap of at least {ceil(sram)}")
     more = _fewest_configurations(model)
     if more:
         remedies.append(f"execution.num_config of at least {more}")
@@ -146,10 +135,8 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
 
 def _least_sram(model: DesignModel) -> float:
     """Return the least SRAM with which the configurations suffice: a chain whose largest set is smallest."""
-    design = model.design
-    free = replace(design, machine=replace(design.machine, sram_bytes=0.0, dram_bytes=0.0))
-    unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    problem = SetProblem(unlimited)
+    unlimited = model.on(replace(model.design.machine, sram_bytes=0.0, dram_bytes=0.0))
+    problem = FusionProblem(unlimited)
     arcs = _arcs(problem)
     sizes = unlimited.sram_bytes(arcs.members)
     alone = arcs.members.sum(axis=1) == 1
@@ -159,30 +146,24 @@ def _least_sram(model: DesignModel) -> float:
 
 def _fewest_cores(model: DesignModel) -> int:
     """Return the fewest cores with which the configurations suffice, a core a kernel at least; 0 if none are enough."""
-    design, lists = model.design, _KnownLists()
+    machine, lists = model.design.machine, _KnownLists()
+    low, high = machine.cores, len(model.design.kernels)
 
     def fits(cores: int) -> bool:
-        larger = replace(design, machine=replace(design.machine, cores=cores))
-        return lists.fits(SetProblem(DesignModel(larger, model.sharding, model.tiles, model.compatibility)))
+        return lists.fits(FusionProblem(model.on(replace(machine, cores=cores))))
 
-    low, high = design.machine.cores, len(design.kernels)
     if low >= high or not fits(high):  # lists the sets that may share most cores: fewer cores allow some of them
         return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), x=True, key=fits)
 
 
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
-    design, lists = model.design, _KnownLists()
-    for slots in range(slot_count(design) + 1, len(design.kernels)):
-        wider = replace(design, execution=replace(design.execution, configurations=slots))
-        wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if lists.fits(SetProblem(wide)):
+    execution, lists, kernels = model.design.execution, _KnownLists(), len(model.design.kernels)
+    for slots in range(model.design.slots + 1, kernels):
+        if lists.fits(FusionProblem(model.on(execution=replace(execution, configurations=slots)))):
             return slots
-    return len(design.kernels)
+    return kernels
 
 
 class _KnownLists:
@@ -194,7 +175,7 @@ class _KnownLists:
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], Arcs] = {}
 
-    def fits(self, problem: SetProblem) -> bool:
+    def fits(self, problem: FusionProblem) -> bool:
         """Return whether there is a chain of configurations."""
         masks = tuple(sorted(set(problem.shape.allowed)))
         if masks not in self._known:
@@ -210,6 +191,85 @@ def _with_few_kernels(arcs: Arcs, most: int) -> Arcs:
     return replace(arcs, before=arcs.before[kept], after=arcs.after[kept], added=arcs.added[kept], limits={})
 
 
-def _arcs(problem: SetProblem) -> Arcs:
-    lattice, _ = lattice_for(problem.shape, OPTIONS.max_down_sets)
+def _arcs(problem: FusionProblem) -> Arcs:
+    lattice, _ = lattice_for(problem.shape, MOST_DOWN_SETS)
     return arcs_of(problem.shape, lattice, problem.may_grow)
+
+
+def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
+    """Return the error of a design that only memory units make impossible, else None.
+
+    It names a kernel that does not fit alone, else the configuration that is too large where all are as small as can
+    be; and the fewest PMUs that are enough.
+    """
+    assert model.pmu is not None
+    found = pmus_that_suffice(model)
+    if found is None or found[0] <= model.pmu.pmus:
+        return None
+    enough, chain = found
+    remedies = [f"system.accelerator.pmu of at least {enough}", "a larger pmu_cap"]
+    tiles = f"{model.tiles} tile" + "s" * (model.tiles > 1)
+    alone = fewest_pmus(model, np.eye(len(model.shares), dtype=bool))
+    largest = int(np.argmax(alone))
+    if alone[largest] > model.pmu.pmus:
+        return InfeasibleError(
+            f"kernel {model.shares[largest].kernel.name!r}: needs {alone[largest]:.0f} PMUs alone, in {tiles}, "
+            f"against {model.pmu.pmus} of the chip ({', '.join(remedies)}, a smaller tile_size, or more "
+            "tensor parallel chips)",
+            "pmu",
+            enough,
+        )
+    more = _configurations_that_suffice(model)
+    if more:
+        remedies.append(f"execution.num_config of at least {more}")
+    slot, names = _neediest(model, chain)
+    return InfeasibleError(
+        f"configuration {slot}: needs {enough} PMUs for {names}, in {tiles}, against {model.pmu.pmus} of "
+        f"the chip, and no other {model.design.slots} configurations need fewer ({', or '.join(remedies)})",
+        "pmu",
+        enough,
+    )
+
+
+def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
+    """Return the fewest PMUs of a chip that holds all configurations, and those; None if other limits are broken."""
+    # All limits but those of memory units; its times mean nothing.
+    free = model.on(
+        replace(model.design.machine, pmu=None, sram_bytes=0.0),
+        replace(model.design.execution, compute_utilization=1.0),
+    )
+    problem = FusionProblem(free)
+    by_kernel, is_pipelined = model.design.is_kernel_by_kernel, model.design.is_pipelined
+    if by_kernel and not is_pipelined:
+        count = len(model.shares)
+        arcs = arcs_kernel_by_kernel(count)
+        shape = replace(problem.shape, allowed=(problem.shape.every_kernel,) * count)
+    else:
+        arcs = _arcs(problem)
+        shape = replace(problem.shape, allowed=problem.shape.allowed * problem.shape.stages)
+    pmus_of_sets = fewest_pmus(model, arcs.members)
+    if by_kernel:
+        pmus_of_sets = np.where(arcs.members.sum(axis=1) == 1, pmus_of_sets, np.inf)
+    needed = np.where(np.isfinite(arc_times(free, arcs)), pmus_of_sets[arcs.added], np.inf)
+    pmus, chain = least_chain(arcs, needed, shape, np.maximum)
+    return None if chain is None else (round(pmus), chain)
+
+
+def _neediest(model: DesignModel, chain: Chain) -> tuple[int, str]:
+    """Return the number of the set of a chain that needs most PMUs, and the names of its kernels."""
+    members = members_of(chain, len(model.shares))
+    slot = int(np.argmax(fewest_pmus(model, members)))
+    names = [model.works[kernel].name for kernel in np.flatnonzero(members[slot])]
+    listed = ", ".join(repr(name) for name in names[:3])
+    return slot, listed + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _configurations_that_suffice(model: DesignModel) -> int:
+    """Return the fewest configurations with which the PMUs suffice; 0 if none are enough."""
+    assert model.pmu is not None
+    design = model.design
+    for slots in range(design.slots + 1, len(design.kernels) + 1):
+        found = pmus_that_suffice(model.on(execution=replace(design.execution, configurations=slots)))
+        if found is not None and found[0] <= model.pmu.pmus:
+            return slots
+    return 0

@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
-from dfcompile.dfmodel_backend.inter_chip.layouts import Needs, conversion, given_layout
-from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
-from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics
+from dfcompile.dfmodel_backend.inter_chip.layouts import (
+    Needs,
+    conversion,
+    exchanged_statistics,
+    given_layout,
+    layer_edges,
+    needs_of,
+)
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
 from dfcompile.dfmodel_backend.sharding.elimination import label_by_elimination

@@ -10,8 +10,7 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check_mapping
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
-from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, total_figures
 from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
@@ -103,7 +102,11 @@ class ChipCounts:
             VerificationError: a mapping breaks a rule, or a figure is not what the evaluator says.
         """
         tried, fastest = self._tried(chips)
-        best = _bounded(fastest.mapping, min(one.bound_s for one in tried.values() if isinstance(one, _Found)))
+        time_s = fastest.time_s
+        bound_s = min(one.bound_s for one in tried.values() if isinstance(one, _Found))  # of all shardings on them
+        bound_s, is_optimal = (time_s, True) if bound_s >= time_s * (1 - TIE) else (bound_s, False)
+        gap = gap_above(bound_s, time_s)
+        best = replace(fastest.mapping, optimal=is_optimal, bound_time_s=bound_s, gap=gap)
         recompute_mapping(self._graph, fastest.part, best)
         told = {
             count: replace(fastest, mapping=best) if one is fastest else one
@@ -152,17 +155,16 @@ class ChipCounts:
         for count in counted(sorted(counts)):
             if not self._system.parts(count):
                 continue
-            if fastest is not None and not _is_told(count, chips) and self._cannot_be_faster(count, fastest):
-                continue
+            if fastest is not None and not _is_told(count, chips):
+                enough_s = fastest.time_s * (1 - TIE)
+                if all(search.bound_s >= enough_s for _, search in self._searches(count)):
+                    continue
             tried[count] = one = self._on(count)
             if isinstance(one, _Found) and (fastest is None or one.time_s < fastest.time_s):
                 fastest = one
         if fastest is None:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
         return tried, fastest
-
-    def _cannot_be_faster(self, count: int, fastest: _Found) -> bool:
-        return all(search.bound_s >= fastest.time_s * (1 - TIE) for _, search in self._searches(count))
 
     def _on(self, count: int) -> _Found | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
@@ -214,7 +216,7 @@ class ChipCounts:
         mapping, share = found.mapping, found.share
         if self._options.solver != DEFAULT_SOLVER:
             mapping = map_graph(share.graph, part, self._options)
-        figures = shared_figures(self._graph, share, part, mapping.figures.configs)
+        figures = total_figures(self._graph, part, mapping.figures.configs, share)
         return replace(
             mapping,
             figures=figures,
@@ -235,13 +237,6 @@ class ChipCounts:
 def _is_told(count: int, chips: int) -> bool:
     """Return whether a report on so many chips says what a smaller number takes."""
     return chips > 1 and chips % count == 0
-
-
-def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
-    """Return a mapping with a bound of all shardings on all numbers of chips that were tried."""
-    if bound_s >= mapping.figures.time_s * (1 - TIE):
-        return replace(mapping, optimal=True, bound_time_s=mapping.figures.time_s, gap=0.0)
-    return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap_above(bound_s, mapping.figures.time_s))
 
 
 def _explanation(told: dict[int, _Found | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:

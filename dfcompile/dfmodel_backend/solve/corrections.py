@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures, StepFigures, evaluate_design
-from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
+from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.errors import InfeasibleError
@@ -47,10 +47,12 @@ def _changes(solution: DesignSolution) -> Iterator[Correction]:
     used = solution.options.compatibility
     figures = _named(solution.figures)
     for switch, text in CORRECTIONS.items():
-        turned = _turned(used, switch)
-        if turned is None:
-            continue
         is_applied = getattr(used, switch) == getattr(RIGHT, switch)
+        other = getattr(ORIGINAL if is_applied else RIGHT, switch)
+        if other == getattr(used, switch):
+            continue  # the original has no flaw to compare with
+        flipped: Mapping[str, bool] = {switch: other}
+        turned = replace(used, **flipped)
         try:
             others = evaluate_design(solution.design, solution.decision, turned)
         except InfeasibleError:  # the assignment needs more PMUs then: there are no other figures
@@ -65,9 +67,8 @@ def _changes(solution: DesignSolution) -> Iterator[Correction]:
 def _pmus_needed(solution: DesignSolution, turned: Compatibility) -> tuple[str, float, float]:
     """Return the figure that makes an assignment impossible, as it is and turned: the PMUs of its neediest set."""
     decision = solution.decision
-    numbers = np.arange(max(decision.configs.values()) + 1)
     place = np.array([decision.configs[kernel.id] for kernel in solution.design.kernels])
-    members = place[None, :] == numbers[:, None]
+    members = place[None, :] == np.arange(place.max() + 1)[:, None]
     needed, others = (
         fewest_pmus(DesignModel(solution.design, decision.sharding, decision.tiles, one), members)
         for one in (solution.options.compatibility, turned)
@@ -77,16 +78,6 @@ def _pmus_needed(solution: DesignSolution, turned: Compatibility) -> tuple[str, 
     assert grid is not None
     figure = f"PMUs that configuration {worst} needs, of {grid.pmus} on the chip"
     return figure, float(needed[worst]), float(others[worst])
-
-
-def _turned(used: Compatibility, switch: str) -> Compatibility | None:
-    """Return the compatibility with one switch turned; None where the original has no flaw to compare with."""
-    is_right = getattr(used, switch) == getattr(RIGHT, switch)
-    other = getattr(ORIGINAL if is_right else RIGHT, switch)
-    if other == getattr(used, switch):
-        return None
-    flipped: Mapping[str, bool] = {switch: other}
-    return replace(used, **flipped)
 
 
 def _named(figures: DesignFigures) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from bisect import bisect_left
 from typing import assert_never
 
 from msgspec import Struct
@@ -11,8 +12,7 @@ from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, 
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
-from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
+from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, degrees_of, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.relax.designs import infeasible_shardings
@@ -186,13 +186,9 @@ class _Search:
 
     def _enough_tiles(self, models: list[DesignModel]) -> int:
         """Return the fewest tiles of which configurations may fit SRAM; more than all if there are none."""
-        low, high = 0, len(models) - 1
-        if not self._fusion.may_fit(models[high]):
-            return models[high].tiles + 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._fusion.may_fit(models[middle]) else (middle + 1, high)
-        return models[low].tiles
+        if not self._fusion.may_fit(models[-1]):
+            return models[-1].tiles + 1
+        return models[bisect_left(models, x=True, hi=len(models) - 1, key=self._fusion.may_fit)].tiles
 
     def _below_ns(self, tiles: int, order: int) -> float:
         """Return the time of a batch that a choice must not exceed to be of interest."""

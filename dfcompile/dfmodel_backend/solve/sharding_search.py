@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct, field
 
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.evaluate.graphs import Mapping
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, Sharding, SharedGraph, SplitGraph
@@ -73,10 +73,6 @@ class ShardingSearch:
     def bound_s(self) -> float:
         """A time that no mapping of any sharding beats."""
         return self._costs.bound_s
-
-    def least_s(self, sharding: Sharding) -> float:
-        """Return a time that no mapping of one sharding beats."""
-        return self._costs.least_s(sharding)
 
     def shared(self, sharding: Sharding) -> SharedGraph:
         """Return what one chip has under a sharding."""

@@ -1,51 +1,38 @@
 """What every mapping of a sharding takes at least, as sums over kernels and tensors."""
 
-from functools import cached_property
-
-from msgspec import Struct
+from functools import cached_property, reduce
+from itertools import accumulate
+from operator import add, sub
+from typing import NamedTuple
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, Sharding, SplitGraph
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, SplitGraph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.records import replace
 
 NS_PER_S = 1e9
 
 
-class Sums(Struct, frozen=True):
+class Sums(NamedTuple):
     """What every mapping of a sharding takes at least; sums over kernels and tensors."""
 
     compute_ns: float = 0.0
-    slowest_ns: float = 0.0
     memory_ns: float = 0.0
     network_ns: float = 0.0
     message_bytes: float = 0.0
     splits: int = 0
+    slowest_ns: float = 0.0
 
     def plus(self, other: "Sums") -> "Sums":
         """Return both together."""
-        return Sums(
-            self.compute_ns + other.compute_ns,
-            max(self.slowest_ns, other.slowest_ns),
-            self.memory_ns + other.memory_ns,
-            self.network_ns + other.network_ns,
-            self.message_bytes + other.message_bytes,
-            self.splits + other.splits,
-        )
+        return Sums._make((*map(add, self[:-1], other[:-1]), max(self.slowest_ns, other.slowest_ns)))
 
     def minus(self, other: "Sums") -> "Sums":
         """Return what is left without a part; the slowest stays."""
-        return Sums(
-            self.compute_ns - other.compute_ns,
-            self.slowest_ns,
-            self.memory_ns - other.memory_ns,
-            self.network_ns - other.network_ns,
-            self.message_bytes - other.message_bytes,
-            self.splits - other.splits,
-        )
+        return Sums._make((*map(sub, self[:-1], other[:-1]), self.slowest_ns))
 
 
 class ShardingSums:
@@ -68,7 +55,7 @@ class ShardingSums:
         if key not in self._kernels:
             compute_ns, slowest_ns = self._compute(self._split.kernel_share(name, choice))
             split = sum(number != WHOLE for number in choice)
-            self._kernels[key] = Sums(compute_ns, slowest_ns, splits=split)
+            self._kernels[key] = Sums(compute_ns, slowest_ns=slowest_ns, splits=split)
         return self._kernels[key]
 
     def _compute(self, kernel: Kernel) -> tuple[float, float]:
@@ -91,70 +78,44 @@ class ShardingSums:
         return Sums(memory_ns=memory_ns, network_ns=share.time_ns, message_bytes=share.message_bytes)
 
     @cached_property
-    def _touches(self) -> list[list[tuple[Tensor, int]]]:
-        """Per kernel the tensors that it reads, with its place among their uses, then those that it makes (-1)."""
-        place = {name: number for number, name in enumerate(self._names)}
-        touched: list[list[tuple[Tensor, int]]] = [[] for _ in self._names]
+    def _touched(self) -> list[list[Tensor]]:
+        """Per kernel the tensors that it reads or makes; of their uses those of earlier kernels come first."""
+        touched: list[list[Tensor]] = [[] for _ in self._names]
         for tensor in self._graph.tensors:
-            for number, use in enumerate(tensor.uses):
-                touched[place[use.kernel]].append((tensor, number))
-            if tensor.source:
-                touched[place[tensor.source]].append((tensor, -1))
+            uses = sorted(tensor.uses, key=lambda use: self._places[use.kernel])
+            for place in dict.fromkeys(self._ends(tensor)):
+                touched[place].append(replace(tensor, uses=tuple(uses)))
         return touched
 
-    @cached_property
-    def _ordered_tensors(self) -> dict[str, Tensor]:
-        """Tensors with their uses in the order of the kernels, so that readers that are settled come first."""
-        place = {name: number for number, name in enumerate(self._names)}
-        return {
-            tensor.name: replace(tensor, uses=tuple(sorted(tensor.uses, key=lambda use: place[use.kernel])))
-            for tensor in self._graph.tensors
-        }
+    def _ends(self, tensor: Tensor) -> list[int]:
+        return [self._places[name] for name in (tensor.source, *(use.kernel for use in tensor.uses)) if name]
 
     @cached_property
     def _rest(self) -> list[Sums]:
         """What the kernels from each one on take at least, whatever is chosen."""
-        rest = [Sums()]
-        born: dict[str, float] = {}
-        for tensor in self._ordered_tensors.values():
-            if tensor.kind is TensorKind.OUTPUT or not tensor.source:
-                born[tensor.name] = self._least_memory_ns(tensor)
-        for number in range(len(self._names) - 1, -1, -1):
-            name = self._names[number]
-            sums = [self.of_kernel(name, choice) for choice in self._split.choices[name]]
-            memory_ns = 0.0
-            for tensor, use in self._touches[number]:
-                is_first = use == -1 or (
-                    not tensor.source and self._ordered_tensors[tensor.name].uses[0].kernel == name
-                )
-                if is_first:
-                    memory_ns += born.get(tensor.name, 0.0)
-            least = Sums(min(one.compute_ns for one in sums), min(one.slowest_ns for one in sums), memory_ns)
-            rest.append(rest[-1].plus(least))
-        rest.reverse()
-        return rest
+        least = [self._least(number) for number in reversed(range(len(self._names)))]
+        return list(accumulate(least, Sums.plus, initial=Sums()))[::-1]
 
-    def _least_memory_ns(self, tensor: Tensor) -> float:
-        end = tensor.source or (tensor.uses[0].kernel if tensor.uses else "")
-        if not end:
-            return 0.0
-        choices = self._split.choices[end]
-        if tensor.source:
-            return min(self._of_tensor(tensor, choice, ()).memory_ns for choice in choices)
-        ordered = self._ordered_tensors[tensor.name]
-        choices = self._split.choices[ordered.uses[0].kernel]
-        return min(self._of_tensor(ordered, self._whole, (choice,)).memory_ns for choice in choices)
+    def _least(self, number: int) -> Sums:
+        """Return what a kernel takes at least, and what it writes or, as the first one, reads."""
+        name = self._names[number]
+        choices = self._split.choices[name]
+        sums = [self.of_kernel(name, choice) for choice in choices]
+        memory_ns = 0.0
+        for tensor in self._touched[number]:
+            if tensor.source == name:
+                memory_ns += min(self._of_tensor(tensor, choice, ()).memory_ns for choice in choices)
+            elif not tensor.source and tensor.uses[0].kernel == name:
+                memory_ns += min(self._of_tensor(tensor, self._whole, (choice,)).memory_ns for choice in choices)
+        return Sums(min(one.compute_ns for one in sums), memory_ns, slowest_ns=min(one.slowest_ns for one in sums))
 
     @cached_property
     def _neighbourhoods(self) -> list[list[int]]:
         """Per kernel the earlier ones on whose choice depends what it adds."""
-        place = self._places
-        found = []
-        for number, touched in enumerate(self._touches):
-            ends = {place[use.kernel] for tensor, at in touched if at >= 0 for use in tensor.uses}
-            ends |= {place[tensor.source] for tensor, at in touched if at >= 0 and tensor.source}
-            found.append(sorted(end for end in ends if end < number))
-        return found
+        return [
+            sorted({end for tensor in touched for end in self._ends(tensor) if end < number})
+            for number, touched in enumerate(self._touched)
+        ]
 
     def added(self, chosen: tuple[Choice, ...], choice: Choice) -> Sums:
         """Return what the next kernel adds to those that are settled."""
@@ -167,9 +128,8 @@ class ShardingSums:
     def _addition(self, number: int, chosen: tuple[Choice, ...], choice: Choice) -> Sums:
         added = self.of_kernel(self._names[number], choice)
         place = self._places
-        for touched, use in self._touches[number]:
-            tensor = self._ordered_tensors[touched.name]
-            if use == -1:
+        for tensor in self._touched[number]:
+            if tensor.source == self._names[number]:
                 added = added.plus(self._of_tensor(tensor, choice, ()))
                 continue
             source = chosen[place[tensor.source]] if tensor.source else self._whole
@@ -195,35 +155,25 @@ class ShardingSums:
         """A time that no mapping of any sharding beats."""
         return self.least_ns(Sums(), 0) / NS_PER_S
 
-    def least_s(self, sharding: Sharding) -> float:
-        """Return a time that no mapping of one sharding beats."""
-        chosen = tuple(sharding[name] for name in self._names)
-        return self.least_ns(self.of_all(chosen), len(chosen)) / NS_PER_S
-
     @cached_property
     def open_places(self) -> list[list[int]]:
         """Per kernel those of the settled ones on whose choice later costs depend."""
-        place = self._places
         last: dict[int, int] = {}
         for tensor in self._graph.tensors:
-            ends = [place[use.kernel] for use in tensor.uses] + ([place[tensor.source]] if tensor.source else [])
+            ends = self._ends(tensor)
             for end in ends:
                 last[end] = max(last.get(end, end), *ends)
         return [[end for end in range(number + 1) if last.get(end, end) > number] for number in range(len(self._names))]
 
     def of_all(self, chosen: tuple[Choice, ...]) -> Sums:
         """Return what all kernels take."""
-        sums = Sums()
-        for number, choice in enumerate(chosen):
-            sums = sums.plus(self.added(chosen[:number], choice))
-        return sums
+        return reduce(Sums.plus, (self.added(chosen[:number], choice) for number, choice in enumerate(chosen)), Sums())
 
     def around(self, number: int, chosen: tuple[Choice, ...]) -> Sums:
         """Return what a kernel and the tensors that it makes and reads take."""
         place = self._places
         sums = self.of_kernel(self._names[number], chosen[number])
-        for name in dict.fromkeys(tensor.name for tensor, _ in self._touches[number]):
-            tensor = self._ordered_tensors[name]
+        for tensor in self._touched[number]:
             source = chosen[place[tensor.source]] if tensor.source else self._whole
             sums = sums.plus(self._of_tensor(tensor, source, tuple(chosen[place[use.kernel]] for use in tensor.uses)))
         return sums

@@ -5,8 +5,7 @@ from enum import StrEnum, unique
 from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Machine
 from dfcompile.dfmodel_backend.options import Overlap
 
 
@@ -137,3 +136,13 @@ class Design(Struct, frozen=True):
     def is_kernel_by_kernel(self) -> bool:
         """Whether every kernel is alone; as many configurations as kernels mean that, too [ko24]."""
         return self.execution.kernel_by_kernel or self.execution.configurations in (0, len(self.kernels))
+
+    @property
+    def slots(self) -> int:
+        """How many configurations there are at most."""
+        return self.execution.configurations or len(self.kernels)
+
+    @property
+    def slots_of_stage(self) -> int:
+        """How many configurations a stage of a pipeline has at most."""
+        return len(self.kernels) if self.is_kernel_by_kernel else self.slots

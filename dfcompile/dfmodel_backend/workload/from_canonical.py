@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import assert_never
 
 from msgspec import Struct
 
@@ -27,10 +26,9 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
         VerificationError: a kernel names a tensor that the DAG does not have, or nobody makes an intermediate.
     """
     arrays = {tensor.name: tensor for tensor in dag.tensors}
-    prepared = _prepared(dag.kernels, arrays)
+    prepared, weights = _known_before(dag.kernels, arrays)
     mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
-    weights = _weights(dag.kernels, arrays, prepared)
-    parts = _parts(mapped, arrays, weights)
+    parts = tuple(_parts(mapped, arrays, weights))
     uses = _uses(mapped, weights)
     parts_of: dict[str, list[_Part]] = {}
     for part in parts:
@@ -62,78 +60,48 @@ class _Part(Struct, frozen=True):
     name: str
 
 
-def _prepared(kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor]) -> tuple[str, ...]:
-    """Return the names of the kernels whose operands are all known before the model runs."""
-    makers = _makers(kernels)
+def _known_before(
+    kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the kernels whose operands are all known before the model runs, and the arrays that are."""
+    makers: dict[str, list[str]] = {}
     for kernel in kernels:
         for array in (*kernel.inputs, *kernel.outputs):
             if array not in arrays:
                 raise VerificationError(f"kernel {kernel.name!r}: no tensor {array!r} in the canonical dag")
-    prepared: dict[str, None] = {}
-    open_kernels = list(kernels)
-    while True:
-        found = [
-            kernel
-            for kernel in open_kernels
-            if all(_is_constant(arrays[array], makers, prepared) for array in kernel.inputs)
-        ]
-        if not found:
-            return tuple(kernel.name for kernel in kernels if kernel.name in prepared)
-        prepared.update(dict.fromkeys(kernel.name for kernel in found))
-        open_kernels = [kernel for kernel in open_kernels if kernel.name not in prepared]
-
-
-def _makers(kernels: tuple[Kernel, ...]) -> dict[str, list[str]]:
-    makers: dict[str, list[str]] = {}
-    for kernel in kernels:
         for array in kernel.outputs:
             makers.setdefault(array, []).append(kernel.name)
-    return makers
+    known = frozenset(name for name, array in arrays.items() if array.role is TensorRole.PARAMETER)
+    prepared: dict[str, None] = {}
+    while found := [one.name for one in kernels if one.name not in prepared and known.issuperset(one.inputs)]:
+        prepared.update(dict.fromkeys(found))
+        known |= {array for array, names in makers.items() if all(name in prepared for name in names)}
+    return tuple(kernel.name for kernel in kernels if kernel.name in prepared), known
 
 
-def _is_constant(array: KernelTensor, makers: dict[str, list[str]], prepared: dict[str, None]) -> bool:
-    if array.role is TensorRole.PARAMETER:
-        return True
-    made_by = makers.get(array.name, [])
-    return bool(made_by) and all(maker in prepared for maker in made_by)
-
-
-def _weights(kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor], prepared: tuple[str, ...]) -> frozenset[str]:
-    makers = _makers(kernels)
-    done = dict.fromkeys(prepared)
-    return frozenset(name for name, array in arrays.items() if _is_constant(array, makers, done))
-
-
-def _parts(mapped: tuple[Kernel, ...], arrays: dict[str, KernelTensor], weights: frozenset[str]) -> tuple[_Part, ...]:
+def _parts(mapped: tuple[Kernel, ...], arrays: dict[str, KernelTensor], weights: frozenset[str]) -> Iterator[_Part]:
     """Cut an array that several kernels write into one part per writer; what is left over is constant."""
-    writers: dict[str, list[Kernel]] = {name: [] for name in arrays}
+    writers_of: dict[str, list[Kernel]] = {name: [] for name in arrays}
     for kernel in mapped:
         for made in kernel.outputs:
-            writers[made].append(kernel)
+            writers_of[made].append(kernel)
     used = {name for kernel in mapped for name in kernel.inputs}
-    parts: list[_Part] = []
     for name, array in arrays.items():
-        if name not in used and not writers[name]:
+        writers = writers_of[name]
+        if name not in used and not writers:
             continue
-        if name in weights or not writers[name]:
+        if name in weights or not writers:
             if name not in weights and array.role is not TensorRole.INPUT:
                 raise VerificationError(f"tensor {name!r}: read, but no kernel writes it")
-            parts.append(_Part(array, "", array.size_bytes, name))
-            continue
-        parts.extend(_written_parts(array, writers[name]))
-    return tuple(parts)
-
-
-def _written_parts(array: KernelTensor, writers: list[Kernel]) -> list[_Part]:
-    if len(writers) == 1:
-        return [_Part(array, writers[0].name, array.size_bytes, array.name)]
-    left = array.size_bytes
-    parts = []
-    for writer in writers:
-        share = min(left, writer.outer * writer.m * writer.n * array.element_bytes)
-        left -= share
-        parts.append(_Part(array, writer.name, share, f"{array.name}@{writer.name}"))
-    return parts
+            yield _Part(array, "", array.size_bytes, name)
+        elif len(writers) == 1:
+            yield _Part(array, writers[0].name, array.size_bytes, name)
+        else:
+            left = array.size_bytes
+            for writer in writers:
+                share = min(left, writer.outer * writer.m * writer.n * array.element_bytes)
+                left -= share
+                yield _Part(array, writer.name, share, f"{name}@{writer.name}")
 
 
 def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tuple[Use, ...]]:
@@ -163,12 +131,7 @@ def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
         return TensorKind.WEIGHT
     if not part.maker:
         return TensorKind.INPUT
-    match part.array.role:
-        case TensorRole.OUTPUT:
-            return TensorKind.OUTPUT
-        case TensorRole.INTERMEDIATE | TensorRole.INPUT | TensorRole.PARAMETER:
-            return TensorKind.INTERMEDIATE
-    assert_never(part.array.role)
+    return TensorKind.OUTPUT if part.array.role is TensorRole.OUTPUT else TensorKind.INTERMEDIATE
 
 
 def _weight_first(kernel: Kernel, weights: frozenset[str]) -> Kernel:

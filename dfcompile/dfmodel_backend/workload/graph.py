@@ -9,6 +9,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 from dfcompile.errors import UserError, nearest
 
 
@@ -97,15 +98,9 @@ class DataflowGraph(Struct, frozen=True, dict=True):
     @cached_property
     def topological_numbers(self) -> tuple[int, ...]:
         """Length of the longest path from a source kernel, per kernel."""
-        levels = [0] * len(self.kernels)
-        targets: list[list[int]] = [[] for _ in self.kernels]
-        for tensor in self.tensors:
-            if tensor.source:
-                targets[self.index[tensor.source]].extend(self.index[use.kernel] for use in tensor.uses)
-        for position, consumers in enumerate(targets):
-            for consumer in consumers:
-                levels[consumer] = max(levels[consumer], levels[position] + 1)
-        return tuple(levels)
+        edges = [(tensor.source, use.kernel) for tensor in self.tensors if tensor.source for use in tensor.uses]
+        ends = [(self.index[source], self.index[target]) for source, target in edges]
+        return tuple(topological_numbers(len(self.kernels), ends))
 
     @cached_property
     def connections(self) -> tuple[Connection, ...]:

@@ -4,34 +4,21 @@ from dfcompile.generators.workloads.catalogue import WORKLOADS, Argument, Parame
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
+from dfcompile.generators.workloads.kernels import design_text, graph_text
 from dfcompile.generators.workloads.llm_decode import Cache, llm_decode
 from dfcompile.generators.workloads.llm_forward import llm_forward
 from dfcompile.generators.workloads.llm_training import llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
-from dfcompile.generators.workloads.text_form import design_text, graph_message, graph_text
-from dfcompile.generators.workloads.workload_graph import (
-    Communication,
-    Direction,
-    WorkloadConnection,
-    WorkloadGraph,
-    WorkloadKernel,
-)
 
 __all__ = [
     "WORKLOADS",
     "Argument",
     "Cache",
-    "Communication",
-    "Direction",
     "Parameter",
-    "WorkloadConnection",
     "WorkloadGenerator",
-    "WorkloadGraph",
-    "WorkloadKernel",
     "design_text",
     "dlrm_training",
     "fft",
-    "graph_message",
     "graph_text",
     "hpl",
     "llm_decode",

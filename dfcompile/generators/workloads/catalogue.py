@@ -1,19 +1,21 @@
 """The table of workloads that can be generated, with what a command line has to ask for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from inspect import Signature, signature
 from types import MappingProxyType
 
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
-from dfcompile.generators.workloads.llm_decode import Cache, llm_decode
+from dfcompile.generators.workloads.llm_decode import llm_decode
 from dfcompile.generators.workloads.llm_forward import llm_forward
 from dfcompile.generators.workloads.llm_training import llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
-from dfcompile.generators.workloads.workload_graph import WorkloadGraph
 
 Argument = int | str
 
@@ -42,9 +44,9 @@ class WorkloadGenerator(Struct, frozen=True):
     name: str
     text: str
     parameters: tuple[Parameter, ...]
-    function: Callable[..., WorkloadGraph]
+    function: Callable[..., schema.Dataflow_Graph]
 
-    def generate(self, arguments: Mapping[str, Argument]) -> WorkloadGraph:
+    def generate(self, arguments: Mapping[str, Argument]) -> schema.Dataflow_Graph:
         """Return the graph for these arguments; what is not given has its default.
 
         Raises:
@@ -71,91 +73,77 @@ def _check_argument(workload: str, parameter: Parameter, value: Argument) -> Non
         )
 
 
-def _optional(name: str, text: str, default: Argument | None = None, choices: tuple[str, ...] = ()) -> Parameter:
-    return Parameter(name, text, is_required=False, default=default, choices=choices)
+_TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        "hidden": "hidden dimension, num_head times head_dim",
+        "seq": "sequence length",
+        "num_head": "heads of attention",
+        "head_dim": "dimension of a head",
+        "word": "bytes per element",
+        "mlp_dim": "hidden dimension of the feed-forward network (four times hidden if not given)",
+        "layers": "layers in the graph",
+        "window": "tokens in the cache",
+        "tensor_parallel": "chips over which weights and caches are spread",
+        "cache": "resident: caches stay in SRAM and the window includes the new token; "
+        "streamed: they are tensors between kernels and the new token comes on top",
+        "bottom_num_mlp": "layers below the embeddings",
+        "top_num_mlp": "layers above the embeddings",
+        "pooled_row": "rows read from each table per sample",
+        "num_table": "embedding tables",
+        "emb_dim": "dimension of an embedding",
+        "micro_batch_size": "samples of a chip",
+        "num_chip": "chips among which the size of the exchange is divided (1: the whole size)",
+        "n": "side of the matrix",
+        "b": "side of a block",
+        "iterations": "block columns in the graph (all of them if not given)",
+        "length": "length of the transform",
+        "radix": "radix of a butterfly",
+    }
+)
 
 
-_HIDDEN = Parameter("hidden", "hidden dimension, num_head times head_dim")
-_SEQ = Parameter("seq", "sequence length")
-_HEADS = (Parameter("num_head", "heads of attention"), Parameter("head_dim", "dimension of a head"))
-_WORD = Parameter("word", "bytes per element")
-_MLP_DIM = _optional("mlp_dim", "hidden dimension of the feed-forward network (four times hidden if not given)")
-_LLM = (_HIDDEN, _SEQ, *_HEADS, _WORD, _MLP_DIM)
+def _parameters(function: Callable[..., object], texts: Mapping[str, str]) -> Iterator[Parameter]:
+    """Yield the parameters of a generator as its signature has them; a word where the default is of an enumeration."""
+    for name, given in signature(function).parameters.items():
+        required = given.default is Signature.empty
+        default = None if required else given.default
+        choices = tuple(word.value for word in type(default)) if isinstance(default, StrEnum) else ()
+        yield Parameter(name, {**_TEXTS, **texts}[name], required, str(default) if choices else default, choices)
 
+
+def _generator(name: str, text: str, function: Callable[..., schema.Dataflow_Graph], **texts: str) -> WorkloadGenerator:
+    """Return a generator; ``texts`` are of parameters that have another meaning than elsewhere."""
+    return WorkloadGenerator(name, text, tuple(_parameters(function, texts)), function)
+
+
+_ONE_LAYER = tuple(parameter for parameter in _parameters(llm_forward, {}) if parameter.name != "layers")
 WORKLOADS: Mapping[str, WorkloadGenerator] = MappingProxyType(
     {
         generator.name: generator
         for generator in (
-            WorkloadGenerator("llm-fwd", "forward pass of one layer of a language model", _LLM, llm_forward),
+            WorkloadGenerator("llm-fwd", "forward pass of one layer of a language model", _ONE_LAYER, llm_forward),
             WorkloadGenerator(
                 "llm-multilayer",
                 "forward pass of several layers of a language model in one graph",
-                (*_LLM, Parameter("layers", "layers in the graph")),
+                (*_ONE_LAYER, Parameter("layers", _TEXTS["layers"])),
                 llm_forward,
             ),
-            WorkloadGenerator(
-                "llm-fwdbwd", "forward and backward pass of one layer of a language model", _LLM, llm_training
-            ),
-            WorkloadGenerator(
+            _generator("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),
+            _generator(
                 "llm-decode",
                 "decoding of one token by one layer of a language model, with a cache of keys and values",
-                (
-                    _HIDDEN,
-                    *_HEADS,
-                    _WORD,
-                    Parameter("window", "tokens in the cache"),
-                    Parameter("tensor_parallel", "chips over which weights and caches are spread"),
-                    _MLP_DIM,
-                    _optional(
-                        "cache",
-                        "resident: caches stay in SRAM and the window includes the new token; "
-                        "streamed: they are tensors between kernels and the new token comes on top",
-                        Cache.RESIDENT.value,
-                        tuple(place.value for place in Cache),
-                    ),
-                ),
                 llm_decode,
             ),
-            WorkloadGenerator(
+            _generator(
                 "dlrm",
                 "training step of a deep learning recommendation model",
-                (
-                    Parameter("mlp_dim", "dimension of each layer"),
-                    Parameter("bottom_num_mlp", "layers below the embeddings"),
-                    Parameter("top_num_mlp", "layers above the embeddings"),
-                    Parameter("pooled_row", "rows read from each table per sample"),
-                    Parameter("num_table", "embedding tables"),
-                    Parameter("emb_dim", "dimension of an embedding"),
-                    Parameter("micro_batch_size", "samples of a chip"),
-                    _WORD,
-                    _optional(
-                        "num_chip", "chips among which the size of the exchange is divided (1: the whole size)", 1
-                    ),
-                ),
                 dlrm_training,
+                mlp_dim="dimension of each layer",
             ),
-            WorkloadGenerator(
-                "hpl",
-                "high-performance Linpack: LU factorisation by block columns",
-                (
-                    Parameter("n", "side of the matrix"),
-                    Parameter("b", "side of a block"),
-                    _WORD,
-                    _optional("iterations", "block columns in the graph (all of them if not given)"),
-                ),
-                hpl,
-            ),
-            WorkloadGenerator(
-                "fft",
-                "fast Fourier transform in two steps",
-                (Parameter("length", "length of the transform"), _WORD, _optional("radix", "radix of a butterfly", 2)),
-                fft,
-            ),
-            WorkloadGenerator(
-                "mamba-scan",
-                "Mamba layer with a parallel scan over the sequence",
-                (_SEQ, Parameter("hidden", "channels"), _WORD),
-                mamba_scan,
+            _generator("hpl", "high-performance Linpack: LU factorisation by block columns", hpl),
+            _generator("fft", "fast Fourier transform in two steps", fft),
+            _generator(
+                "mamba-scan", "Mamba layer with a parallel scan over the sequence", mamba_scan, hidden="channels"
             ),
         )
     }

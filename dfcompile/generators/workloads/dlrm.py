@@ -2,18 +2,9 @@
 
 from collections.abc import Callable
 
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.generators.workloads.arguments import check_kernels, check_positive, share
-from dfcompile.generators.workloads.kernels import gemm, weighted_gemm
-from dfcompile.generators.workloads.workload_graph import (
-    Communication,
-    Direction,
-    WorkloadGraph,
-    WorkloadKernel,
-    numbered,
-)
-from dfcompile.records import replace
+from dfcompile.generators.workloads.kernels import exchanging, gemm, graph_of, require_sizes, weighted_gemm
 
 
 def dlrm_training(
@@ -27,7 +18,7 @@ def dlrm_training(
     micro_batch_size: int,
     word: int,
     num_chip: int = 1,
-) -> WorkloadGraph:
+) -> schema.Dataflow_Graph:
     """Return ``3 n`` kernels for ``n`` layers below and above the embeddings: forward, backward, weight updates.
 
     The last layer below reads ``num_table * pooled_row`` rows of embeddings per sample and exchanges them among all
@@ -62,33 +53,27 @@ def dlrm_training(
     layers = bottom_num_mlp + top_num_mlp
     check_kernels("dlrm", 3 * layers)
     embeddings = num_table * pooled_row * emb_dim * micro_batch_size * word
-    exchange = Communication(Collective.ALL_TO_ALL, share(embeddings, num_chip))
 
-    def product(number: int, suffix: str, direction: Direction) -> WorkloadKernel:
-        kernel = replace(
-            weighted_gemm(f"MLP_{number}{suffix}", 1, mlp_dim, mlp_dim, micro_batch_size, word),
-            tiling=Dim.NONE,
-            direction=direction,
-        )
-        if number != bottom_num_mlp:
-            return kernel
-        return replace(kernel, communication=exchange, memory_bytes=embeddings)
+    def product(number: int, suffix: str, direction: schema.Direction) -> schema.Kernel:
+        kernel = weighted_gemm(f"MLP_{number}{suffix}", 1, mlp_dim, mlp_dim, micro_batch_size, word)
+        kernel.fwd_bwd, kernel.gemm_input1_weight.tiling = direction, schema.NO_TILING
+        if number == bottom_num_mlp:
+            require_sizes(kernel.name, embeddings)
+            exchanging(kernel, schema.ALL_TO_ALL, share(embeddings, num_chip))
+            kernel.gemm_input1_weight.memory_size = embeddings
+        return kernel
 
-    def update(number: int) -> WorkloadKernel:
+    def update(number: int) -> schema.Kernel:
         kernel = gemm(f"MLP_{number}_bwd_weight_update", 1, mlp_dim, micro_batch_size, mlp_dim, word)
-        return replace(
-            kernel,
-            tiling=Dim.NONE,
-            direction=Direction.BACKWARD,
-            communication=Communication(Collective.ALL_REDUCE_PERIODIC, kernel.output_bytes),
-        )
+        kernel.fwd_bwd, kernel.gemm_input1_input2.tiling = schema.BWD, schema.NO_TILING
+        return exchanging(kernel, schema.ALL_REDUCE_PERIODIC, mlp_dim * mlp_dim * word)
 
     kernels = (
-        *(product(number, "", Direction.FORWARD) for number in range(1, layers + 1)),
-        *(product(number, "_bwd", Direction.BACKWARD) for number in range(layers, 0, -1)),
+        *(product(number, "", schema.FWD) for number in range(1, layers + 1)),
+        *(product(number, "_bwd", schema.BWD) for number in range(layers, 0, -1)),
         *(update(number) for number in range(layers, 0, -1)),
     )
-    return WorkloadGraph(kernels, numbered(_edges(layers)))
+    return graph_of(kernels, _edges(layers))
 
 
 def _edges(layers: int) -> tuple[tuple[int, int], ...]:

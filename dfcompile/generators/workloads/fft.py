@@ -3,24 +3,15 @@
 import math
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.workload_graph import (
-    Communication,
-    KernelType,
-    WorkloadGraph,
-    WorkloadKernel,
-    numbered,
-)
-from dfcompile.records import replace
+from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, exchanging, graph_of, kernel_of
 
-ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
 LARGEST_RADIX = 4096
 
 
-def fft(*, length: int, word: int, radix: int = 2) -> WorkloadGraph:
+def fft(*, length: int, word: int, radix: int = 2) -> schema.Dataflow_Graph:
     """Return two kernels: transforms of all columns, then of all rows, of a square of ``side = floor(sqrt(length))``.
 
     Args:
@@ -39,9 +30,9 @@ def fft(*, length: int, word: int, radix: int = 2) -> WorkloadGraph:
         raise UserError(
             f"fft: found radix {radix} against 2 to {min(side, LARGEST_RADIX)} (length {length} has sides of {side})"
         )
-    first = _step("Step_1", side, butterfly_products(side, radix), word)
-    exchange = Communication(Collective.ALL_TO_ALL, first.output_bytes)
-    return WorkloadGraph((first, replace(first, name="Step_2", communication=exchange)), numbered(((1, 2),)))
+    products = butterfly_products(side, radix)
+    first, second = (_step(name, side, products, word) for name in ("Step_1", "Step_2"))
+    return graph_of([first, exchanging(second, schema.ALL_TO_ALL, side * side * word)], [(1, 2)])
 
 
 def butterfly_products(side: int, radix: int) -> int:
@@ -57,19 +48,10 @@ def butterfly_products(side: int, radix: int) -> int:
     return near if radix**near <= side ** (4 * radix) else near - 1
 
 
-def _step(name: str, side: int, products: int, word: int) -> WorkloadKernel:
+def _step(name: str, side: int, products: int, word: int) -> schema.Kernel:
     """The factors of the butterflies are no weight: they are computed."""
-    return WorkloadKernel(
-        name,
-        KernelType.SYSTOLIC,
-        KernelVariant.GEMM_INPUT1_WEIGHT,
-        1,
-        side,
-        products,
-        side,
-        input_bytes=side * side * word,
-        output_bytes=side * side * word,
-        tiling=Dim.NONE,
-        direction=None,
-        configuration=ANY_CONFIGURATION,
-    )
+    size, variant = side * side * word, KernelVariant.GEMM_INPUT1_WEIGHT
+    kernel = kernel_of(name, variant, (1, side, side), size, K=products, input_tensor_size=size)
+    kernel.config, kernel.fwd_bwd = ANY_CONFIGURATION, schema.FWD_BWD_UNSET
+    kernel.gemm_input1_weight.tiling = schema.NO_TILING
+    return kernel

@@ -1,17 +1,12 @@
 """High-performance Linpack: block columns of an LU factorisation, one after the other [ko24]."""
 
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads.arguments import check_kernels, check_positive
-from dfcompile.generators.workloads.kernels import gemm
-from dfcompile.generators.workloads.workload_graph import Communication, WorkloadGraph, WorkloadKernel, numbered
-from dfcompile.records import replace
-
-ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
+from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, exchanging, gemm, graph_of
 
 
-def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> WorkloadGraph:
+def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> schema.Dataflow_Graph:
     """Return a chain of kernels; the ``i``-th updates the trailing matrix of side ``n - i b`` by a block column.
 
     The block column is broadcast along one dimension of the grid of chips and sent on along the other.
@@ -34,19 +29,15 @@ def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> Workload
     if steps > columns:
         raise UserError(f"hpl: found iterations {steps} against {columns} block columns of b {b} in n {n}")
     check_kernels("hpl", steps)
-    kernels = tuple(_iteration(step, n - step * b, b, word) for step in range(steps))
-    return WorkloadGraph(kernels, numbered(tuple((step, step + 1) for step in range(1, steps))))
+    kernels = [_iteration(step, n - step * b, b, word) for step in range(steps)]
+    return graph_of(kernels, [(step, step + 1) for step in range(1, steps)])
 
 
-def _iteration(step: int, side: int, b: int, word: int) -> WorkloadKernel:
+def _iteration(step: int, side: int, b: int, word: int) -> schema.Kernel:
     column = side * b * word
-    return replace(
-        gemm(f"Iteration_{step + 1}", 1, side, side, b, word),
-        input_bytes=column,
-        second_input_bytes=0,
-        tiling=Dim.NONE,
-        direction=None,
-        configuration=ANY_CONFIGURATION,
-        communication=Communication(Collective.BROADCAST, column),
-        second_communication=Communication(Collective.POINT_TO_POINT, column),
-    )
+    kernel = exchanging(gemm(f"Iteration_{step + 1}", 1, side, side, b, word), schema.BROADCAST, column)
+    kernel.config, kernel.fwd_bwd = ANY_CONFIGURATION, schema.FWD_BWD_UNSET
+    product = kernel.gemm_input1_input2
+    product.input_tensor_1_size, product.input_tensor_2_size, product.tiling = column, 0, schema.NO_TILING
+    product.communication_type_2, product.communication_size_2 = schema.POINT_TO_POINT, column
+    return kernel

@@ -1,64 +1,106 @@
-"""Kernels of generated workloads, with tensor sizes that follow from their dimensions."""
+"""Kernels and graphs of generated workloads as design files have them [ko24]; sizes follow from dimensions."""
+
+from collections.abc import Sequence
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadKernel
+from dfcompile.dfmodel_backend.design_file.kernel_variants import variant_of
+from dfcompile.dfmodel_backend.design_file.message import text_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.errors import UserError
+
+FREE = -1  # the configuration of a kernel is to be found
+ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
+LARGEST_SIZE = (2 - 2**-23) * 2.0**127  # of 32-bit floating-point numbers
 
 
-def elementwise(name: str, outer: int, m: int, n: int, word: int) -> WorkloadKernel:
+def elementwise(name: str, outer: int, m: int, n: int, word: int) -> schema.Kernel:
     """``x[outer, m, n] -> y[outer, m, n]``."""
     size = outer * m * n * word
-    return WorkloadKernel(
-        name, KernelType.SIMD, KernelVariant.ELEMENTWISE_INPUT1, outer, m, 1, n, input_bytes=size, output_bytes=size
-    )
+    return kernel_of(name, KernelVariant.ELEMENTWISE_INPUT1, (outer, m, n), size, input_tensor_size=size)
 
 
-def elementwise_of_two(name: str, outer: int, m: int, n: int, word: int) -> WorkloadKernel:
+def elementwise_of_two(name: str, outer: int, m: int, n: int, word: int) -> schema.Kernel:
     """``x[outer, m, n], y[outer, m, n] -> z[outer, m, n]``."""
     size = outer * m * n * word
-    return WorkloadKernel(
-        name,
-        KernelType.SIMD,
-        KernelVariant.ELEMENTWISE_INPUT1_INPUT2,
-        outer,
-        m,
-        1,
-        n,
-        input_bytes=size,
-        second_input_bytes=size,
-        output_bytes=size,
-    )
+    inputs = {"input_tensor_1_size": size, "input_tensor_2_size": size}
+    return kernel_of(name, KernelVariant.ELEMENTWISE_INPUT1_INPUT2, (outer, m, n), size, **inputs)
 
 
-def weighted_gemm(name: str, outer: int, m: int, k: int, n: int, word: int) -> WorkloadKernel:
+def weighted_gemm(name: str, outer: int, m: int, k: int, n: int, word: int) -> schema.Kernel:
     """``weight[outer, m, k] x input[k, n] -> output[outer, m, n]``: all outer products read the same input."""
-    return WorkloadKernel(
-        name,
-        KernelType.SYSTOLIC,
-        KernelVariant.GEMM_INPUT1_WEIGHT,
-        outer,
-        m,
-        k,
-        n,
-        input_bytes=k * n * word,
-        weight_bytes=outer * m * k * word,
-        output_bytes=outer * m * n * word,
-    )
+    sizes = {"input_tensor_size": k * n * word, "weight_tensor_size": outer * m * k * word}
+    return kernel_of(name, KernelVariant.GEMM_INPUT1_WEIGHT, (outer, m, n), outer * m * n * word, K=k, **sizes)
 
 
-def gemm(name: str, outer: int, m: int, k: int, n: int, word: int, *, is_swapped: bool = False) -> WorkloadKernel:
+def gemm(name: str, outer: int, m: int, k: int, n: int, word: int, *, is_swapped: bool = False) -> schema.Kernel:
     """``a[outer, m, k] x b[outer, k, n] -> c[outer, m, n]``; input 1 is ``a``, or ``b`` where they are swapped."""
-    first, second = outer * m * k * word, outer * k * n * word
-    if is_swapped:
-        first, second = second, first
-    return WorkloadKernel(
-        name,
-        KernelType.SYSTOLIC,
-        KernelVariant.GEMM_INPUT1_INPUT2,
-        outer,
-        m,
-        k,
-        n,
-        input_bytes=first,
-        second_input_bytes=second,
-        output_bytes=outer * m * n * word,
-    )
+    sizes = (outer * m * k * word, outer * k * n * word)
+    first, second = reversed(sizes) if is_swapped else sizes
+    inputs = {"input_tensor_1_size": first, "input_tensor_2_size": second}
+    return kernel_of(name, KernelVariant.GEMM_INPUT1_INPUT2, (outer, m, n), outer * m * n * word, K=k, **inputs)
+
+
+def kernel_of(
+    name: str, variant: KernelVariant, extents: tuple[int, int, int], output_bytes: int, **fields: int
+) -> schema.Kernel:
+    """Return a kernel of the forward pass, to be cut into tiles along n.
+
+    Args:
+        name: of it.
+        variant: of its operands.
+        extents: outer, m and n.
+        output_bytes: of its result.
+        fields: sizes of operands in bytes, and K, as design files call them.
+
+    Raises:
+        UserError: a size cannot be written to a file.
+    """
+    require_sizes(name, output_bytes, *fields.values())
+    kind = schema.SYSTOLIC if variant.is_gemm else schema.SIMD
+    kernel = schema.Kernel(name=name, config=FREE, type=kind, fwd_bwd=schema.FWD)
+    message = getattr(kernel, variant.value)
+    message.outer, message.M, message.N = extents
+    message.output_tensor_size, message.tiling = output_bytes, schema.N_TILING
+    for field, value in fields.items():
+        setattr(message, field, value)
+    return kernel
+
+
+def require_sizes(name: str, *sizes: int) -> None:
+    """Check that sizes of a kernel in bytes can be written to a design file.
+
+    Raises:
+        UserError: one is no 32-bit floating-point number.
+    """
+    if max(sizes) > LARGEST_SIZE:
+        raise UserError(f"kernel {name!r}: found {max(sizes)} bytes against at most {LARGEST_SIZE:.4g} in a file")
+
+
+def exchanging(kernel: schema.Kernel, collective: schema.CommunicationType, size_bytes: float) -> schema.Kernel:
+    """Return a kernel, which exchanges so many bytes with other chips from now on."""
+    variant = variant_of(kernel)
+    variant.communication_type, variant.communication_size = collective, size_bytes
+    return kernel
+
+
+def graph_of(
+    kernels: Sequence[schema.Kernel], edges: Sequence[tuple[int, int]], first_id: int = 1
+) -> schema.Dataflow_Graph:
+    """Return kernels, numbered from 1 by position, with connections along edges whose ids ascend."""
+    for number, kernel in enumerate(kernels, start=1):
+        kernel.id = number
+    connections = [
+        schema.Connection(startIdx=source, endIdx=target, id=number)
+        for number, (source, target) in enumerate(edges, start=first_id)
+    ]
+    return schema.Dataflow_Graph(kernels=kernels, connections=connections)
+
+
+def design_text(graph: schema.Dataflow_Graph) -> str:
+    """Return a design file that has the graph and nothing else: ``dataflow_graph { kernels { … } … }``."""
+    return text_of(schema.DSE(dataflow_graph=graph))
+
+
+def graph_text(graph: schema.Dataflow_Graph) -> str:
+    """Return the graph alone: ``kernels { … } … connections { … } …``."""
+    return text_of(graph)

@@ -4,12 +4,11 @@ from enum import StrEnum, unique
 from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.workloads.arguments import check_heads, check_positive, share
-from dfcompile.generators.workloads.kernels import elementwise, gemm
+from dfcompile.generators.workloads.kernels import elementwise, gemm, graph_of, kernel_of
 from dfcompile.generators.workloads.llm_forward import forward_kernels
-from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadConnection, WorkloadGraph, WorkloadKernel
-from dfcompile.records import replace
 
 DECODE_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (8, 9), (9, 10), (10, 11), (7, 11), (11, 12)),
@@ -46,7 +45,7 @@ def llm_decode(
     tensor_parallel: int,
     mlp_dim: int | None = None,
     cache: str = Cache.RESIDENT,
-) -> WorkloadGraph:
+) -> schema.Dataflow_Graph:
     """Return 20 kernels and 23 connections: those of the forward pass for one token, and the two caches.
 
     Weights and caches are read from DRAM for each token: a chip's share of them is its extra memory traffic.
@@ -79,30 +78,29 @@ def llm_decode(
     layer["SOFTMAX"] = elementwise("SOFTMAX", num_head, 1, tokens, word)
     layer["DropOut_1"] = elementwise("DropOut_1", num_head, 1, tokens, word)
     layer["MHA_GEMM_2"] = gemm("MHA_GEMM_2", num_head, head_dim, tokens, 1, word)
-    forward = [replace(kernel, memory_bytes=share(kernel.weight_bytes, tensor_parallel)) for kernel in layer.values()]
+    forward = list(layer.values())
+    for kernel in forward:
+        weight = kernel.gemm_input1_weight
+        if kernel.HasField("gemm_input1_weight"):
+            weight.memory_size = share(weight.outer * weight.M * weight.K * word, tensor_parallel)
     held = share(hidden * window * word, tensor_parallel)
-    caches = (
-        replace(_cache(name, num_head, head_dim, tokens, word), memory_bytes=held, resident_bytes=held * is_resident)
-        for name in ("K_cache", "V_cache")
-    )
+    caches = []
+    for name in (
+        "K_cache",
+        "V_cache",
+    ):
+        # A new key or value goes in, all of them come out, by way of the systolic units.
+        output_bytes, new = hidden * tokens * word, hidden * word
+        cached = kernel_of(
+            name, KernelVariant.ELEMENTWISE_INPUT1, (num_head, head_dim, tokens), output_bytes, input_tensor_size=new
+        )
+        cached.type = schema.SYSTOLIC
+        cache_message = cached.elementwise_input1
+        cache_message.memory_size = held
+        cache_message.sram_extra = cache_message.dram_extra = held * is_resident
+        caches.append(cached)
     after_values = 5  # the caches follow the products that give queries, keys and values
-    connections = tuple(
-        WorkloadConnection(*edge, place, is_empty=is_resident and edge in FROM_CACHES)
-        for place, edge in enumerate(DECODE_EDGES, start=1)
-    )
-    return WorkloadGraph((*forward[:after_values], *caches, *forward[after_values:]), connections)
-
-
-def _cache(name: str, num_head: int, head_dim: int, tokens: int, word: int) -> WorkloadKernel:
-    """A new key or value goes in, all of them come out, by way of the systolic units."""
-    return WorkloadKernel(
-        name,
-        KernelType.SYSTOLIC,
-        KernelVariant.ELEMENTWISE_INPUT1,
-        num_head,
-        head_dim,
-        1,
-        tokens,
-        input_bytes=num_head * head_dim * word,
-        output_bytes=num_head * head_dim * tokens * word,
-    )
+    graph = graph_of((*forward[:after_values], *caches, *forward[after_values:]), DECODE_EDGES)
+    for connection in graph.connections:
+        connection.zero_out = is_resident and (connection.startIdx, connection.endIdx) in FROM_CACHES
+    return graph

@@ -1,19 +1,20 @@
 """Forward pass of decoder layers of a language model [ko24, section 6]."""
 
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.generators.workloads.arguments import check_heads, check_kernels, check_positive
-from dfcompile.generators.workloads.kernels import elementwise, elementwise_of_two, gemm, weighted_gemm
-from dfcompile.generators.workloads.workload_graph import WorkloadGraph, WorkloadKernel, numbered
-from dfcompile.records import replace
+from dfcompile.generators.workloads.kernels import elementwise, elementwise_of_two, gemm, graph_of, weighted_gemm
 
 FORWARD_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (3, 6), (4, 6), (6, 7), (7, 8), (5, 9), (8, 9), (9, 10), (10, 11), (11, 12)),
     *((1, 12), (12, 13), (13, 14), (14, 15), (15, 16), (16, 17), (17, 18), (12, 18)),
 )
 
+LAYER_KERNELS = 18
+
 
 def llm_forward(
     *, hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp_dim: int | None = None, layers: int = 1
-) -> WorkloadGraph:
+) -> schema.Dataflow_Graph:
     """Return 18 kernels and 21 connections per layer; the last kernel of a layer feeds the first of the next.
 
     Activations are ``[hidden, seq]``, scores ``[num_head, seq, seq]``. Names have the suffix ``_layer_1`` … if there
@@ -37,30 +38,29 @@ def llm_forward(
         workload, hidden=hidden, seq=seq, num_head=num_head, head_dim=head_dim, word=word, mlp_dim=mlp, layers=layers
     )
     check_heads(workload, hidden, num_head, head_dim)
-    layer = forward_kernels(hidden, seq, num_head, head_dim, word, mlp)
-    check_kernels(workload, layers * len(layer))
-    if layers == 1:
-        return WorkloadGraph(layer, numbered(FORWARD_EDGES))
-    kernels = tuple(
-        replace(kernel, name=f"{kernel.name}_layer_{number}") for number in range(1, layers + 1) for kernel in layer
-    )
+    check_kernels(workload, layers * LAYER_KERNELS)
+    kernels: list[schema.Kernel] = []
     edges: list[tuple[int, int]] = []
-    for first in range(0, len(kernels), len(layer)):
-        if first:
-            edges.append((first, first + 1))
-        edges.extend((first + source, first + target) for source, target in FORWARD_EDGES)
-    return WorkloadGraph(kernels, numbered(tuple(edges)))
+    for number in range(1, layers + 1):
+        first = len(kernels)
+        layer = forward_kernels(hidden, seq, num_head, head_dim, word, mlp)
+        for kernel in layer if layers > 1 else ():
+            kernel.name += f"_layer_{number}"
+        kernels += layer
+        edges += [(first, first + 1)] if first else []
+        edges += [(first + source, first + target) for source, target in FORWARD_EDGES]
+    return graph_of(kernels, edges)
 
 
 def forward_kernels(
     hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp: int
-) -> tuple[WorkloadKernel, ...]:
+) -> tuple[schema.Kernel, ...]:
     """Return the kernels of one layer in the order of `FORWARD_EDGES`."""
 
-    def activation(name: str) -> WorkloadKernel:
+    def activation(name: str) -> schema.Kernel:
         return elementwise(name, 1, hidden, seq, word)
 
-    def scores(name: str) -> WorkloadKernel:
+    def scores(name: str) -> schema.Kernel:
         return elementwise(name, num_head, seq, seq, word)
 
     return (

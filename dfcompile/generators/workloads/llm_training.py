@@ -1,18 +1,9 @@
 """Forward and backward pass of one decoder layer of a language model [ko24, section 6]."""
 
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.generators.workloads.arguments import check_heads, check_positive
-from dfcompile.generators.workloads.kernels import elementwise, gemm, weighted_gemm
+from dfcompile.generators.workloads.kernels import elementwise, exchanging, gemm, graph_of, weighted_gemm
 from dfcompile.generators.workloads.llm_forward import FORWARD_EDGES, forward_kernels
-from dfcompile.generators.workloads.workload_graph import (
-    Communication,
-    Direction,
-    WorkloadGraph,
-    WorkloadKernel,
-    numbered,
-)
-from dfcompile.records import replace
 
 # Gradients of activations, then of weights; both read activations that the forward pass saved.
 BACKWARD_EDGES = (
@@ -25,7 +16,7 @@ BACKWARD_EDGES = (
 
 def llm_training(
     *, hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp_dim: int | None = None
-) -> WorkloadGraph:
+) -> schema.Dataflow_Graph:
     """Return 41 kernels and 53 connections: the 18 of the forward pass, 17 that derive by activations, 6 by weights.
 
     Args:
@@ -47,17 +38,16 @@ def llm_training(
         *_activation_gradients(hidden, seq, num_head, head_dim, word, mlp),
         *_weight_gradients(hidden, seq, word, mlp),
     )
-    kernels = (
-        *forward_kernels(hidden, seq, num_head, head_dim, word, mlp),
-        *(replace(kernel, direction=Direction.BACKWARD) for kernel in backward),
-    )
-    return WorkloadGraph(kernels, numbered((*FORWARD_EDGES, *BACKWARD_EDGES)))
+    for kernel in backward:
+        kernel.fwd_bwd = schema.BWD
+    kernels = (*forward_kernels(hidden, seq, num_head, head_dim, word, mlp), *backward)
+    return graph_of(kernels, (*FORWARD_EDGES, *BACKWARD_EDGES))
 
 
 def _activation_gradients(
     hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp: int
-) -> tuple[WorkloadKernel, ...]:
-    def activation(name: str) -> WorkloadKernel:
+) -> tuple[schema.Kernel, ...]:
+    def activation(name: str) -> schema.Kernel:
         return elementwise(name, 1, hidden, seq, word)
 
     return (
@@ -81,21 +71,13 @@ def _activation_gradients(
     )
 
 
-def _weight_gradients(hidden: int, seq: int, word: int, mlp: int) -> tuple[WorkloadKernel, ...]:
+def _weight_gradients(hidden: int, seq: int, word: int, mlp: int) -> tuple[schema.Kernel, ...]:
     """Products over the sequence of an activation and, as input 1, the gradient: the right operand."""
-    products = (
-        gemm("FFN1_bwd_weight_update", 1, mlp, seq, hidden, word, is_swapped=True),
-        gemm("FFN0_bwd_weight_update", 1, hidden, seq, mlp, word, is_swapped=True),
-        *(
-            gemm(f"{name}_bwd_weight_update", 1, hidden, seq, hidden, word, is_swapped=True)
-            for name in ("PROJ_GEMM", "V", "K", "Q")
-        ),
-    )
-    return tuple(
-        replace(
-            product,
-            tiling=Dim.K,
-            communication=Communication(Collective.ALL_REDUCE_PERIODIC, product.output_bytes),
-        )
-        for product in products
-    )
+    sides = {"FFN1": (mlp, hidden), "FFN0": (hidden, mlp)}
+    products = []
+    for name in ("FFN1", "FFN0", "PROJ_GEMM", "V", "K", "Q"):
+        m, n = sides.get(name, (hidden, hidden))
+        product = gemm(f"{name}_bwd_weight_update", 1, m, seq, n, word, is_swapped=True)
+        product.gemm_input1_input2.tiling = schema.K_TILING
+        products.append(exchanging(product, schema.ALL_REDUCE_PERIODIC, m * n * word))
+    return tuple(products)

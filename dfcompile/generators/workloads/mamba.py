@@ -1,15 +1,13 @@
 """Mamba layer: projections around a parallel scan over the sequence [ko24]."""
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.kernels import elementwise_of_two, weighted_gemm
-from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadGraph, WorkloadKernel, numbered
-from dfcompile.records import replace
+from dfcompile.generators.workloads.kernels import elementwise_of_two, graph_of, kernel_of, weighted_gemm
 
 
-def mamba_scan(*, seq: int, hidden: int, word: int) -> WorkloadGraph:
+def mamba_scan(*, seq: int, hidden: int, word: int) -> schema.Dataflow_Graph:
     """Return projections, a convolution, ``ceil(log2(seq))`` stages of a scan, the gate and the last projection.
 
     A stage handles one channel at a time: `hidden` inputs go through it one after the other.
@@ -27,17 +25,17 @@ def mamba_scan(*, seq: int, hidden: int, word: int) -> WorkloadGraph:
         raise UserError("mamba-scan: found seq 1 against at least 2")
     stages = (seq - 1).bit_length()
     channel = seq * word
-    convolution = replace(_per_channel("Conv", seq, hidden, channel), tiling=Dim.M)
-    scan = (
-        replace(_per_channel(f"Scan_stage_{stage}", seq, 1, channel), tiling=Dim.NONE, inputs=hidden)
-        for stage in range(stages)
-    )
+    scan = [_per_channel(f"Scan_stage_{stage}", seq, 1, channel) for stage in range(stages)]
+    for stage in scan:
+        stage.gemm_input1_weight.tiling, stage.gemm_input1_weight.num_input = schema.NO_TILING, hidden
+    gate = elementwise_of_two("Multiply", 1, seq, hidden, word)
+    gate.elementwise_input1_input2.tiling = schema.M_TILING
     kernels = (
         weighted_gemm("Proj1", 1, hidden, hidden, seq, word),
         weighted_gemm("Proj2", 1, hidden, hidden, seq, word),
-        convolution,
+        _per_channel("Conv", seq, hidden, channel),
         *scan,
-        replace(elementwise_of_two("Multiply", 1, seq, hidden, word), tiling=Dim.M),
+        gate,
         weighted_gemm("Proj3", 1, hidden, hidden, seq, word),
     )
     multiply = stages + 4
@@ -47,20 +45,12 @@ def mamba_scan(*, seq: int, hidden: int, word: int) -> WorkloadGraph:
         (2, multiply),
         (multiply, multiply + 1),
     )
-    return WorkloadGraph(kernels, numbered(edges, first_id=0))
+    return graph_of(kernels, edges, first_id=0)
 
 
-def _per_channel(name: str, seq: int, k: int, channel_bytes: int) -> WorkloadKernel:
+def _per_channel(name: str, seq: int, k: int, channel_bytes: int) -> schema.Kernel:
     """One channel of the whole sequence in, one out; factors take no SRAM."""
-    return WorkloadKernel(
-        name,
-        KernelType.SYSTOLIC,
-        KernelVariant.GEMM_INPUT1_WEIGHT,
-        1,
-        seq,
-        k,
-        1,
-        input_bytes=channel_bytes,
-        output_bytes=channel_bytes,
-        is_weight_skipped=True,
-    )
+    sizes = {"K": k, "input_tensor_size": channel_bytes}
+    kernel = kernel_of(name, KernelVariant.GEMM_INPUT1_WEIGHT, (1, seq, 1), channel_bytes, **sizes)
+    kernel.gemm_input1_weight.skip_weight, kernel.gemm_input1_weight.tiling = True, schema.M_TILING
+    return kernel

@@ -1,8 +1,8 @@
 """The report on a solved design, frozen: each figure with its unit, its meaning and the tables that show it."""
 
+from functools import partial
 from typing import Final
 
-from dfcompile.report.design.placement import PlacementSummary
 from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
 from dfcompile.report.figures import AssumptionSummary
@@ -10,58 +10,102 @@ from dfcompile.report.json_schema import schema_of
 from dfcompile.report.mapping_figures import BOUND_BY
 from dfcompile.report.plain_values import Json
 
+
+@record
+class PlacedKernelSummary:
+    """A kernel on the grid."""
+
+    name: str = figure(meaning="as in the file")
+    lanes: int = figure(unit="PCUs", meaning="that share its rows", least=1)
+    stages: int = figure(unit="PCUs", meaning="that share its columns", least=1)
+    cells: tuple[int, ...] = figure(meaning="of its PCUs, lane by lane")
+
+
+@record
+class PlacedTensorSummary:
+    """What PMUs hold."""
+
+    role: str = figure(
+        meaning="`tensor`; `weights` of the reader; `added`, which the file adds to its SRAM",
+        choices=("tensor", "weights", "added"),
+    )
+    writer: str = figure(meaning="kernel; empty for weights and what is added")
+    reader: str = figure(meaning="kernel")
+    cells: tuple[int, ...] = figure(meaning="of its PMUs")
+
+
+@record
+class WiresSummary:
+    """Wires between the PMUs of a tensor and the PCUs of a kernel."""
+
+    tensor: int = figure(meaning="its number in `tensors`")
+    kernel: int = figure(meaning="its number in `kernels`")
+    direction: str = figure(
+        meaning="`in`: PMUs feed PCUs; `out`: PCUs write to PMUs",
+        choices=("in", "out"),
+    )
+    pmu_cells: tuple[int, ...] = figure(meaning="one end of each wire")
+    pcu_cells: tuple[int, ...] = figure(meaning="the other end of each wire, in the same order")
+
+
+@record
+class LinkSummary:
+    """What goes off the chip, or comes to it."""
+
+    tensor: int | None = figure(
+        meaning="its number in `tensors`; `null`: the results of the kernel, which it exchanges"
+    )
+    kernel: int = figure(meaning="number in `kernels` of the one that reads or writes it")
+    direction: str = figure(meaning="as the chip sees it: `in` or `out`", choices=("in", "out"))
+    dimension: int | None = figure(meaning="of the network, from 0; `null`: DRAM")
+    border: str = figure(
+        meaning="of the grid, with the router: `left`, `right`, `top` or `bottom`",
+        choices=("left", "right", "top", "bottom"),
+    )
+    cells: tuple[int, ...] = figure(meaning="that use it")
+
+
+@record
+class PlacementSummary:
+    """One configuration on the grid."""
+
+    configuration: int = figure(meaning="its number")
+    columns: int = figure(unit="cells", meaning="of the grid", least=1)
+    rows: int = figure(unit="cells", meaning="of the grid", least=1)
+    walk: str = figure(
+        meaning="order in which cells are taken: `rowwise` or `diagonalwise`",
+        heading="order",
+        table="placements",
+        after="pmus",
+        choices=("rowwise", "diagonalwise"),
+    )
+    pcus: int = figure(unit="units", meaning="in use", heading="PCUs", table="placements")
+    pmus: int = figure(unit="units", meaning="in use", heading="PMUs", table="placements")
+    kernels: tuple[PlacedKernelSummary, ...] = figure(meaning="on the chip, in topological order")
+    tensors: tuple[PlacedTensorSummary, ...] = figure(meaning="in the SRAM of the chip")
+    wires: tuple[WiresSummary, ...] = figure(meaning="between PMUs and PCUs")
+    links: tuple[LinkSummary, ...] = figure(meaning="with DRAM and other chips")
+
+
 FORMAT: Final = "dfcompile-design/1"
+
+_part_of_memory = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
 
 
 @record
 class DramParts:
     """What the memory of a chip is used for."""
 
-    weights: float = figure(
-        unit="bytes",
-        meaning="with what the file adds to them",
-        heading="weights\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
+    weights: float = _part_of_memory(meaning="with what the file adds to them", heading="weights\nbytes")
+    gradients: float = _part_of_memory(meaning="of weights", heading="gradients\nbytes")
+    optimizer_states: float = _part_of_memory(
+        of="optimizer", meaning="of parameters", heading="optimizer\nstates\nbytes"
     )
-    gradients: float = figure(
-        unit="bytes", meaning="of weights", heading="gradients\nbytes", table="memory", cell=",.0f", hidden=0
+    activations_in_flight: float = _part_of_memory(
+        of="activations", meaning="that wait for the backward pass", heading="activations\nin\nflight\nbytes"
     )
-    optimizer_states: float = figure(
-        of="optimizer",
-        unit="bytes",
-        meaning="of parameters",
-        heading="optimizer\nstates\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
-    activations_in_flight: float = figure(
-        of="activations",
-        unit="bytes",
-        meaning="that wait for the backward pass",
-        heading="activations\nin\nflight\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
-    tables: float = figure(
-        unit="bytes",
-        meaning="embeddings, a matrix or a vector",
-        heading="tables\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
-    waiting_tensors: float = figure(
-        unit="bytes",
-        meaning="between configurations",
-        heading="waiting\ntensors\nbytes",
-        table="memory",
-        cell=",.0f",
-        hidden=0,
-    )
+    tables: float = _part_of_memory(meaning="embeddings, a matrix or a vector", heading="tables\nbytes")
+    waiting_tensors: float = _part_of_memory(meaning="between configurations", heading="waiting\ntensors\nbytes")
 
 
 @record

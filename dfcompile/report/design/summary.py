@@ -1,6 +1,9 @@
-"""Sums up a solved design as its report."""
+"""Sums up a solved design, and where its units lie, as its report."""
 
-from dfcompile.dfmodel_backend.evaluate.design_kernels import design_kernel_figures
+from collections.abc import Iterable
+from typing import assert_never
+
+from dfcompile.dfmodel_backend.evaluate.designs import design_kernel_figures
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import INTERVALS
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
@@ -8,19 +11,24 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.plausibility import implausible_machine
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
+from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedTensor, Role
 from dfcompile.dfmodel_backend.solve.corrections import Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
-from dfcompile.dfmodel_backend.workload.design import WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.report.design.figures import (
     CorrectionSummary,
     DesignReport,
     DesignSummary,
     DramParts,
     KernelSummary,
+    LinkSummary,
+    PlacedKernelSummary,
+    PlacedTensorSummary,
+    PlacementSummary,
     SearchSummary,
     StepSummary,
+    WiresSummary,
 )
-from dfcompile.report.design.placement_summary import summarize_placement
 from dfcompile.report.figures import AssumptionSummary
 from dfcompile.report.filled import NS_PER_S, filled
 
@@ -121,3 +129,64 @@ def _why_not_optimal(solution: DesignSolution) -> str:
     if find_solver(solution.solver).is_exact or solution.solver == INTERVALS.name:
         return "intervals of one topological order: the graph has too many down-sets, or it was asked for"
     return f"as solver {solution.solver} chose them, which proves no optimum"
+
+
+def summarize_placement(design: Design, placed: PlacedConfiguration) -> PlacementSummary:
+    """Return the summary of a placed configuration of a design."""
+    grid, units = design.machine.pmu, placed.units
+    assert grid is not None
+    columns = grid.x
+
+    def numbers(cells: Iterable[Cell]) -> tuple[int, ...]:
+        return tuple(cell.y * columns + cell.x for cell in cells)
+
+    return PlacementSummary(
+        configuration=placed.configuration,
+        columns=columns,
+        rows=grid.y,
+        walk=grid.placement.value,
+        pcus=sum(len(kernel.cells) for kernel in units.kernels),
+        pmus=sum(len(tensor.cells) for tensor in units.tensors),
+        kernels=tuple(
+            PlacedKernelSummary(
+                design.kernels[kernel.kernel].name, kernel.split.lanes, kernel.split.stages, numbers(kernel.cells)
+            )
+            for kernel in units.kernels
+        ),
+        tensors=tuple(
+            PlacedTensorSummary(tensor.role.value, *_ends(design, tensor), numbers(tensor.cells))
+            for tensor in units.tensors
+        ),
+        wires=tuple(
+            WiresSummary(
+                tensor=wires.tensor,
+                kernel=wires.kernel,
+                direction="out" if wires.is_write else "in",
+                pmu_cells=numbers(pmu for pmu, _ in wires.pairs),
+                pcu_cells=numbers(pcu for _, pcu in wires.pairs),
+            )
+            for wires in units.wires
+        ),
+        links=tuple(
+            LinkSummary(
+                tensor=link.tensor,
+                kernel=link.kernel,
+                direction="in" if link.is_incoming else "out",
+                dimension=link.dimension,
+                border=link.border.value,
+                cells=numbers(link.cells),
+            )
+            for link in placed.links
+        ),
+    )
+
+
+def _ends(design: Design, tensor: PlacedTensor) -> tuple[str, str]:
+    match tensor.role:
+        case Role.WEIGHTS | Role.ADDED:
+            return "", design.kernels[tensor.number].name
+        case Role.TENSOR:
+            names = {kernel.id: kernel.name for kernel in design.kernels}
+            edge = design.edges[tensor.number]
+            return names[edge.source], names[edge.target]
+    assert_never(tensor.role)

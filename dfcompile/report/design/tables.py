@@ -5,8 +5,7 @@ from typing import Final
 
 from dfcompile.host.printable import printable
 from dfcompile.report.columns import Derived, table_columns
-from dfcompile.report.design.figures import CorrectionSummary, DesignReport, StepSummary
-from dfcompile.report.design.placement import PlacementSummary
+from dfcompile.report.design.figures import CorrectionSummary, DesignReport, PlacementSummary, StepSummary
 from dfcompile.report.tables import assumption_lines, counted_assumptions
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
@@ -48,39 +47,21 @@ def _proof(report: DesignReport) -> str:
     return f"optimal ({search.solver})" if search.optimal else f"gap {100 * search.gap:.2g} % ({search.solver})"
 
 
-def _most_sram(report: DesignReport) -> str:
-    return f"{max((step.sram_bytes for step in report.configurations), default=0.0):,.0f}"
-
-
 def _span(step: StepSummary) -> str:
     names = step.kernels
     return ", ".join(names) if len(names) <= NAMED_KERNELS else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
-def _pcus_there(placement: PlacementSummary) -> str:
-    return f"{placement.columns * placement.rows // 2:,}"
-
-
-def _pmus_there(placement: PlacementSummary) -> str:
-    return f"{(placement.columns * placement.rows + 1) // 2:,}"
-
-
-def _cells_used(placement: PlacementSummary) -> str:
-    return f"{placement.pcus + placement.pmus:,}"
-
-
-def _grid(placement: PlacementSummary) -> str:
-    return f"{placement.columns} x {placement.rows}"
-
-
 DESIGN: Final = (Derived("proof", _proof, after="figures.energy_j", is_text=True),)
-MEMORY: Final = (Derived("SRAM\nbytes", _most_sram),)
+MEMORY: Final[tuple[Derived[DesignReport], ...]] = (
+    Derived("SRAM\nbytes", lambda one: f"{max((step.sram_bytes for step in one.configurations), default=0.0):,.0f}"),
+)
 CONFIGURATIONS: Final = (Derived("kernels", _span, after="weight_tiles", is_text=True),)
-PLACEMENTS: Final = (
-    Derived("of", _pcus_there, after="pcus"),
-    Derived("of", _pmus_there, after="pmus"),
-    Derived("cells", _cells_used, after="pmus"),
-    Derived("of x*y", _grid, after="pmus", is_text=True),
+PLACEMENTS: Final[tuple[Derived[PlacementSummary], ...]] = (
+    Derived("of", lambda one: f"{one.columns * one.rows // 2:,}", after="pcus"),
+    Derived("of", lambda one: f"{(one.columns * one.rows + 1) // 2:,}", after="pmus"),
+    Derived("cells", lambda one: f"{one.pcus + one.pmus:,}", after="pmus"),
+    Derived("of x*y", lambda one: f"{one.columns} x {one.rows}", after="pmus", is_text=True),
 )
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
@@ -76,7 +76,7 @@ def designs(draw: st.DrawFn, most: int = 5) -> Design:
 
 def every_arc(model: DesignModel) -> Arcs:
     """Return all configurations that a design's chain may have."""
-    costs = SetProblem(model)
+    costs = FusionProblem(model)
     lattice = costs.shape.lattice(MOST_DOWN_SETS)
     assert lattice is not None
     return arcs_of(costs.shape, lattice, costs.may_grow)

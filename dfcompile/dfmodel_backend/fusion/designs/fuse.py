@@ -3,22 +3,19 @@
 import math
 import sys
 
-from msgspec import Struct
-
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of, kernel_by_kernel
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, StageProblem, configs_of, kernel_by_kernel
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
-from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
+from dfcompile.dfmodel_backend.kernel_sets.shape import shape_of
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
@@ -38,7 +35,7 @@ class DesignFusion:
         self._pipelined = design.is_pipelined
         self._solver = find_solver(options.solver)
         self.is_exact = True
-        self._is_complete = True
+        self.is_complete = True
         self._lattice: DownSets | None = None
         if self._by_kernel and not self._pipelined:
             self._singles = arcs_kernel_by_kernel(len(design.kernels))
@@ -49,7 +46,7 @@ class DesignFusion:
             self._solver.require_stages()
         if self._solver.lists:
             self._list_down_sets()
-            self.is_exact = self._is_complete
+            self.is_exact = self.is_complete
 
     @property
     def solver(self) -> str:
@@ -59,14 +56,14 @@ class DesignFusion:
     @property
     def _active(self) -> FusionSolver:
         """The solver, or intervals if it lists all possible configurations and these are too many."""
-        return self._solver if self._is_complete or not self._solver.lists else INTERVALS
+        return self._solver if self.is_complete or not self._solver.lists else INTERVALS
 
     def _list_down_sets(self) -> None:
         shape = shape_of(self._design)
         if self._solver is INTERVALS:
-            self._lattice, self._is_complete = shape.intervals(), False
+            self._lattice, self.is_complete = shape.intervals(), False
         else:
-            self._lattice, self._is_complete = lattice_for(shape, self._options.max_down_sets)
+            self._lattice, self.is_complete = lattice_for(shape, self._options.max_down_sets)
 
     def fuse(self, model: DesignModel, below_ns: float = math.inf) -> Fused | None:
         """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores.
@@ -76,7 +73,7 @@ class DesignFusion:
         if self._by_kernel and not self._pipelined:
             return kernel_by_kernel(model, self._singles)
         limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
-        problem = SetProblem(model, limits, self)
+        problem = _DesignProblem(model, limits, fusion=self)
         if self._solver.lists:
             self.arcs(problem)  # which may change what is complete
         if self._pipelined:
@@ -85,11 +82,12 @@ class DesignFusion:
         self.is_exact = self.is_exact and found.is_optimal
         return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
 
-    def _fuse_stages(self, model: DesignModel, problem: SetProblem, below_ns: float) -> Fused | None:
-        found = self._active.solve_stages(_StageProblem(self, model, problem, below_ns, self._options.time_limit_s))
+    def _fuse_stages(self, model: DesignModel, problem: "_DesignProblem", below_ns: float) -> Fused | None:
+        stages = StageProblem(model, problem, below_ns, self._options.time_limit_s, lambda: self.arcs(problem))
+        found = self._active.solve_stages(stages)
         self.is_exact = self.is_exact and found.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
         if found.outcome is Outcome.NOTHING:
-            return fuse_stages(model, self.listed_along_orders(problem), below_ns)
+            return fuse_stages(model, problem.listed_along_orders(), below_ns)
         return found.fused
 
     def require_search(self) -> None:
@@ -109,10 +107,9 @@ class DesignFusion:
         if self._by_kernel or self._pipelined or model.pmu is not None:
             return True
         if model.tile_key not in self._fitting:
-            free = replace(model.design, machine=replace(model.design.machine, dram_bytes=0.0))
-            problem = SetProblem(DesignModel(free, model.sharding, model.tiles, model.compatibility))
+            problem = FusionProblem(model.on(replace(model.design.machine, dram_bytes=0.0)))
             arcs = self.arcs(problem)
-            is_known = self._is_complete or self._solver.lists
+            is_known = self.is_complete or self._solver.lists
             self._fitting[model.tile_key] = not is_known or problem.least_chain(arcs)[1] is not None
         return self._fitting[model.tile_key]
 
@@ -128,18 +125,7 @@ class DesignFusion:
             return model.least_ns() / model.degrees.pipeline
         return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
-    def listed(self, problem: SetProblem) -> Arcs | None:
-        """Return all possible configurations, or None if they are too many."""
-        arcs = self.arcs(problem)
-        return arcs if self._is_complete else None
-
-    def listed_along_orders(self, problem: SetProblem) -> Arcs:
-        """Return the possible configurations along a few topological orders."""
-        if not self._is_complete:
-            return self.arcs(problem)
-        return arcs_of(problem.shape, problem.shape.intervals(), problem.may_grow)
-
-    def arcs(self, problem: SetProblem) -> Arcs:
+    def arcs(self, problem: FusionProblem) -> Arcs:
         """Return all possible configurations or, if they are too many, those along a few topological orders."""
         held = tuple(problem.model.growth_limit[0].tolist())
         if held not in self._known:
@@ -148,19 +134,25 @@ class DesignFusion:
             assert self._lattice is not None
             arcs = arcs_within(problem.shape, self._lattice, problem.may_grow, self._options.max_arcs)
             if arcs is None:
-                self._lattice, self._is_complete = problem.shape.intervals(), False
+                self._lattice, self.is_complete = problem.shape.intervals(), False
                 self.is_exact = self.is_exact and not self._solver.lists
                 arcs = arcs_of(problem.shape, self._lattice, problem.may_grow)
             self._known[held] = arcs
         return self._known[held]
 
 
-class _StageProblem(Struct, frozen=True):
-    fusion: DesignFusion
-    model: DesignModel
-    problem: SetProblem
-    below_ns: float
-    time_limit_s: float
+class _DesignProblem(FusionProblem, frozen=True, kw_only=True):
+    """Kernels of a design, whose possible configurations are listed once for many models."""
 
-    def arcs(self) -> Arcs:
-        return self.fusion.arcs(self.problem)
+    fusion: DesignFusion
+
+    def listed(self) -> Arcs | None:
+        """Return all possible configurations, or None if they are too many."""
+        arcs = self.fusion.arcs(self)
+        return arcs if self.fusion.is_complete else None
+
+    def listed_along_orders(self) -> Arcs:
+        """Return the possible configurations along a few topological orders."""
+        if not self.fusion.is_complete:
+            return self.fusion.arcs(self)
+        return arcs_of(self.shape, self.shape.intervals(), self.may_grow)

@@ -1,13 +1,16 @@
-"""An assignment of a design's kernels to configurations, as solvers find it."""
+"""An assignment of a design's kernels to configurations as solvers find it, and what those of pipelines are given."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
+from dfcompile.dfmodel_backend.milp import Outcome
 
 
 class Fused(Struct, frozen=True):
@@ -37,3 +40,31 @@ def kernel_by_kernel(model: DesignModel, arcs: Arcs) -> Fused | None:
     if not np.isfinite(times).all():
         return None
     return Fused({share.kernel.id: position for position, share in enumerate(model.shares)}, float(times.sum()))
+
+
+class StageProblem(Struct, frozen=True):
+    """The kernels of all layers, to be parted into stages and fused in each.
+
+    Attributes:
+        model: costs and limits.
+        problem: the same of sets of kernels.
+        below_ns: a slowest stage of more is of no interest.
+        time_limit_s: of an integer program; 0: none.
+        arcs: gives all possible configurations or, if they are too many, some of them.
+    """
+
+    model: DesignModel
+    problem: FusionProblem
+    below_ns: float
+    time_limit_s: float
+    arcs: Callable[[], Arcs]
+
+
+class Stages(Struct, frozen=True):
+    """What was found: the stages or, with their outcome, none."""
+
+    fused: Fused | None
+    outcome: Outcome
+
+
+FuseStages: TypeAlias = Callable[[StageProblem], Stages]

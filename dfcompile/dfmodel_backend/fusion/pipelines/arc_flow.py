@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
-from dfcompile.dfmodel_backend.fusion.pipelines.bound import sends_ns
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import dense
-from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
-from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import stage_times, staged
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
@@ -40,11 +37,8 @@ class _Flow:
 
         self._pulp = pulp
         self._model, self._arcs = model, arcs
-        self._times = arc_times(model, arcs)
-        by_kernel = model.design.is_kernel_by_kernel
-        if by_kernel:
-            self._times = np.where((arcs.members.sum(axis=1) == 1)[arcs.added], self._times, np.inf)
-        self._slots = len(model.shares) if by_kernel else slot_count(model.design)
+        self._times = stage_times(model, arcs)
+        self._slots = model.design.slots_of_stage
         self._usable = np.flatnonzero(np.isfinite(self._times)).tolist()
         self._unit_ns = float(self._times[self._usable].max(initial=0.0)) or 1.0
         self._problem = pulp.LpProblem("pipeline_arc_flow", pulp.LpMinimize)
@@ -99,7 +93,7 @@ class _Flow:
 
     def _stage_terms(self, stage: int) -> list[tuple[pulp.LpVariable, float]]:
         """Return the time of a stage: its configurations, and what it sends on unless it is empty."""
-        sends = sends_ns(self._model, members_of(self._arcs.down_sets, len(self._model.shares)))
+        sends = self._model.sends_ns(members_of(self._arcs.down_sets, len(self._model.shares)))
         terms = [
             (variable, self._times[arc] / self._unit_ns)
             for (one, _, arc), variable in self._flow.items()
@@ -131,11 +125,6 @@ class _Flow:
 
     def _fused(self) -> Fused:
         taken = sorted(key for key, variable in self._flow.items() if is_one(variable))
-        sends = sends_ns(self._model, members_of(self._arcs.down_sets, len(self._model.shares)))
-        slowest = 0.0
-        for stage in dict.fromkeys(stage for stage, _, _ in taken):
-            inside = [arc for one, _, arc in taken if one == stage]
-            time_ns = sum(float(self._times[arc]) for arc in inside) + float(sends[self._arcs.after[inside[-1]]])
-            slowest = max(slowest, time_ns)
-        chain = [self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken]
-        return Fused(configs_of(self._model, chain), slowest, tuple(dense([stage for stage, _, _ in taken])))
+        sets = [self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken]
+        times = [float(self._times[arc]) for _, _, arc in taken]
+        return staged(self._model, sets, times, [stage for stage, _, _ in taken])

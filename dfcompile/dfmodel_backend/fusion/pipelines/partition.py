@@ -1,7 +1,11 @@
-"""Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible."""
+"""Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible.
+
+Bounds take kernels as whole, and what a stage sends on.
+"""
 
 import math
 import sys
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import or_
 
@@ -9,16 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
-from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns, sends_ns
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
-from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
+from dfcompile.dfmodel_backend.options import sums_of
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
+BOUND_ROUNDING = 1e-13  # relative
 
 
 class Partition(Struct, frozen=True):
@@ -52,6 +55,13 @@ def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> F
     return Fused(configs_of(model, best.chain), best.slowest_ns, tuple(best.stages))
 
 
+def stage_times(model: DesignModel, arcs: Arcs) -> Column:
+    """Return the time of each arc, infinite where it cannot be a configuration of a stage."""
+    times = arc_times(model, arcs)
+    is_possible = (arcs.members.sum(axis=1) == 1)[arcs.added] | (not model.design.is_kernel_by_kernel)
+    return np.where(is_possible, times, np.inf)
+
+
 class _Walk:
     """Chains of configurations in stages of limited time."""
 
@@ -59,13 +69,10 @@ class _Walk:
         self._sets = arcs.sets
         self._states = len(arcs.down_sets)
         self.down_sets = members_of(arcs.down_sets, len(model.shares))
-        self._sends = sends_ns(model, self.down_sets)
+        self._sends = model.sends_ns(self.down_sets)
         self._stages = model.degrees.pipeline
-        times = arc_times(model, arcs)
-        by_kernel = model.design.is_kernel_by_kernel
-        self._slots = len(model.shares) if by_kernel else slot_count(model.design)
-        if by_kernel:
-            times = np.where((arcs.members.sum(axis=1) == 1)[arcs.added], times, np.inf)
+        times = stage_times(model, arcs)
+        self._slots = model.design.slots_of_stage
         usable = np.isfinite(times)
         self._before, self._after = arcs.before[usable], arcs.after[usable]
         self._added, self._times = arcs.added[usable], times[usable]
@@ -209,15 +216,52 @@ def dense(stages: list[int]) -> list[int]:
     return [numbers[stage] for stage in stages]
 
 
-def staged(model: DesignModel, chain: Chain, times: Column, stages: int) -> Fused:
-    """Return a chain of as many configurations for each stage, some empty, with its stages numbered without gaps."""
-    used = [slot for slot, added in enumerate(chain) if added]
-    numbers = [slot * stages // len(chain) for slot in used]
-    done = members_of(tuple(accumulate((chain[slot] for slot in used), or_)), len(model.shares))
-    sends = sends_ns(model, done)
+def staged(model: DesignModel, sets: Sequence[int], times: Sequence[float], stages: Sequence[int]) -> Fused:
+    """Return sets of kernels in the order in which they run, with the stage of each, numbered anew without gaps."""
+    sends = model.sends_ns(members_of(tuple(accumulate(sets, or_)), len(model.shares)))
     slowest_ns = 0.0
-    for stage in dict.fromkeys(numbers):
-        inside = [place for place, number in enumerate(numbers) if number == stage]
-        taken_ns = sum(float(times[used[place]]) for place in inside)
-        slowest_ns = max(slowest_ns, taken_ns + float(sends[inside[-1]]))
-    return Fused(configs_of(model, [chain[slot] for slot in used]), slowest_ns, tuple(dense(numbers)))
+    for stage in dict.fromkeys(stages):
+        inside = [place for place, number in enumerate(stages) if number == stage]
+        slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
+    return Fused(configs_of(model, sets), slowest_ns, tuple(dense(list(stages))))
+
+
+def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
+    """Return a time that the slowest stage takes at least.
+
+    A stage takes at least the unavoidable times of its kernels. Of those that do not overlap the sum adds up over
+    kernels; the largest is a bound for each such sum, found by bisection: each stage ends as late as it can.
+    """
+    done = down_sets.astype(float) @ model.least_parts
+    sums = sums_of(model.design.execution.overlap, *done.T)
+    sends = model.sends_ns(down_sets)
+    return max(_least_bottleneck(column, sends, model.degrees.pipeline) for column in sums)
+
+
+def _least_bottleneck(done: Column, sends: Column, stages: int) -> float:
+    """Return a bound of the largest stage; ``done`` is the time of all kernels of each down-set, the last is all."""
+    low = float(done[-1]) / stages
+    high = _largest_stage(done, sends, stages, float(done[-1]))
+    while True:
+        below = high * (1 - BOUND_ROUNDING)
+        found = _largest_stage(done, sends, stages, below)
+        if found == math.inf or low >= below:
+            return max(low, below) * (1 - BOUND_ROUNDING)
+        high = found
+        middle = (low + high) / 2
+        found = _largest_stage(done, sends, stages, middle)
+        low, high = (middle, high) if found == math.inf else (low, found)
+
+
+def _largest_stage(done: Column, sends: Column, stages: int, limit: float) -> float:
+    """Return the largest of stages that each end as late as a limit allows, or infinity if they do not get through."""
+    ends = done + sends
+    reached = largest = 0.0
+    for _ in range(stages):
+        possible = ends <= reached + limit
+        latest = float(done[possible].max(initial=0.0))
+        if latest <= reached:
+            break
+        largest = max(largest, float(ends[possible & (done == latest)].min()) - reached)
+        reached = latest
+    return largest if reached >= done[-1] else math.inf

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FlowTerms, FusionTerms
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking
-from dfcompile.dfmodel_backend.fusion.terms import FlowTerms, FusionTerms
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
-from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.options import Overlap, sums_of
 
 if TYPE_CHECKING:
     import pulp
@@ -241,11 +241,7 @@ class _AssignmentBuilder:
         time = self._amount(f"time_{c}")
         parts = {"C": self._compute(c), "M": self._sum(self._memory[c], self._unit_ns), "N": self._network(c)}
         compute, memory, network = (parts[kind] if kind in self._counted else 0 for kind in "CMN")
-        sums = {
-            Overlap.NO_OVERLAP: (compute + memory + network,),
-            Overlap.PERFECT_OVERLAP: (compute, memory, network),
-            Overlap.OVERLAP_COMPUTE_MEMORY: (compute + network, memory + network),
-        }[self._overlap]
+        sums = sums_of(self._overlap, compute, memory, network)
         for taken in sums:
             self._problem += time >= taken
         for times in sorted({count for count in self._terms.repeats if count > 1}):

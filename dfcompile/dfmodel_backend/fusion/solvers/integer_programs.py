@@ -4,15 +4,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
+from dfcompile.dfmodel_backend.fusion.designs.fused import StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import staged
-from dfcompile.dfmodel_backend.fusion.pipelines.stage_problem import StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import along_orders
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 
 ROUNDING = 1e-9  # relative: sums in another order
@@ -22,7 +21,7 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
     def run(problem: FusionProblem) -> Fusion:
         arcs = problem.listed()
         if arcs is None:
-            return along_orders(problem)
+            return problem.along_orders()
         shape, costs = problem.shape, problem.costs_of(arcs)
         usable = _promising(problem, arcs, costs.time)
         slots = 1 if shape.is_unlimited else len(shape.allowed)
@@ -64,7 +63,9 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         chain, outcome = fuse_by_assignment(sets.terms(), sets.shape, sets.overlap, sets.counted, options)
         if chain is None:
             return Stages(None, outcome)
-        return Stages(staged(problem.model, chain, sets.set_times(chain), sets.shape.stages), outcome)
+        used = [slot for slot, kernels in enumerate(chain) if kernels]
+        times, stages = sets.set_times(chain).tolist(), [slot * sets.shape.stages // len(chain) for slot in used]
+        return Stages(staged(problem.model, [chain[k] for k in used], [times[k] for k in used], stages), outcome)
 
     return FusionSolver(
         name=name,
@@ -93,7 +94,7 @@ def _found(problem: FusionProblem, chain: Chain | None, outcome: Outcome, name: 
 def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> npt.NDArray[np.bool_]:
     """Return which arcs may be part of a chain that beats the best one along a few topological orders."""
     finite: npt.NDArray[np.bool_] = np.isfinite(times)
-    incumbent = along_orders(problem)
+    incumbent = problem.along_orders()
     if incumbent.chain is None:
         return finite
     parts = problem.least_parts

@@ -59,9 +59,9 @@ def once_ns_per_byte(collective: Collective, kind: DimensionKind, chips: int, gb
         case Collective.ALL_TO_ALL:
             return kind.all_to_all_ns_per_byte(chips, gb_per_s)
         case Collective.POINT_TO_POINT:
-            return kind.point_to_point_ns_per_byte(chips, gb_per_s)
+            return kind.count("sent_once", chips) / gb_per_s
         case Collective.BROADCAST:
-            return kind.broadcast_ns_per_byte(chips, gb_per_s)
+            return kind.count("broadcast", chips) / gb_per_s
     assert_never(collective)
 
 
@@ -113,14 +113,10 @@ def domain_ns_per_byte(
     if domain_chips < 1:
         raise UserError(f"high-bandwidth domain: found {domain_chips} chips against at least 1")
     inside, outside = kind_of(innermost), kind_of(group)
+    phases = [_phases(collective, kind, separate_phases, compat) for kind in (inside, outside)]
     if compat.domain_ignores_factor_and_kind:
         inside = outside = RING
-        phases = (1, 1)
-    else:
-        phases = (
-            _phases(collective, inside, separate_phases, compat),
-            _phases(collective, outside, separate_phases, compat),
-        )
+        phases = [1, 1]
     near = min(domain_chips, group.chips)
     time = phases[0] * inside.all_gather_ns_per_byte(near, innermost.gb_per_s) if near > 1 else 0.0
     if domain_chips >= group.chips:
@@ -136,11 +132,8 @@ def all_reduce_latency_ns(
     kind = kind_of(group)
     if group.chips == 1 and not compat.lone_chip_communicates:
         return 0.0
-    return (
-        link_latency_ns
-        * _phases(Collective.ALL_REDUCE, kind, separate_phases, compat)
-        * kind.count("hops", group.chips)
-    )
+    phases = _phases(Collective.ALL_REDUCE, kind, separate_phases, compat)
+    return link_latency_ns * phases * kind.count("hops", group.chips)
 
 
 def everywhere_ns_per_byte(
@@ -154,9 +147,8 @@ def everywhere_ns_per_byte(
         return float(compat.periodic_factor or 1)
     time, share = 0.0, 1
     for group in groups:
-        time += (
-            ns_per_byte(Collective.ALL_REDUCE_PERIODIC, group, separate_phases=separate_phases, compat=compat) / share
-        )
+        one = ns_per_byte(Collective.ALL_REDUCE_PERIODIC, group, separate_phases=separate_phases, compat=compat)
+        time += one / share
         share *= group.chips
     return time
 
@@ -244,7 +236,11 @@ def bandwidth_factors(shape: Topology, chips: Sequence[int], *, compat: Compatib
     """Return how many links cross the middle of each dimension: 2 of a ring, a port per chip, ``n^2 / 4`` of all."""
     if shape.is_grid:
         return tuple(_grid_factor(shape, chips, dimension, compat) for dimension in range(len(chips)))
-    factors = [_group_factor(kind, extent, compat) for kind, extent in zip(shape.kinds, chips, strict=True)]
+    of_all = compat.fully_connected_bisection_of_all_links
+    factors = [
+        extent * (extent - 1) / 2 if of_all and kind is FULLY_CONNECTED else kind.count("cut", extent)
+        for kind, extent in zip(shape.kinds, chips, strict=True)
+    ]
     if compat.outermost_bandwidth_quartered and shape.kinds[-1] is SWITCH:
         factors[-1] = chips[-1] / 4
     return tuple(factors)
@@ -260,9 +256,3 @@ def _grid_factor(shape: Topology, chips: Sequence[int], dimension: int, compat: 
         # Written down for two and three dimensions: (x, y) and (x y, x z, y z), which are the rings in reverse order.
         groups = shape.groups(chips, len(chips) - 1 - dimension)
     return links * groups
-
-
-def _group_factor(kind: DimensionKind, chips: int, compat: Compatibility) -> float:
-    if kind is FULLY_CONNECTED and compat.fully_connected_bisection_of_all_links:
-        return chips * (chips - 1) / 2
-    return kind.count("cut", chips)

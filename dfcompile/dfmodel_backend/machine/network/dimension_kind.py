@@ -116,14 +116,6 @@ class DimensionKind(Struct, frozen=True):
         """Return the time per byte that each chip sends to each other."""
         return self.count("exchanged_messages", chips) / gb_per_s
 
-    def point_to_point_ns_per_byte(self, chips: int, gb_per_s: float) -> float:
-        """Return the time per byte that a chip sends to another one."""
-        return self.count("sent_once", chips) / gb_per_s
-
-    def broadcast_ns_per_byte(self, chips: int, gb_per_s: float) -> float:
-        """Return the time per byte that a chip sends to all others."""
-        return self.count("broadcast", chips) / gb_per_s
-
     def faults(self) -> AbstractContextManager[None]:
         """Return a context in which what goes wrong is the fault of whoever declares the kind."""
         return faults_of("topology", f"{self.module}.{self.name}")

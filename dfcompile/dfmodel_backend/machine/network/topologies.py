@@ -144,23 +144,17 @@ def network_units(
         times = copies
         if dimension == 0 and compat.innermost_links_of_all_copies and shape.name in ("r_sw", "sw_sw"):
             times *= copies
+        kind = shape.kinds[dimension]
         if total > 1:
-            links[dimension] = _links(shape, chips, dimension) * gb_per_s[dimension] * times
+            paid_links = shape.groups(chips, dimension) * kind.count("paid_links", chips[dimension])
+            links[dimension] = paid_links * gb_per_s[dimension] * times
         if total > SWITCHLESS_CHIPS:
             counted = chips[:3] if paid < len(chips) else chips
             # The doubly counted chips are those behind switches; ports of rings are counted per copy.
-            times = times if shape.kinds[dimension] is SWITCH else copies
-            switches[dimension] = _ports(shape, counted, dimension) * gb_per_s[dimension] * times
+            times = times if kind is SWITCH else copies
+            ports = kind.count("switch_ports", counted[dimension], dimension > 0)
+            switches[dimension] = shape.groups(counted, dimension) * ports * gb_per_s[dimension] * times
     return NetworkUnits(tuple(links), tuple(switches))
-
-
-def _links(shape: Topology, chips: Sequence[int], dimension: int) -> float:
-    return shape.groups(chips, dimension) * shape.kinds[dimension].count("paid_links", chips[dimension])
-
-
-def _ports(shape: Topology, chips: Sequence[int], dimension: int) -> float:
-    ports = shape.kinds[dimension].count("switch_ports", chips[dimension], dimension > 0)
-    return shape.groups(chips, dimension) * ports
 
 
 def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:

@@ -13,8 +13,7 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import Placement
+from dfcompile.dfmodel_backend.machine.machine import Collective, Placement
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.placement.placement import Cell
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.check.collectives import exchange_ns_per_byte
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.network import conversions_of, network_time_ns
+from dfcompile.dfmodel_backend.check.network import network_ns
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network.topologies import NAMED
@@ -110,16 +111,8 @@ def test_every_network_takes_the_evaluators_time(
 
     expected = model.steps(np.array([members], bool)).network_ns[0]
 
-    shares = {share.kernel.id: share for share in model.shares}
-    found = network_time_ns(
-        design,
-        sharding,
-        [kernel for kernel, is_in in zip(design.kernels, members, strict=True) if is_in],
-        lambda kernel: (shares[kernel.id].work.rows, shares[kernel.id].work.k, shares[kernel.id].work.n),
-        tiles,
-        compatibility,
-        conversions_of(design, sharding, compatibility),
-    )
+    inside = [kernel for kernel, is_in in zip(design.kernels, members, strict=True) if is_in]
+    found = network_ns(DecidedDesign(design, Decision(sharding, tiles, {}), compatibility), inside)
     assert found == pytest.approx(expected, rel=1e-9)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dfcompile.api.solve_design import solve
-from dfcompile.dfmodel_backend.evaluate.design_kernels import design_kernel_figures
+from dfcompile.dfmodel_backend.evaluate.designs import design_kernel_figures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from tests.locations import DESIGNS
 

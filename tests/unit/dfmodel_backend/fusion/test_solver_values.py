@@ -14,7 +14,6 @@ from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, fusion_solver
 from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -148,7 +147,7 @@ def solved() -> DesignSolution:
 def test_chains_of_designs_have_the_times_of_the_solver() -> None:
     best = solved()
     model = DesignModel(best.design, best.decision.sharding, best.decision.tiles, RIGHT)
-    problem = SetProblem(model)
+    problem = FusionProblem(model)
     found = DP.solve(problem)
 
     assert found.chain is not None

@@ -12,9 +12,14 @@ from dfcompile.dfmodel_backend.check.operands import changes_by_axes
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
-from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, conversion, given_layout
-from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics, needs_by_axes
+from dfcompile.dfmodel_backend.inter_chip.layouts import (
+    Layout,
+    conversion,
+    exchanged_statistics,
+    given_layout,
+    layer_edges,
+    needs_by_axes,
+)
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims

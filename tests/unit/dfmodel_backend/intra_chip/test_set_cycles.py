@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.intra_chip import cores as core_splits
+from dfcompile.dfmodel_backend.intra_chip import set_model
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.workload.design import Design
@@ -54,7 +54,7 @@ def test_chain_of_equal_kernels_has_few_sets_to_work_out(monkeypatch: pytest.Mon
         asked.append(wanted)
         return least_cycles(wanted, cores)
 
-    monkeypatch.setattr(core_splits, "least_cycles", counted)
+    monkeypatch.setattr(set_model, "least_cycles", counted)
     model.tile_compute_ns(members)
 
     assert len(members) > 250

@@ -10,11 +10,15 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
-from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
+from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Placement, PmuGrid
+from dfcompile.dfmodel_backend.placement.placed_design import (
+    Border,
+    PlacedConfiguration,
+    exchange_dimensions,
+    nearest_border,
+    place_design,
+)
 from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedUnits, Role, UnitGraph, place_units, walk
-from dfcompile.dfmodel_backend.placement.router_links import Border, exchange_dimensions, nearest_border
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.records import replace

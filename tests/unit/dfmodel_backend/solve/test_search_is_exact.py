@@ -9,7 +9,7 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibili
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import batch_time_ns
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
-from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
+from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.milp import MilpOptions

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.intra_chip.cores import core_table
-from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
+from dfcompile.dfmodel_backend.intra_chip.cores import SplitTable, core_table
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace

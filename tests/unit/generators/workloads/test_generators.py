@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads import (
-    Direction,
-    WorkloadGraph,
     design_text,
     dlrm_training,
     fft,
@@ -80,8 +79,17 @@ def _inside(words: list[str]) -> Iterator[str]:
             yield word
 
 
-def edges(graph: WorkloadGraph) -> list[tuple[int, int]]:
-    return [(connection.source, connection.target) for connection in graph.connections]
+def edges(graph: schema.Dataflow_Graph) -> list[tuple[int, int]]:
+    return [(connection.startIdx, connection.endIdx) for connection in graph.connections]
+
+
+def flop_of(graph: schema.Dataflow_Graph, *, of_gemms: bool = False) -> int:
+    kernels = [kernel for kernel in graph.kernels if not of_gemms or kernel.type == schema.SYSTOLIC]
+    total = 0
+    for variant in map(variant_of, kernels):
+        elements = variant.outer * variant.M * variant.N * max(1, variant.num_input)
+        total += 2 * variant.K * elements if isinstance(variant, Gemm) else elements
+    return total
 
 
 def test_every_published_graph_has_arguments() -> None:
@@ -127,17 +135,14 @@ def test_flop_of_a_layer() -> None:
     s, h = 2048, 25600
     forward, training = llm_forward(**LLM_1T), llm_training(**LLM_1T)
 
-    def of_gemms(graph: WorkloadGraph) -> int:
-        return sum(kernel.flop for kernel in graph.kernels if kernel.type.value == "SYSTOLIC")
-
-    assert of_gemms(forward) == 24 * s * h**2 + 4 * s**2 * h
-    assert of_gemms(training) == 72 * s * h**2 + 12 * s**2 * h
-    assert mamba_scan(seq=262144, hidden=32, word=2).flop == 1937768448  # as logged
+    assert flop_of(forward, of_gemms=True) == 24 * s * h**2 + 4 * s**2 * h
+    assert flop_of(training, of_gemms=True) == 72 * s * h**2 + 12 * s**2 * h
+    assert flop_of(mamba_scan(seq=262144, hidden=32, word=2)) == 1937768448  # as logged
 
 
 def test_backward_half_depends_on_saved_activations_only() -> None:
     graph = llm_training(**LLM_1T)
-    backward = [kernel.direction is Direction.BACKWARD for kernel in graph.kernels]
+    backward = [kernel.fwd_bwd == schema.BWD for kernel in graph.kernels]
     joining = [(a, b) for a, b in edges(graph) if backward[a - 1] != backward[b - 1]]
 
     assert backward == [False] * 18 + [True] * 23
@@ -152,7 +157,7 @@ def test_layers_follow_one_another() -> None:
     assert len(graph.kernels) == 54
     assert len({kernel.name for kernel in graph.kernels}) == 54
     assert graph.kernels[20].name == "Q_layer_2"
-    assert graph.flop == 3 * layer.flop
+    assert flop_of(graph) == 3 * flop_of(layer)
     within = [(a + 18 * step, b + 18 * step) for step in range(3) for a, b in edges(layer)]
     assert sorted(edges(graph)) == sorted([*within, (18, 19), (36, 37)])
     assert [connection.id for connection in graph.connections] == list(range(1, 3 * 21 + 3))
@@ -160,7 +165,8 @@ def test_layers_follow_one_another() -> None:
 
 def test_feed_forward_dimension_is_free() -> None:
     graph = llm_training(hidden=8, seq=4, num_head=2, head_dim=4, word=2, mlp_dim=20)
-    dimensions = {kernel.name: (kernel.m, kernel.k, kernel.n) for kernel in graph.kernels}
+    gemms = {kernel.name: variant_of(kernel) for kernel in graph.kernels if kernel.type == schema.SYSTOLIC}
+    dimensions = {name: (one.M, one.K, one.N) for name, one in gemms.items() if isinstance(one, Gemm)}
 
     assert dimensions["FFN0"] == (20, 8, 4)
     assert dimensions["FFN1"] == (8, 20, 4)
@@ -173,16 +179,17 @@ def test_caches_stay_or_stream() -> None:
         for cache in ("resident", "streamed")
     )
 
-    caches = [graph.kernels[5] for graph in (resident, streamed)]
-    assert [(cache.n, cache.memory_bytes, cache.resident_bytes) for cache in caches] == [(16, 128, 128), (17, 128, 0)]
-    empty = [[(c.source, c.target) for c in g.connections if c.is_empty] for g in (resident, streamed)]
+    caches = [graph.kernels[5].elementwise_input1 for graph in (resident, streamed)]
+    assert [(cache.N, cache.memory_size) for cache in caches] == [(16, 128), (17, 128)]
+    assert [(cache.sram_extra, cache.dram_extra) for cache in caches] == [(128, 128), (0, 0)]
+    empty = [[(c.startIdx, c.endIdx) for c in g.connections if c.zero_out] for g in (resident, streamed)]
     assert empty == [[(6, 8), (7, 11)], []]
 
 
 def test_shares_that_are_no_integers_are_fractions() -> None:
     graph = llm_decode(hidden=8, num_head=2, head_dim=4, word=2, window=16, tensor_parallel=3)
 
-    assert graph.kernels[5].memory_bytes == pytest.approx(256 / 3)
+    assert graph.kernels[5].elementwise_input1.memory_size == pytest.approx(256 / 3)
 
 
 def test_recommendation_model_exchanges_embeddings_once_each_way() -> None:
@@ -190,9 +197,9 @@ def test_recommendation_model_exchanges_embeddings_once_each_way() -> None:
         mlp_dim=8, bottom_num_mlp=2, top_num_mlp=1, pooled_row=3, num_table=5, emb_dim=7, micro_batch_size=11, word=2
     )
     exchanging = {
-        kernel.name: kernel.communication.size_bytes
+        kernel.name: variant_of(kernel).communication_size
         for kernel in graph.kernels
-        if kernel.communication is not None and kernel.communication.collective is Collective.ALL_TO_ALL
+        if variant_of(kernel).communication_type == schema.ALL_TO_ALL
     }
 
     assert exchanging == {"MLP_2": 5 * 3 * 7 * 11 * 2, "MLP_2_bwd": 5 * 3 * 7 * 11 * 2}
@@ -209,7 +216,7 @@ def test_recommendation_model_exchanges_embeddings_once_each_way() -> None:
 def test_factorisation_ends_with_the_matrix() -> None:
     graph = hpl(n=10, b=4, word=2)
 
-    assert [kernel.m for kernel in graph.kernels] == [10, 6, 2]
+    assert [variant_of(kernel).M for kernel in graph.kernels] == [10, 6, 2]
     assert edges(graph) == [(1, 2), (2, 3)]
 
 

@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of, sent_ns
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -21,8 +21,8 @@ from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
+from dfcompile.generators.workloads.kernels import design_text
 from dfcompile.generators.workloads.llm_forward import llm_forward
-from dfcompile.generators.workloads.text_form import design_text
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
@@ -47,7 +47,7 @@ def slowest_by_brute_force(model: DesignModel, slots: int, stages: int) -> float
         for stage in range(stages):
             if any(slot // slots == stage for slot in place):
                 done = np.array([[slot // slots <= stage for slot in place]])
-                sums[stage] += sent_ns(model, done)
+                sums[stage] += float(model.sends_ns(done)[0])
         if max(sums) < best and fits_dram(model, place, slots):
             best = max(sums)
     return best

@@ -7,7 +7,7 @@ import pytest
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
-from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers import memory_unit_path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
@@ -30,7 +30,7 @@ def test_few_sets_are_evaluated_and_the_chain_is_that_of_all(monkeypatch: pytest
     seeds = range(rounds(400))
     for seed in seeds:
         rng = random.Random(seed)
-        problem = SetProblem(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
+        problem = FusionProblem(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
         lattice, _ = lattice_for(problem.shape, 10_000)
         arcs = arcs_of(problem.shape, lattice, problem.may_grow)
 
@@ -51,7 +51,7 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
     for seed in seeds:
         rng = random.Random(seed)
         model = random_model(rng, 5, rng.choice([RIGHT, ORIGINAL]))
-        problem = SetProblem(model)
+        problem = FusionProblem(model)
         lattice, _ = lattice_for(problem.shape, 10_000)
         members = arcs_of(problem.shape, lattice, problem.may_grow).members
 

@@ -7,7 +7,7 @@ import random
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.machine.machine import LaneStage
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace
 from tests.examples import rounds
