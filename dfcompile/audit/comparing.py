@@ -7,6 +7,7 @@ from typing import TypeAlias
 from dfcompile.errors import VerificationError
 
 Number: TypeAlias = "bool | int | float | Fraction | None"
+Text: TypeAlias = "str | tuple[str, ...] | tuple[int, ...]"
 
 MULTIPLIED = 1e-13  # of floats that few operations give, in another order, as a part of the larger one
 ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
@@ -26,6 +27,25 @@ def expect(where: str, found: Number, expected: Number, tolerance: float = 0.0) 
     """
     if not _agree(found, expected, tolerance):
         raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+
+
+def expect_figures(where: str, part: object, tolerance: float = 0.0, /, **expected: Number | Text) -> None:
+    """Refuse the first figure of a part of the report that is not what it is computed anew to be.
+
+    Args:
+        where: path of the part in the report.
+        part: of the report, with an attribute of each name.
+        tolerance: of numbers, as a part of the larger one; 0: they are equal.
+        expected: computed anew, by name.
+
+    Raises:
+        VerificationError: as `expect`, or as `expect_text` of texts.
+    """
+    for name, value in expected.items():
+        if isinstance(value, str | tuple):
+            expect_text(f"{where}.{name}", getattr(part, name), value)
+        else:
+            expect(f"{where}.{name}", getattr(part, name), value, tolerance)
 
 
 def expect_at_least(

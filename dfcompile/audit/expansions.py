@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.audit.alternatives import alone, bound_over, divided_work
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedule import gap_above
 from dfcompile.canonical_dag.dag import Int64
@@ -17,7 +17,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import natural_order
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.options import Timing
-from dfcompile.report.figures import ExpansionsSummary, HintSummary
+from dfcompile.report.figures import ExpansionsSummary
 from dfcompile.report.operator_figures import OperatorGapSummary
 
 Float64 = npt.NDArray[np.float64]
@@ -52,12 +52,15 @@ class ExpansionsAudit:
         bound = self._bound(point.pes, is_divided=is_chosen)
         is_exact = point.scheduled.schedule.timing is Timing.EXACT
         makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
-        expect(f"{where}.lower_bound_cycles", summary.lower_bound_cycles, bound)
-        expect(f"{where}.gap", summary.gap, gap_above(bound, makespan, is_exact=is_exact))
+        gap = gap_above(bound, makespan, is_exact=is_exact)
+        expect_figures(where, summary, lower_bound_cycles=bound, gap=gap)
         if makespan is not None and is_exact and not self._known.left_out:
             expect_at_least(f"{where}: makespan_cycles", makespan, bound, "lower_bound_cycles")
         hints = [] if is_chosen else _hints(self._known, point, makespan or 0)
-        _audit_hints(f"{where}.hints", summary.hints, hints)
+        expect(f"{where}.hints: their number", len(summary.hints), len(hints))
+        for number, (hint, (operators, before, after)) in enumerate(zip(summary.hints, hints, strict=True)):
+            at = f"{where}.hints[{number}]"
+            expect_figures(at, hint, operators=operators, chosen_bound_cycles=before, hinted_bound_cycles=after)
         if makespan is not None and is_exact:
             gaps = _gaps(point, graph, self._work)
             _audit_gaps(f"{where}.operators", summary.operators, gaps, point.pes * makespan)
@@ -98,14 +101,6 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
     ]
     worth = [hint for hint in hints if _HINTED_PART * (hint[1] - hint[2]) >= makespan]
     return sorted(worth, key=lambda hint: hint[1] - hint[2], reverse=True)
-
-
-def _audit_hints(where: str, found: tuple[HintSummary, ...], expected: list[tuple[int, int, int]]) -> None:
-    expect(f"{where}: their number", len(found), len(expected))
-    for number, (hint, (operators, before, after)) in enumerate(zip(found, expected, strict=True)):
-        expect(f"{where}[{number}].operators", hint.operators, operators)
-        expect(f"{where}[{number}].chosen_bound_cycles", hint.chosen_bound_cycles, before)
-        expect(f"{where}[{number}].hinted_bound_cycles", hint.hinted_bound_cycles, after)
 
 
 Gap = tuple[int, int, int, float]  # least work, more work, waiting, idle
@@ -152,9 +147,9 @@ def _audit_gaps(where: str, found: tuple[OperatorGapSummary, ...], expected: Map
     """Hold operators against their figures; idle cycles are whole, so that all together are the whole machine."""
     for number, gap in enumerate(found):
         least, more, waiting, idle = expected.get(gap.operator, (0, 0, 0, 0.0))
-        expect(f"{where}[{number}].least_work_cycles", gap.least_work_cycles, least)
-        expect(f"{where}[{number}].more_work_cycles", gap.more_work_cycles, more)
-        expect(f"{where}[{number}].waiting_cycles", gap.waiting_cycles, waiting)
+        expect_figures(
+            f"{where}[{number}]", gap, least_work_cycles=least, more_work_cycles=more, waiting_cycles=waiting
+        )
         if abs(gap.idle_cycles - idle) > 1 + total * ROUNDING:
             raise VerificationError(f"{where}[{number}].idle_cycles: found {gap.idle_cycles} against about {idle:.2f}")
     named = {gap.operator for gap in found}

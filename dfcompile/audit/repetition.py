@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfcompile.audit.comparing import expect, expect_at_least
+from dfcompile.audit.comparing import expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import distinct
@@ -35,19 +35,16 @@ def audit_repetition(
     once = max(schedule.last_out.tolist(), default=0)
     busy = sum((schedule.last_out - schedule.start)[graph.is_task].tolist())
     least = max(-(-busy // point.pes), 1) if once else 0
-    expect(f"{where}.repeats", summary.repeats, repeats)
-    expect(f"{where}.pes_each", summary.pes_each, schedule.pes)
-    expect(f"{where}.interval_cycles", summary.interval_cycles, interval)
+    alone = max(point.scheduled.schedule.last_out.tolist(), default=0)
+    begun = range(0, once, interval) if interval else range(1)
+    makespan = once + interval * (repeats - 1)
+    expect_figures(where, summary, repeats=repeats, pes_each=schedule.pes, in_flight=min(repeats, len(begun)))
+    expect_figures(where, summary, interval_cycles=interval, least_interval_cycles=least)
+    expect_figures(where, summary, makespan_cycles=makespan, in_sequence_cycles=repeats * alone)
+    expect_figures(where, summary, io_elements=repeats * graph.io_elements)
     most = most_under_way(schedule.start[graph.is_task], schedule.last_out[graph.is_task], interval)
     expect_at_least(f"{where}.interval_cycles: processing elements", point.pes, most, "tasks under way at once")
-    expect(f"{where}.least_interval_cycles", summary.least_interval_cycles, least)
     expect_at_least(f"{where}.interval_cycles", summary.interval_cycles, least, "least_interval_cycles")
-    expect(f"{where}.makespan_cycles", summary.makespan_cycles, once + interval * (repeats - 1))
-    alone = max(point.scheduled.schedule.last_out.tolist(), default=0)
-    expect(f"{where}.in_sequence_cycles", summary.in_sequence_cycles, repeats * alone)
-    begun = range(0, once, interval) if interval else range(1)
-    expect(f"{where}.in_flight", summary.in_flight, min(repeats, len(begun)))
-    expect(f"{where}.io_elements", summary.io_elements, repeats * graph.io_elements)
 
 
 def most_under_way(start: Int64, end: Int64, interval: int) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect
+from dfcompile.audit.comparing import ROUNDING, expect, expect_figures
 from dfcompile.lowering.execution.verification import Array, Outputs
 from dfcompile.report.figures import VerificationSummary
 from dfcompile.variants import Variant
@@ -18,10 +18,9 @@ def audit_verification(where: str, summary: VerificationSummary | None, variant:
     if summary is None or deviation is None:
         expect(f"{where}: whether there is one", summary is not None, deviation is not None)
         return
-    expect(f"{where}.max_abs_error", summary.max_abs_error, _largest(deviation.outputs, are_parts=False), ROUNDING)
-    expect(f"{where}.max_rel_error", summary.max_rel_error, _largest(deviation.outputs, are_parts=True), ROUNDING)
+    largest, part = (_largest(deviation.outputs, are_parts=are_parts) for are_parts in (False, True))
     change = None if effect is None else _largest(effect.outputs, are_parts=True, are_finite=True)
-    expect(f"{where}.effect_of_inputs", summary.effect_of_inputs, change, ROUNDING)
+    expect_figures(where, summary, ROUNDING, max_abs_error=largest, max_rel_error=part, effect_of_inputs=change)
 
 
 def _largest(outputs: Outputs, *, are_parts: bool, are_finite: bool = False) -> float:

@@ -1,15 +1,16 @@
 """The audit of what each kernel of a mapping does: operations, bytes and times, task by task."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_text
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.machine import dram_bytes_per_ns
-from dfcompile.audit.mapping.operations import kernel_flop
-from dfcompile.audit.mapping.times import NOBODY, PER_S, TaskTimes, audit_bound_by, joined_ns
+from dfcompile.audit.mapping.times import NOBODY, PER_S, TaskTimes, audit_time
+from dfcompile.canonical_dag import CanonicalDag, Kernel, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.report.kernel_figures import KernelGroupSummary
@@ -76,20 +77,14 @@ class _Kernels:
         compute_ns = self._cycles[number] * times.period_ns
         memory_ns = summary.dram_bytes / dram_bytes_per_ns(times.attained.system)
         parts = compute_ns, memory_ns, self._network_ns[name]
-        expect_text(f"{where}.op", summary.op, "" if kernel is None else kernel.op)
-        expect(f"{where}.flop", summary.flop, 0 if kernel is None else kernel_flop(kernel))
-        expect(f"{where}.chip_bytes", summary.chip_bytes, self._chip_bytes[number])
+        op, flop = ("", 0) if kernel is None else (kernel.op, _kernel_flop(kernel))
+        expect_figures(where, summary, op=op, flop=flop, chip_bytes=self._chip_bytes[number])
         if abs(summary.dram_bytes - share.exact) > share.rounded:
             raise VerificationError(
                 f"{where}.dram_bytes: found {summary.dram_bytes} against {float(share.exact):g} recomputed"
             )
-        received = self._received[name] / times.attained.chips
-        expect(f"{where}.network_bytes", summary.network_bytes, received, ROUNDING)
-        expect(f"{where}.compute_s", summary.compute_s, compute_ns / PER_S, ROUNDING)
-        expect(f"{where}.memory_s", summary.memory_s, memory_ns / PER_S, ROUNDING)
-        expect(f"{where}.network_s", summary.network_s, self._network_ns[name] / PER_S, ROUNDING)
-        expect(f"{where}.time_s", summary.time_s, joined_ns(times.overlap, *parts) / PER_S, ROUNDING)
-        audit_bound_by(f"{where}.bound_by", summary.bound_by, *parts)
+        expect_figures(where, summary, ROUNDING, network_bytes=self._received[name] / times.attained.chips)
+        audit_time(where, summary, times.overlap, *parts)
         longest_s = times.times_ns[times.configuration_of(name)] / PER_S
         expect_at_least(f"{where}: its configuration's time", longest_s, summary.time_s, "time_s", ROUNDING)
 
@@ -150,3 +145,34 @@ class _Kernels:
             name = dag.node_name(place) if place >= 0 else dag.scopes[-1 - place].name
             found.setdefault((number, name), {})[times.names[kernel]] = size
         return found
+
+
+def _kernel_flop(kernel: Kernel) -> int:
+    """Return the operations of a kernel: two per term of each sum of a contraction, else one per element."""
+    elements = math.prod((kernel.outer, kernel.m, kernel.n))
+    return 2 * kernel.k * elements if kernel.variant.is_gemm else elements
+
+
+def _prepared_kernels(dag: CanonicalDag) -> set[str]:
+    """Return the names of kernels that depend on parameters alone: they run when weights are loaded."""
+    constant = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.PARAMETER}
+    makers: dict[str, list[Kernel]] = {}
+    for kernel in dag.kernels:
+        for name in kernel.outputs:
+            makers.setdefault(name, []).append(kernel)
+    prepared: set[str] = set()
+    open_kernels = list(dag.kernels)
+    while True:
+        found = [kernel for kernel in open_kernels if constant.issuperset(kernel.inputs)]
+        if not found:
+            return prepared
+        prepared.update(kernel.name for kernel in found)
+        open_kernels = [kernel for kernel in open_kernels if kernel.name not in prepared]
+        for kernel in found:
+            constant.update(name for name in kernel.outputs if all(one.name in prepared for one in makers[name]))
+
+
+def model_flop(dag: CanonicalDag) -> int:
+    """Return the operations of a model, each once, however many chips repeat them."""
+    prepared = _prepared_kernels(dag)
+    return sum(_kernel_flop(kernel) for kernel in dag.kernels if kernel.name not in prepared)

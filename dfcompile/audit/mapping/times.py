@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_near, expect_text
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
 from dfcompile.audit.machine import dram_bytes_per_ns, on_chip
 from dfcompile.audit.mapping.exchanges import ExchangeFigures
 from dfcompile.audit.mapping.words import work_in_words
@@ -14,6 +14,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend import TaskMapping
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
+from dfcompile.report.kernel_figures import KernelGroupSummary
 from dfcompile.report.mapping_figures import ConfigurationSummary, PhaseSummary, TimePartsSummary
 
 PER_S = 1e9  # ns
@@ -38,6 +39,25 @@ def audit_bound_by(where: str, found: str, compute_ns: float, memory_ns: float, 
     times = {"compute": compute_ns, "memory": memory_ns, "network": network_ns}
     if found not in times or times[found] < max(times.values()) * (1 - ROUNDING):
         raise VerificationError(f"{where}: found {found!r} against the longest of {times}")
+
+
+def audit_time(
+    where: str,
+    summary: ConfigurationSummary | KernelGroupSummary,
+    overlap: Overlap,
+    compute_ns: float,
+    memory_ns: float,
+    network_ns: float,
+) -> None:
+    """Refuse parts of a time that are not these, another sum of them, or a kind of time that is not the longest.
+
+    Raises:
+        VerificationError: naming the figure.
+    """
+    parts = compute_ns, memory_ns, network_ns
+    expect_figures(where, summary, ROUNDING, compute_s=compute_ns / PER_S, memory_s=memory_ns / PER_S)
+    expect_figures(where, summary, ROUNDING, network_s=network_ns / PER_S, time_s=joined_ns(overlap, *parts) / PER_S)
+    audit_bound_by(f"{where}.bound_by", summary.bound_by, *parts)
 
 
 class TaskTimes:
@@ -138,16 +158,10 @@ def audit_configurations(where: str, summaries: Sequence[ConfigurationSummary], 
     for number, (summary, one) in enumerate(zip(summaries, configurations, strict=True)):
         at = f"{where}[{number}]"
         parts = times.compute_ns[number], times.memory_ns[number], times.network_ns[number]
-        expect_text(f"{at}.kernels", summary.kernels, one.kernels)
-        expect(f"{at}.compute_s", summary.compute_s, parts[0] / PER_S, ROUNDING)
-        expect(f"{at}.memory_s", summary.memory_s, parts[1] / PER_S, ROUNDING)
-        expect(f"{at}.network_s", summary.network_s, parts[2] / PER_S, ROUNDING)
-        expect(f"{at}.time_s", summary.time_s, times.times_ns[number] / PER_S, ROUNDING)
-        expect(f"{at}.dram_bytes", summary.dram_bytes, times.dram_bytes[number])
-        expect(f"{at}.sram_bytes", summary.sram_bytes, one.sram_bytes)
+        expect_figures(at, summary, kernels=one.kernels, dram_bytes=times.dram_bytes[number], sram_bytes=one.sram_bytes)
         if capacity:
             expect_at_least(f"{at}.sram_bytes: of the chip", capacity, summary.sram_bytes, "what is held")
-        audit_bound_by(f"{at}.bound_by", summary.bound_by, *parts)
+        audit_time(at, summary, times.overlap, *parts)
 
 
 def audit_phases(where: str, summaries: Sequence[PhaseSummary], times: TaskTimes) -> None:
@@ -159,10 +173,7 @@ def audit_phases(where: str, summaries: Sequence[PhaseSummary], times: TaskTimes
     expect(f"{where}: their number", len(summaries), len(times.blocks))
     for number, (summary, (configuration, begin, end, tasks)) in enumerate(zip(summaries, times.blocks, strict=True)):
         at = f"{where}[{number}]"
-        expect(f"{at}.configuration", summary.configuration, configuration)
-        expect(f"{at}.start_cycle", summary.start_cycle, begin)
-        expect(f"{at}.end_cycle", summary.end_cycle, end)
-        expect(f"{at}.tasks", summary.tasks, len(tasks))
+        expect_figures(at, summary, configuration=configuration, start_cycle=begin, end_cycle=end, tasks=len(tasks))
 
 
 def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes) -> None:
@@ -186,11 +197,9 @@ def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes) -> None
         else:
             idle += span - sum(lasting.tolist())
     share_s = times.period_ns / schedule.pes / PER_S
-    expect(f"{where}.work_s", summary.work_s, busy * share_s, ROUNDING)
-    expect(f"{where}.idle_elements_s", summary.idle_elements_s, idle * share_s, ROUNDING)
-    expect(f"{where}.waiting_s", summary.waiting_s, waiting * share_s, ROUNDING)
-    expect(f"{where}.throttled_s", summary.throttled_s, throttled * share_s, ROUNDING)
-    expect(f"{where}.whole_blocks_s", summary.whole_blocks_s, ended * share_s, ROUNDING)
+    expect_figures(where, summary, ROUNDING, work_s=busy * share_s, idle_elements_s=idle * share_s)
+    expect_figures(where, summary, ROUNDING, waiting_s=waiting * share_s, throttled_s=throttled * share_s)
+    expect_figures(where, summary, ROUNDING, whole_blocks_s=ended * share_s)
     alone_ns = sum(
         joined_ns(times.overlap, compute, memory, 0.0)
         for compute, memory in zip(times.compute_ns, times.memory_ns, strict=True)
