@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from math import prod
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked
 from dfcompile.exploration.bounds import Bounds
-from dfcompile.exploration.job import Outcome
-from dfcompile.exploration.objectives import Figures, figures_of
-from dfcompile.exploration.pareto import largest_gap, pareto_set
+from dfcompile.exploration.job import Natural, Outcome
+from dfcompile.exploration.objectives import Figures, figures_of, largest_gap, pareto_set
 from dfcompile.exploration.space import Space
 from dfcompile.records import replace
 
@@ -20,7 +21,7 @@ _PARTS_PER_TRY = 60  # that are looked at
 Picks = tuple[int | None, ...]
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, forbid_unknown_fields=True):
     """A lowering on a number of processing elements.
 
     Attributes:
@@ -29,20 +30,26 @@ class Candidate(Struct, frozen=True):
         pes: number of processing elements.
     """
 
-    picks: tuple[int, ...]
-    granularity: int
-    pes: int
+    picks: tuple[Natural, ...]
+    granularity: Natural
+    pes: Natural
 
 
-class Point(Struct, frozen=True):
+class Point(Struct, frozen=True, forbid_unknown_fields=True):
     """A candidate with an amount of memory, and what it takes."""
 
     candidate: Candidate
     outcome: Outcome
     figures: Figures
 
+    @classmethod
+    def of(cls, asked: Asked, candidate: Candidate, outcome: Outcome) -> "Point":
+        """Return the point of an outcome, with its figures."""
+        machine = asked.machine(candidate.pes, outcome.memory_bytes)
+        return cls(candidate, outcome, figures_of(asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes))
 
-class Found(Struct, frozen=True):
+
+class Found(Struct, frozen=True, forbid_unknown_fields=True):
     """What a search gives.
 
     Attributes:
@@ -57,9 +64,9 @@ class Found(Struct, frozen=True):
     """
 
     front: tuple[Point, ...]
-    schedules: int
-    tries: int
-    open_combinations: int
+    schedules: Natural
+    tries: Natural
+    open_combinations: Annotated[int, Meta(ge=0)]
     too_large: tuple[str, ...]
     gap: float
     gap_of_schedulable: float
@@ -118,8 +125,9 @@ class _Search:
                 self._schedule(batch)
                 self._notify(self._tries, self._gap())
         left = [part for part in (*self._open, *self._left) if self._gap_of(part.bounds) > 0]
+        by_machine = sorted(self._points, key=lambda one: (one.candidate.pes, one.outcome.memory_bytes, one.figures))
         return Found(
-            front=self._result(),
+            front=tuple(by_machine),
             schedules=len(self._seen),
             tries=self._tries,
             open_combinations=sum(map(self._combinations, left)),
@@ -156,17 +164,18 @@ class _Search:
             if now <= 0:
                 continue  # something in the front is no worse
             if -now != part.minus_gap:
-                heappush(self._open, _Part(part.is_doubtful, -now, *_place(part)))
+                heappush(self._open, replace(part, minus_gap=-now))
                 continue
             self._parts -= 1
             if len(part.picks) < len(self._space.groups):
-                self._branch(part)
+                for pick in range(len(self._space.groups[len(part.picks)].options)):
+                    self._push(part.pes, part.granularity, (*part.picks, pick))
                 continue
             candidate = Candidate(part.picks, part.granularity, part.pes)
             if candidate in self._seen or candidate in batch:
                 continue
             if not part.is_doubtful and self._is_doubtful(candidate):
-                heappush(self._open, _Part(True, part.minus_gap, *_place(part)))  # noqa: FBT003
+                heappush(self._open, replace(part, is_doubtful=True))
                 continue
             cost += self._cost(candidate)
             batch.append(candidate)
@@ -189,11 +198,6 @@ class _Search:
                 taken.append(near)
         return taken
 
-    def _branch(self, part: _Part) -> None:
-        group = self._space.groups[len(part.picks)]
-        for pick in range(len(group.options)):
-            self._push(part.pes, part.granularity, (*part.picks, pick))
-
     def _push(self, pes: int, granularity: int, picks: tuple[int, ...]) -> None:
         if len(picks) == len(self._space.groups) and Candidate(picks, granularity, pes) in self._seen:
             return
@@ -214,10 +218,7 @@ class _Search:
         for candidate, outcomes in zip(batch, self._evaluate(batch), strict=True):
             self._seen.add(candidate)
             self._tries += self._cost(candidate)
-            for outcome in outcomes:
-                machine = self._asked.machine(candidate.pes, outcome.memory_bytes)
-                figures = figures_of(self._asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes)
-                self._points.append(Point(candidate, outcome, figures))
+            self._points += [Point.of(self._asked, candidate, outcome) for outcome in outcomes]
         self._points = [self._points[at] for at in pareto_set([point.figures for point in self._points])]
         self._front = [point.figures for point in self._points]
         heapify(self._open)
@@ -227,7 +228,7 @@ class _Search:
 
     def _tasks(self, picks: Sequence[int]) -> int:
         groups = zip(self._space.groups, picks, strict=False)
-        return sum(group.options[pick].tasks * len(group.origins) for group, pick in groups)
+        return sum(group.tasks(pick) for group, pick in groups)
 
     def _is_too_large(self, picks: Sequence[int]) -> bool:
         return self._tasks(picks) > MOST_TASKS
@@ -251,27 +252,12 @@ class _Search:
         return max((-part.minus_gap for part in (*self._open, *self._left)), default=0.0)
 
     def _combinations(self, part: _Part) -> int:
-        count = 1
-        for group in self._space.groups[len(part.picks) :]:
-            count *= len(group.options)
-        return count
+        return prod(len(group.options) for group in self._space.groups[len(part.picks) :])
 
     def _too_large(self) -> tuple[str, ...]:
         return tuple(
-            f"{group.origins[0]}:{' '.join(name for _, name in option.names)}"
+            f"{group.origins[0]}:{' '.join(name for _, name in option)}"
             for group in self._space.groups
-            for option in group.options
-            if option.tasks * len(group.origins) > MOST_TASKS
+            for pick, option in enumerate(group.options)
+            if group.tasks(pick) > MOST_TASKS
         )
-
-    def _result(self) -> tuple[Point, ...]:
-        return tuple(
-            sorted(
-                self._points,
-                key=lambda point: (point.candidate.pes, point.outcome.memory_bytes, point.figures),
-            )
-        )
-
-
-def _place(part: _Part) -> tuple[int, int, tuple[int, ...], tuple[Figures, ...]]:
-    return part.pes, part.granularity, part.picks, part.bounds

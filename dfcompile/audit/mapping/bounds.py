@@ -1,4 +1,4 @@
-"""The audit of bounds on the time of a mapping, and of the ideal, which no known algorithm beats; no figure is below."""
+"""The audit of bounds on the time of a mapping, and of its ideal: what no known algorithm avoids."""
 
 from functools import cache
 
