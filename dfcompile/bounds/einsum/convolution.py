@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least
 from dfcompile.bounds.einsum.plain import MOST_TILINGS, PlainEinsum
 from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
@@ -130,15 +130,6 @@ def convolution_curve(
     return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
 
 
-def every_size(shape: Convolution, rules: Rules) -> tuple[Int64, Int64]:
-    """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
-    found = _Tilings.of(shape, rules, _WORDS)
-    columns = [column for kind in found.classes for column in found.columns(kind, reduces=False)]
-    sizes, traffic = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
-    sizes, traffic = least_of_each_size(sizes, traffic)
-    return sizes, traffic * shape.groups
-
-
 class _Tilings(Struct, frozen=True, eq=False):
     """All tilings of one group.
 
@@ -224,8 +215,7 @@ class _Tilings(Struct, frozen=True, eq=False):
             c = some[:, None, None, None]
             channel_trips = np.ones_like(c) if kind.keeps_over_channels else trips_of(shape.channels, c)
             moved = result_words * channel_trips * kind.result_trips[places]
-            written = 2 * moved - (result_words if self.rules.elides_first_read else 0)
-            traffic = fixed + units["O"] * written
+            traffic = fixed + units["O"] * self.rules.result_words(moved, result_words)
             sizes = units["W"] * c * k * taps + units["I"] * n * c * box + units["O"] * n * k * outputs
             counts = (len(some), len(filters), len(batch), len(places))
             flat = (np.broadcast_to(column, counts).ravel() for column in (sizes, traffic))

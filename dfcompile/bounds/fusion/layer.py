@@ -1,8 +1,6 @@
 """A product as a layer of a chain: its weights pass word by word, and its ends may stay on the chip."""
 
-import numpy as np
-
-from dfcompile.bounds.curve import Curve, Int64, front, least
+from dfcompile.bounds.curve import Curve, front, least
 from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
 
 
@@ -27,18 +25,14 @@ def layer_curve(rows: int, taken: int, given: int, rules: Rules, held: tuple[boo
     p_trips, k_trips, n_trips = (trips_of(e, t) for e, t in ((rows, p), (taken, k), (given, n)))
     reads, writes = (int(not each) for each in held)
     operand, weights, result = reads * rows * taken, taken * given, writes * rows * given
-
-    def written(visits: Int64) -> Int64:
-        return 2 * result * visits - (result if rules.elides_first_read else 0)
-
-    one = np.ones(1, dtype=np.int64)
+    written, written_once = rules.result_words(result * k_trips, result), rules.result_words(result, result)
     tables = (
         (reads * p[:, None] + writes * p[:, None] * n + 1,
-         operand * n_trips + weights * p_trips[:, None] + written(one)),
+         operand * n_trips + weights * p_trips[:, None] + written_once),
         (reads * p[:, None] * k + writes * p[:, None] + 1,
-         operand + weights * p_trips[:, None] + written(k_trips)),
+         operand + weights * p_trips[:, None] + written),
         (reads * k[:, None] + writes * n + k[:, None] * n,
-         operand * n_trips + weights + written(k_trips)[:, None]),
+         operand * n_trips + weights + written[:, None]),
     )  # fmt: skip
     beside = rows * taken * (1 - reads) + rows * given * (1 - writes)
     return least([front(sizes.ravel(), traffic.ravel()) for sizes, traffic in tables]).shifted(beside)

@@ -192,7 +192,7 @@ def _row_tiles(segment: Segment, templates: Sequence[Template], rules: Rules) ->
     phases = tuple(_phases(segment, templates))
     operand, result = segment.ends()
     once = np.ones_like(count)
-    ends = operand * (count if rereads else once) + _result(result, count if revisits else once, rules)
+    ends = operand * (count if rereads else once) + rules.result_words(result * (count if revisits else once), result)
     for held in product((False, True), repeat=segment.layers):
         kept = sum(words for words, is_held in zip(segment.weights, held, strict=True) if is_held)
         widest = np.zeros((len(tiles), len(slices)), dtype=np.int64)
@@ -214,7 +214,7 @@ def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]
     slices = tile_sizes(middle, rules.tiles)
     count = trips_of(middle, slices)
     operand, result = segment.ends()
-    ends = operand * count + _result(result, count, rules)
+    ends = operand * count + rules.result_words(result * count, result)
     for held in product((False, True), repeat=2):
         tiles = (np.ones(1, dtype=np.int64) if all(held) else tile_sizes(segment.rows, rules.tiles))[:, None]
         trips = trips_of(segment.rows, tiles)
@@ -223,7 +223,3 @@ def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]
         uses = tiles * (slices + (not segment.held[1])) + (not held[1])
         weights = sum(words * (1 if is_held else trips) for words, is_held in zip(segment.weights, held, strict=True))
         yield (kept + np.maximum(makes, uses)).ravel(), np.broadcast_to(ends + weights, makes.shape).ravel()
-
-
-def _result(words: int, visits: Int64, rules: Rules) -> Int64:
-    return 2 * words * visits - (words if rules.elides_first_read else 0)

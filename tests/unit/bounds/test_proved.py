@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import plain_curve
-from dfcompile.bounds.einsum.products import crossed_product, gemm
+from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.proved import cube_root, proved_words
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from tests.examples import examples
+from tests.unit.bounds.published_curves import crossed_product
 
 rules = st.builds(Rules, st.sampled_from(Tiles), st.sampled_from(Halo), st.booleans())
 
