@@ -47,14 +47,10 @@ def _segments(macs: int, reuse: int, size: int) -> int:
     """Return the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none."""
     best = isqrt(macs * macs // (reuse * size * size * size))
     tried: set[int] = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
-    found = [count * (_reach(macs, reuse, count) - size) + 1 for count in sorted(tried)]
+    # The largest T = S + R with ``27 macs**2 > reuse * j**2 * T**3``.
+    reach = {count: cube_root((27 * macs * macs - 1) // (reuse * count * count)) for count in tried}
+    found = [count * (words - size) + 1 for count, words in reach.items()]
     return max(0, *found)
-
-
-def _reach(macs: int, reuse: int, count: int) -> int:
-    """Return the largest T with ``27 macs**2 > reuse * count**2 * T**3``."""
-    limit = (27 * macs * macs - 1) // (reuse * count * count)
-    return cube_root(limit)
 
 
 def cube_root(number: int) -> int:
@@ -99,11 +95,13 @@ class Passing(Struct, frozen=True):
     """A sum of products of which operands and results may be made and used up without moving.
 
     Attributes:
+        macs: as of `Contracted`.
         reuse: as of `Contracted`.
         depth: products of each word of the result, at least.
         words: of both operands and the result.
     """
 
+    macs: int
     reuse: int
     depth: int
     words: tuple[int, int, int]
