@@ -17,6 +17,7 @@ from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
 from dfcompile.moved_operands import least_read, least_written, moving, words_of
+from dfcompile.records import replace
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -61,9 +62,7 @@ def bounded_model(program: Program) -> BoundedModel:
         operators.append(_operator(op, root))
     outputs = {root[name] for name in root if roles.get(name) is TensorRole.OUTPUT}
     found = tuple(
-        BoundedTensor(t.name, t.words, t.element_bytes, TensorRole.OUTPUT)
-        if t.name in outputs and t.role is TensorRole.INTERMEDIATE
-        else t
+        replace(t, role=TensorRole.OUTPUT) if t.name in outputs and t.role is TensorRole.INTERMEDIATE else t
         for t in tensors.values()
     )
     return BoundedModel(program.name, tuple(operators), found)
@@ -87,10 +86,9 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
         words = least_read(op, tensor)
-        if place == 0 and op.op_type in _CONVOLUTIONS:
-            words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)
-        if place == 0 and op.op_type in _POOLINGS:
-            words = shape.windows.touched_words if isinstance(shape, Pooling) else _touched(op, words)
+        if place == 0 and op.op_type in _CONVOLUTIONS | _POOLINGS:
+            windows = shape.windows if isinstance(shape, Pooling) else shape
+            words = windows.touched_words if isinstance(windows, Convolution) else _touched(op, words)
         name = _root(tensor, root)
         reads.setdefault(name, Operand(name, words, tensor.element_bytes // unit))
     return BoundedOperator(
