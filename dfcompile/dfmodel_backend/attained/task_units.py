@@ -9,8 +9,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
+from dfcompile.canonical_dag.dag import Int64, Scope
 from dfcompile.canonical_dag.part import DagPart, part_of
 from dfcompile.distinct import distinct
 
@@ -47,7 +47,8 @@ class TaskUnits(Struct, frozen=True, dict=True):
             dag: whose tasks these are.
             apart: names of kernels of which the second is in a later configuration than the first.
         """
-        group, names = _groups(dag)
+        group, owners = owners_of(dag)
+        names = [owner.name for owner in owners]
         number_of = {name: place for place, name in enumerate(names)}
         later = [(number_of[before], number_of[after]) for before, after in apart]
         follows = sorted({*_follows(dag, group, len(names)), *later})
@@ -123,20 +124,19 @@ class TaskUnits(Struct, frozen=True, dict=True):
         return part_of(self.dag, self.tasks(units), self.edges(units))
 
 
-def _groups(dag: CanonicalDag) -> tuple[Int64, list[str]]:
-    """Return the number of the kernel, or of the scope without kernel, of each node, and their names."""
-    scopes = distinct(dag.node_scope[dag.is_computational])
+def owners_of(dag: CanonicalDag) -> tuple[Int64, list[Kernel | Scope]]:
+    """Return the number of the kernel, or of the scope without kernel, of each task, and these; `NO_UNIT` of memory."""
     numbers: dict[tuple[bool, int], int] = {}
-    names: list[str] = []
+    owners: list[Kernel | Scope] = []
     of_scope = np.full(len(dag.scopes), NO_UNIT, dtype=np.int64)
-    for scope in scopes.tolist():
+    for scope in distinct(dag.node_scope[dag.is_computational]).tolist():
         kernel = dag.scopes[scope].kernel
         key = (kernel == NO_KERNEL, scope if kernel == NO_KERNEL else kernel)
         if key not in numbers:
-            numbers[key] = len(names)
-            names.append(dag.scopes[scope].name if kernel == NO_KERNEL else dag.kernels[kernel].name)
+            numbers[key] = len(owners)
+            owners.append(dag.scopes[scope] if kernel == NO_KERNEL else dag.kernels[kernel])
         of_scope[scope] = numbers[key]
-    return np.where(dag.is_computational, of_scope[dag.node_scope], NO_UNIT), names
+    return np.where(dag.is_computational, of_scope[dag.node_scope], NO_UNIT), owners
 
 
 def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int]]:
