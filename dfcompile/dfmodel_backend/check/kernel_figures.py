@@ -67,12 +67,8 @@ def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, ma
         own_kernels = [one for one in mapping.kernels if one.configuration == number]
         of_stores = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
         require(f"configuration {number}: DRAM of kernels", sum(one.dram_bytes for one in own_kernels), of_stores)
-        require_close(
-            f"configuration {number}: network of kernels",
-            sum(one.network_ns for one in own_kernels),
-            found.network_ns,
-            SUMMED,
-        )
+        network_ns = sum(one.network_ns for one in own_kernels)
+        require_close(f"configuration {number}: network of kernels", network_ns, found.network_ns, SUMMED)
     require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
 
 

@@ -4,13 +4,14 @@ import math
 
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
 
 EXACT = 1e-12  # relative: floating-point sums in another order
 
 
-def joined(one: KernelFigures | TaskConfiguration, overlap: Overlap) -> float:
+def joined(one: KernelFigures | TaskConfiguration | Configuration, overlap: Overlap) -> float:
     """Return the time of all in ns, as the overlap rule has it [ko24, section 5]."""
     match overlap:
         case Overlap.PERFECT_OVERLAP:

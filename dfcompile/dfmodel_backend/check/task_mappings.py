@@ -102,7 +102,8 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
     require("chips", mapping.chips, system.chips)
     total_ns = 0.0
     for place, found in enumerate(mapping.configurations):
-        require_close(f"configuration {place}: compute", found.compute_ns, _period_ns(system) * found.cycles)
+        period_ns = 1 / system.accelerator.frequency_ghz
+        require_close(f"configuration {place}: compute", found.compute_ns, period_ns * found.cycles)
         moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
         require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
         if mapping.chips == 1:
@@ -122,7 +123,3 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
     require_close("parts of the time", together + parts.memory_ns + parts.network_ns, total_ns, 1e-9)
     if mapping.bound_time_s > mapping.time_s * (1 + EXACT):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
-
-
-def _period_ns(system: System) -> float:
-    return 1 / system.accelerator.frequency_ghz
