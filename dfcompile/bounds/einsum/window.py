@@ -219,10 +219,9 @@ def _useful_sizes(axis: WindowAxis) -> tuple[Int64, Int64]:
 def _sizes_with(extent: int, window: int, beyond: int, step: int) -> Int64:
     """Return the smallest tile of each trip count, those about as short as a window, and those with a short end."""
     small = 2 * (window + beyond) // step + 2
-    tail = small
     last = np.arange(1, extent + 1)
     tails = extent - (-(-extent // last) - 1) * last
-    kept = np.isin(last, tile_sizes(extent, Tiles.INTEGER)) | (last <= small) | (tails <= tail)
+    kept = np.isin(last, tile_sizes(extent, Tiles.INTEGER)) | (last <= small) | (tails <= small)
     return last[kept].astype(np.int64)
 
 

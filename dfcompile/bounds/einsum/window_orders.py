@@ -214,26 +214,6 @@ class _OrdersOfPoints:
         return found
 
 
-class _Chain(Struct, frozen=True, eq=False):
-    """An order of innermost loops: words of the input are ``trips of the filters * each + once``.
-
-    Attributes:
-        keeps: as of `OrderClass`.
-        run: the innermost loops over which it stays.
-        is_whole: as of `OrderClass`.
-        each: shape [points].
-        once: shape [points].
-        needs_filters: the order is another one if the loop over filters has one trip.
-    """
-
-    keeps: Kept
-    run: frozenset[Loop]
-    is_whole: bool
-    each: Int64
-    once: Int64
-    needs_filters: bool = False
-
-
 def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[Roles]:
     def role(loop: Loop) -> Role:
         return Role.STEP if loop == advancing else Role.INNER if loop in inside else Role.OUTER
@@ -246,48 +226,45 @@ def _extent(grid: WindowGrid, loop: Loop) -> int:
     return axis.taps if loop[1] else axis.outputs
 
 
+# What the innermost loop may be where the tool's rule forgets: 0 of outputs or 1 of taps, what it keeps, the step that
+# is remembered, roles of the loops of its axis as it advances, and as the other one does and moves the window as far.
+_INNERMOST: tuple[tuple[int, Kept, Role, Roles, Roles], ...] = (
+    (0, "W", Role.STEP, (Role.STEP, Role.OUTER), (Role.INNER, Role.STEP)),
+    (1, "O", Role.INNER, (Role.OUTER, Role.STEP), (Role.STEP, Role.INNER)),
+)
+
+
 def _steady_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
     """Return the least words of the input of each class of orders, shape [tiles of filters, points]."""
     found: dict[Run, Int64] = {}
-    for chain in _steady_chains(grid):
-        key = (chain.keeps, chain.run, chain.is_whole)
-        words = filter_trips[:, None] * chain.each + chain.once
-        if chain.needs_filters:
-            words = np.where(filter_trips[:, None] > 1, words, np.iinfo(np.int64).max)
-        found[key] = np.minimum(found[key], words) if key in found else words
+    for run, words in _steady_orders(grid, filter_trips[:, None]):
+        found[run] = np.minimum(found[run], words) if run in found else words
     return found
 
 
-def _steady_chains(grid: WindowGrid) -> Iterator[_Chain]:
+def _steady_orders(grid: WindowGrid, filter_trips: Int64) -> Iterator[tuple[Run, Int64]]:
     """Yield the orders that may be best where the tool's rule forgets: by the innermost loop, and what meets its step.
 
     After each advance of the innermost loop the tool remembers its step, so that any other loop's advance saves
     something only if it moves the window by the same vector. Vectors of two axes differ; the loop over filters has
-    the vector 0.
+    the vector 0: with one trip it is no such loop.
     """
     axes = range(len(grid.axes))
-    zero = np.zeros(grid.points, dtype=np.int64)
     boxes = grid.shared([STAYS] * len(grid.axes))
-    outputs, taps = (frozenset((axis, part) for axis in axes) for part in (0, 1))
     for axis in axes:
-        for part, innermost in ((0, Role.STEP), (1, Role.INNER)):
-            run = taps if part else outputs
-            keeps: Kept = "O" if part else "W"
-            first: Roles = (Role.STEP, Role.OUTER) if part == 0 else (Role.OUTER, Role.STEP)
-            second: Roles = (Role.INNER, Role.STEP) if part == 0 else (Role.STEP, Role.INNER)
-            saved = _steady(grid, axis, innermost, first)
-            yield _Chain(keeps, run, is_whole=True, each=boxes - saved, once=zero)
-            met = _steady(grid, axis, innermost, second)
+        for part, keeps, innermost, advancing, other in _INNERMOST:
+            saved = _steady(grid, axis, innermost, advancing)
+            yield (keeps, frozenset((each, part) for each in axes), True), filter_trips * (boxes - saved)
+            met = _steady(grid, axis, innermost, other)
             if met.any():
-                loop = frozenset({(axis, part)})
-                yield _Chain(keeps, loop, is_whole=False, each=boxes - saved - met, once=zero)
-    yield _Chain("I", frozenset(), is_whole=True, each=zero, once=boxes)
-    still: tuple[Roles, ...] = ((Role.STEP, Role.INNER), (Role.INNER, Role.STEP))
+                yield (keeps, frozenset({(axis, part)}), False), filter_trips * (boxes - saved - met)
+    still: Run = ("I", frozenset(), True)
+    yield still, np.broadcast_to(boxes, (len(filter_trips), grid.points))
     for axis in axes:
-        for roles in still:
+        for _, _, _, _, roles in reversed(_INNERMOST):
             met = _steady(grid, axis, Role.OUTER, roles)
             if met.any():
-                yield _Chain("I", frozenset(), is_whole=True, each=zero, once=boxes - met, needs_filters=True)
+                yield still, np.where(filter_trips > 1, boxes - met, np.iinfo(np.int64).max)
 
 
 def _steady(grid: WindowGrid, axis: int, remembered: Role, roles: Roles) -> Int64:

@@ -71,19 +71,6 @@ _PLANNED = 1
 _REPLAYED = 2
 
 
-class _Budget:
-    """Tasks that may be looked at."""
-
-    def __init__(self, tasks: int) -> None:
-        self._left = tasks
-
-    def has(self, tasks: int) -> bool:
-        return tasks <= self._left
-
-    def spend(self, tasks: int) -> None:
-        self._left -= tasks
-
-
 class _Search:
     def __init__(self, model: TaskModel, most_configurations: int) -> None:
         self._model = model
@@ -107,6 +94,7 @@ class _Search:
         self._time, self._dram = self._least_figures()
         self._tie = TIE * float(self._time.sum())
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
+        self._left = 0  # tasks that may be planned
 
     def bound_ns(self) -> float:
         chain = self._shortest(_BOUNDED)
@@ -143,34 +131,35 @@ class _Search:
         a large graph that compute bounds as a whole, no more is planned.
         """
         alone = [1 << unit for unit in range(self._model.units.count)]
-        budget = _Budget(max(PLANNED, PLANNED_TIMES * self._model.dag.tasks_count))
+        tasks = self._model.dag.tasks_count
+        self._left = max(PLANNED, PLANNED_TIMES * tasks)
         if self._whole is not None:
             least_dram_ns = self._dram[self._whole] / self._model.system.dram_gb_per_s
-            found = self._plan(self._whole, budget)
-            if self._model.dag.tasks_count > PLANNED and self._needs_no_memory(found, least_dram_ns):
+            found = self._plan(self._whole)
+            if tasks > PLANNED and self._needs_no_memory(found, least_dram_ns):
                 return
         for arc in counted(self._arcs_of(tuple(alone))):
-            self._plan(arc, budget)
-        tasks = self._model.dag.tasks_count
+            self._plan(arc)
         if tasks > MANY:
             return
-        refinement = _Budget(PLANNED if tasks <= SMALL else REFINED_TIMES * tasks)
+        refinement = PLANNED if tasks <= SMALL else REFINED_TIMES * tasks
         while True:
             merged = self._merges()
             bounded = self._affordable(self._below(self._shortest(_BOUNDED) or (), _PLANNED), refinement)
+            refinement -= sum(map(self._tasks, bounded))
             if not merged and not bounded:
                 return
             for arc in counted([*merged, *bounded]):
-                if not budget.has(self._tasks(arc)):
+                if self._tasks(arc) > self._left:
                     return
-                self._plan(arc, budget)
+                self._plan(arc)
 
-    def _affordable(self, arcs: list[int], budget: _Budget) -> list[int]:
-        """Return those of some arcs that a budget allows for, and spend it on them."""
+    def _affordable(self, arcs: list[int], budget: int) -> list[int]:
+        """Return those of some arcs whose tasks, one after the other, a budget allows for."""
         found = []
         for arc in arcs:
-            if budget.has(self._tasks(arc)):
-                budget.spend(self._tasks(arc))
+            if self._tasks(arc) <= budget:
+                budget -= self._tasks(arc)
                 found.append(arc)
         return found
 
@@ -189,7 +178,7 @@ class _Search:
 
     def _replay_some(self) -> FoundChain:
         """Replay the best chain by what is planned, and what is nearly as fast: all kernels as one, or cut."""
-        budget = _Budget(REPLAYED_TIMES * self._model.dag.tasks_count)
+        budget = REPLAYED_TIMES * self._model.dag.tasks_count
         while True:
             chain = self._shortest(_PLANNED)
             if chain is None:
@@ -198,9 +187,9 @@ class _Search:
             if not unknown:
                 return self._found(chain, is_optimal=False)
             tasks = sum(self._tasks(arc) for arc in unknown)
-            if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
+            if tasks > budget and (best := self._shortest(_REPLAYED)) is not None:
                 return self._found(best, is_optimal=False)
-            budget.spend(tasks)
+            budget -= tasks
             for arc in counted(unknown):
                 self._replay(arc)
 
@@ -247,11 +236,11 @@ class _Search:
         """Return the arcs of a chain of which less is known."""
         return [arc for arc in self._arcs_of(chain) if self._level[arc] < level]
 
-    def _plan(self, arc: int, budget: _Budget) -> TaskConfiguration:
+    def _plan(self, arc: int) -> TaskConfiguration:
         """Put in the planned figures of an arc."""
         found = self._model.planned(self._arcs.mask(arc))
         self._put(arc, found, _PLANNED)
-        budget.spend(self._tasks(arc))
+        self._left -= self._tasks(arc)
         return found
 
     def _replay(self, arc: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 from msgspec import Struct
@@ -52,7 +51,7 @@ class TaskUnits(Struct, frozen=True, dict=True):
         number_of = {name: place for place, name in enumerate(names)}
         later = [(number_of[before], number_of[after]) for before, after in apart]
         follows = sorted({*_follows(dag, group, len(names)), *later})
-        order, merged = _topological(len(names), follows)
+        order = _topological(len(names), follows)
         number = np.full(len(names) + 1, NO_UNIT, dtype=np.int64)  # the last one is memory's
         for place, members in enumerate(order):
             number[list(members)] = place
@@ -61,7 +60,6 @@ class TaskUnits(Struct, frozen=True, dict=True):
             if number[before] != number[after]:
                 masks[int(number[after])] |= 1 << int(number[before])
         kernels = tuple(tuple(names[member] for member in members) for members in order)
-        assert merged or len(kernels) == len(names)
         not_with = [0] * len(order)
         for before, after in later:
             not_with[int(number[after])] |= 1 << int(number[before])
@@ -156,33 +154,19 @@ def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int
     return sorted(pairs)
 
 
-def _topological(count: int, follows: list[tuple[int, int]]) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the groups in topological order, ties as given; those on a cycle together, and whether there are any."""
+def _topological(count: int, follows: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return the groups in topological order, ties as given; those on a cycle together."""
     import networkx as nx  # takes a tenth of a second
 
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(follows)
-    members = [tuple(sorted(component)) for component in nx.strongly_connected_components(graph)]
-    component = {member: place for place, found in enumerate(members) for member in found}
-    pairs = {(component[before], component[after]) for before, after in follows}
-    targets: list[list[int]] = [[] for _ in members]
-    waits = [0] * len(members)
-    for before, after in sorted(pairs):
-        if before != after:
-            targets[before].append(after)
-            waits[after] += 1
-    ready = [(members[place][0], place) for place, count in enumerate(waits) if not count]
-    heapify(ready)
-    order = []
-    while ready:
-        _, place = heappop(ready)
-        order.append(members[place])
-        for after in targets[place]:
-            waits[after] -= 1
-            if not waits[after]:
-                heappush(ready, (members[after][0], after))
-    return order, len(members) < count
+    merged: nx.DiGraph[int] = nx.condensation(graph)
+    members: dict[int, tuple[int, ...]] = {
+        place: tuple(sorted(each["members"])) for place, each in merged.nodes.items()
+    }
+    order = nx.lexicographical_topological_sort(merged, key=lambda place: members[place][0])
+    return [members[place] for place in order]
 
 
 def _split(numbers: Int64, owner: Int64, count: int) -> tuple[Int64, ...]:
