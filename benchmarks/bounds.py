@@ -15,8 +15,7 @@ from benchmarks.measurement import ROOT, save
 from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
-from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, gemm, plain_curve
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Halo, Rules, Tiles

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from math import gcd, prod
 
 from dfcompile.bounds.einsum.attention import Attention
-from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.pooling import Pooling
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling
+from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Shape

@@ -9,9 +9,8 @@ import numpy as np
 from dfcompile.api.bound_requests import CountedShape, parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
-from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
-from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan

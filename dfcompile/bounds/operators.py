@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, constant
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
-from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.rows import Moving, Rows, rows_curve
 from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words

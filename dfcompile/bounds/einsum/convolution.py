@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least
-from dfcompile.bounds.einsum.plain import MOST_TILINGS, PlainEinsum
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import MOST_TILINGS, PlainEinsum, gemm
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.bounds.proved import Contracted
@@ -235,3 +234,13 @@ def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Hal
 def _slack(shape: Convolution) -> int:
     """Return how much more than its work a convolution may move: boxes hold words that strides and dilations skip."""
     return prod(-(-axis.span // axis.outputs) for axis in shape.axes)
+
+
+class Pooling(Struct, frozen=True):
+    """A figure of each window of each channel: the largest word, the mean.
+
+    Attributes:
+        windows: a group per channel, with one channel and one filter; its weights are none.
+    """
+
+    windows: Convolution

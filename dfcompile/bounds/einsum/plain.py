@@ -171,3 +171,13 @@ def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Ru
 
 def _axes(columns: list[Int64]) -> list[Int64]:
     return [column.reshape(-1, *[1] * (len(columns) - 1 - number)) for number, column in enumerate(columns)]
+
+
+def gemm(m: int, k: int, n: int) -> PlainEinsum:
+    """Return ``A[m, k] B[k, n] -> C[m, n]``."""
+    return PlainEinsum(
+        name=f"gemm {m},{k},{n}",
+        ranks=("M", "K", "N"),
+        extents=(m, k, n),
+        tensors=(PlainTensor("A", (0, 1)), PlainTensor("B", (1, 2)), PlainTensor("C", (0, 2), is_result=True)),
+    )

@@ -1,7 +1,7 @@
 """A labelling of least cost as integer programs, one per level: exact, for graphs that are too wide to eliminate."""
 
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
-from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Labels, Levels
+from dfcompile.dfmodel_backend.sharding.elimination import Labelling, Labels, Levels
 from dfcompile.errors import InfeasibleError, UserError
 
 # Of a level that later ones keep, in units of its largest cost: above the tolerances of solvers (1e-6), or what they

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.plain import PlainEinsum, PlainTensor
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, PlainTensor, gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 
 FOLDER = Path(__file__).parents[2] / "data" / "orojenesis"

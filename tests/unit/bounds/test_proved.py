@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
-from dfcompile.bounds.einsum.plain import plain_curve
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import gemm, plain_curve
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.proved import cube_root, proved_words
 from dfcompile.bounds.tilings import Halo, Rules, Tiles

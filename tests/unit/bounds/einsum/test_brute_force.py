@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dfcompile.bounds.curve import Curve
 from dfcompile.bounds.einsum.convolution import EVERY, Convolution, convolution_curve
-from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops, plain_curve
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, gemm, innermost_loops, plain_curve
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
