@@ -72,15 +72,8 @@ def _root(tensor: Tensor, root: dict[str, str]) -> str:
 
 
 def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
-    for types, read in _READERS:
-        if op.op_type in types:
-            found = read(op)
-            if found is not None:
-                count, shape, operands = found
-                break
-    else:
-        operands = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
-        count, shape = 1, _rows(op)
+    read = next((reader for types, reader in _READERS if op.op_type in types), _in_rows)
+    count, shape, operands = read(op) or _in_rows(op)
     unit = gcd(*(tensor.element_bytes for tensor in (*operands, *op.results())))
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
@@ -192,6 +185,10 @@ _READERS: tuple[tuple[frozenset[str], Callable[[Operator], _Found | None]], ...]
     (_POOLINGS, _pooling),
     (frozenset({"Attention"}), _attention),
 )
+
+
+def _in_rows(op: Operator) -> _Found:
+    return 1, _rows(op), tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
 
 
 def _rows(op: Operator) -> Shape:

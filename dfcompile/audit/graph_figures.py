@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from dfcompile.audit.paths import Graph, Level, components_of
-from dfcompile.canonical_dag import CanonicalDag, NodeKind
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
 
@@ -102,25 +102,16 @@ def _by_nodes(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
     return np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)
 
 
-_TASK, _BUFFER, _PSEUDO = 0, 1, 2
-_ROLES = dict.fromkeys(NodeKind, _TASK) | {
-    NodeKind.BUFFER: _BUFFER,
-    NodeKind.PSEUDO_SOURCE: _PSEUDO,
-    NodeKind.PSEUDO_SINK: _PSEUDO,
-}
-
-
 class GraphFigures:
     """Figures of a graph; each is computed when it is first asked for."""
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
-        role = np.array([_ROLES[kind] for kind in NodeKind], dtype=np.int8)[dag.kind]
-        self.is_task: Bool = role == _TASK
-        ends = role[np.stack([dag.edge_source, dag.edge_target])]
-        self.is_stream: Bool = (ends == _TASK).all(axis=0)
-        self._is_stored: Bool = (ends == _BUFFER).any(axis=0) & (ends != _PSEUDO).all(axis=0)
-        self._is_buffer: Bool = role == _BUFFER
+        self.is_task, self._is_buffer = dag.is_computational, dag.is_buffer
+        is_real = self.is_task | self._is_buffer
+        source, target = dag.edge_source, dag.edge_target
+        self.is_stream: Bool = self.is_task[source] & self.is_task[target]
+        self._is_stored: Bool = is_real[source] & is_real[target] & ~self.is_stream
 
     @cached_property
     def tasks(self) -> int:

@@ -84,10 +84,11 @@ def front(sizes: Int64, traffic: Int64, tilings: Int64 | None = None) -> Curve:
     """Return the points that no other beats in both, as a curve.
 
     Args:
-        sizes: of the buffer, in any order, shape [points].
-        traffic: with them, shape [points].
+        sizes: of the buffer, in any order; of any shape, each element is a point.
+        traffic: with them; both may be broadcast.
         tilings: of the points, shape [points, ranks].
     """
+    sizes, traffic = (column.ravel() for column in np.broadcast_arrays(sizes, traffic))
     kept = front_numbers(sizes, traffic)
     none = np.zeros((len(kept), 0), dtype=np.int64)
     return _curve(sizes[kept], traffic[kept], none if tilings is None else tilings[kept])

@@ -201,7 +201,7 @@ def _row_tiles(segment: Segment, templates: Sequence[Template], rules: Rules) ->
             present = tiles * (phase.columns + phase.slices * cut) + (not held[phase.layer])
             widest = np.maximum(widest, np.where(cut > 0, present, 0))
         streamed = (sum(segment.weights) - kept) * trips_of(segment.rows, tiles)
-        yield (widest + kept).ravel(), np.broadcast_to(ends + kept + streamed, widest.shape).ravel()
+        yield widest + kept, ends + kept + streamed
 
 
 def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]]:
@@ -222,4 +222,4 @@ def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]
         makes = tiles * (slices + (not segment.held[0])) + (not held[0])
         uses = tiles * (slices + (not segment.held[1])) + (not held[1])
         weights = sum(words * (1 if is_held else trips) for words, is_held in zip(segment.weights, held, strict=True))
-        yield (kept + np.maximum(makes, uses)).ravel(), np.broadcast_to(ends + weights, makes.shape).ravel()
+        yield kept + np.maximum(makes, uses), ends + weights

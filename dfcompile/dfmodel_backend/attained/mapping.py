@@ -118,6 +118,7 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
 def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
     shared = model.chips
     system = model.system.one_chip if shared is None else shared.system
+    exchanges = () if shared is None else shared.exchanges
     schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
     time_ns = sum(configuration.time_ns for configuration in found.configurations)
     least = LeastCosts(model)
@@ -150,9 +151,9 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
         chips=system.chips,
         sharding=() if shared is None else shared.sharding,
         network_chips=() if shared is None else TensorGroup.of(shared.system).chips,
-        exchanges=() if shared is None else shared.exchanges,
-        network_bytes=0 if shared is None else shared.network_bytes,
-        moved_bytes=0 if shared is None else shared.moved_bytes,
+        exchanges=exchanges,
+        network_bytes=sum(exchange.message_bytes for exchange in exchanges),
+        moved_bytes=sum(exchange.moved_bytes for exchange in exchanges),
     )
 
 

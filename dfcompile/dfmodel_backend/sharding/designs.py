@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -51,21 +51,6 @@ def shard(
     times: SplitTimes | None = None,
     compatibility: Compatibility = RIGHT,
 ) -> InterChip:
-    """Choose the sharding of a design's kernels; see `shard_kernels`."""
-    word_bytes = design.execution.word_bytes
-    edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
-    return shard_kernels(design.kernels, edges, options, pinned, times, compatibility, word_bytes)
-
-
-def shard_kernels(
-    kernels: Sequence[DesignKernel],
-    edges: Sequence[DesignEdge],
-    options: MilpOptions,
-    pinned: Mapping[int, Dim] | None = None,
-    times: SplitTimes | None = None,
-    compatibility: Compatibility = RIGHT,
-    word_bytes: int = 1,
-) -> InterChip:
     """Choose the sharding that moves the fewest bytes between chips, or takes the least time if ``times`` are given.
 
     A kernel that is split along k all-reduces its output, one that reduces along its split dimension its statistics; an
@@ -78,7 +63,7 @@ def shard_kernels(
         InfeasibleError: the pinned shardings contradict what a kernel allows.
         UserError: the graph is so wide that it takes integer programs, and their solver proves no optimum.
     """
-    problem = _ShardingProblem(kernels, edges, pinned or {}, times, compatibility, word_bytes)
+    problem = _ShardingProblem(design, pinned or {}, times, compatibility)
     sharding = label_by_elimination(problem.labelling)
     if sharding is None:
         sharding = label_by_integer_programs(problem.labelling, options)
@@ -93,18 +78,14 @@ class _ShardingProblem:
     """The aims of a sharding as costs of labels: split dimensions of kernels, and pairs of them along edges."""
 
     def __init__(
-        self,
-        kernels: Sequence[DesignKernel],
-        edges: Sequence[DesignEdge],
-        pinned: Mapping[int, Dim],
-        times: SplitTimes | None,
-        compatibility: Compatibility,
-        word_bytes: int,
+        self, design: Design, pinned: Mapping[int, Dim], times: SplitTimes | None, compatibility: Compatibility
     ) -> None:
+        kernels = design.kernels
+        edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
         self._kernels = {kernel.id: kernel for kernel in kernels}
         self._times = times
         self._compatibility = compatibility
-        self._word_bytes = word_bytes
+        self._word_bytes = design.execution.word_bytes
         self._choice = {kernel.id: _choice(kernel, pinned.get(kernel.id)) for kernel in kernels}
         self._largest_ns = max([*times.kernels.values(), *times.edges.values(), 0.0]) or 1.0 if times else 1.0
         between: dict[tuple[int, int], dict[tuple[Dim, Dim], Levels]] = {}
@@ -124,12 +105,11 @@ class _ShardingProblem:
 
     def _alone(self, number: int, dim: Dim) -> Levels:
         kernel, choice = self._kernels[number], self._choice[number]
-        aim = self._reduced_bytes(number, dim) if self._times is None else self._taken(self._times, number, dim)
+        aim = self._reduced_bytes(number, dim)
+        if self._times is not None:
+            aim = self._parts(self._times.kernels.get((number, dim), 0.0))
         is_worse = Dim.NONE in choice and (dim is Dim.NONE) is not self._compatibility.sharding_ties_whole
         return aim, is_worse * round(kernel.output_bytes), 0, _PREFERRED.index(dim)
-
-    def _taken(self, times: SplitTimes, number: int, dim: Dim) -> int:
-        return self._parts(times.kernels.get((number, dim), 0.0))
 
     def _reduced_bytes(self, number: int, dim: Dim) -> int:
         kernel = self._kernels[number]

@@ -94,16 +94,20 @@ def _neighbours(node: int, factors: Sequence[_Factor]) -> tuple[int, ...]:
 
 def _factors(problem: Labelling) -> list[_Factor]:
     """Return a factor per node and pair of nodes that have a choice; what has none is part of what it is beside."""
-    pack = _Packing.of(problem)
+    units, kind = _packing(problem)
+
+    def number(cost: Levels) -> int:
+        return sum(unit * level for unit, level in zip(units, cost, strict=True))
+
     alone: dict[int, Array] = {
-        node: np.array([pack.number(problem.alone.get((node, label), problem.nothing)) for label in labels], pack.type)
+        node: np.array([number(problem.alone.get((node, label), problem.nothing)) for label in labels], kind)
         for node, labels in problem.labels.items()
     }
     pairs = []
     for (first, second), costs in problem.between.items():
         rows, columns = problem.labels[first], problem.labels[second]
         table: Array = np.array(
-            [[pack.number(costs.get((row, column), problem.nothing)) for column in columns] for row in rows], pack.type
+            [[number(costs.get((row, column), problem.nothing)) for column in columns] for row in rows], kind
         )
         if len(rows) == 1:
             alone[second] = alone[second] + table[0]
@@ -114,20 +118,11 @@ def _factors(problem: Labelling) -> list[_Factor]:
     return [_Factor((node,), costs) for node, costs in alone.items() if len(costs) > 1] + pairs
 
 
-class _Packing(Struct, frozen=True):
-    """Costs of several levels as one number each, which add up and compare as the levels do."""
-
-    units: Levels
-    type: type
-
-    @staticmethod
-    def of(problem: Labelling) -> "_Packing":
-        costs = [*problem.alone.values(), *(cost for pairs in problem.between.values() for cost in pairs.values())]
-        most = [1 + sum(cost[level] for cost in costs) for level in range(problem.levels)]
-        units = [1]
-        for size in reversed(most[1:]):
-            units.append(units[-1] * size)
-        return _Packing(tuple(reversed(units)), np.int64 if units[-1] * most[0] < 2**62 else np.object_)
-
-    def number(self, cost: Levels) -> int:
-        return sum(unit * level for unit, level in zip(self.units, cost, strict=True))
+def _packing(problem: Labelling) -> tuple[Levels, type]:
+    """Return the units of the levels of a cost in one number, which adds up and compares as they do, and its type."""
+    costs = [*problem.alone.values(), *(cost for pairs in problem.between.values() for cost in pairs.values())]
+    most = [1 + sum(cost[level] for cost in costs) for level in range(problem.levels)]
+    units = [1]
+    for size in reversed(most[1:]):
+        units.append(units[-1] * size)
+    return tuple(reversed(units)), np.int64 if units[-1] * most[0] < 2**62 else np.object_
