@@ -125,11 +125,11 @@ def convolution_curve(
         return constant(units["W"] * shape.weight_words, units["W"])
     if moved == {"O"}:
         return constant(units["O"] * rules.result_words(shape.result_words, shape.result_words), units["O"])
-    found = _Tilings.of(shape, rules, {kept: units[kept] if kept in moved else 0 for kept in ("I", "W", "O")})
-    return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
+    found = _Tilings(shape, rules, {kept: units[kept] if kept in moved else 0 for kept in ("I", "W", "O")})
+    return least([curve for kind in found.classes for curve in found.curves(kind)]).times(shape.groups)
 
 
-class _Tilings(Struct, frozen=True, eq=False):
+class _Tilings:
     """All tilings of one group.
 
     Attributes:
@@ -141,33 +141,22 @@ class _Tilings(Struct, frozen=True, eq=False):
         classes: of loop orders.
     """
 
-    shape: Convolution
-    rules: Rules
-    units: Mapping[Kept, int]
-    batch: Int64
-    channels: Int64
-    filters: Int64
-    grid: WindowGrid
-    classes: tuple[OrderClass, ...]
-
-    @classmethod
-    def of(cls, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> "_Tilings":
+    def __init__(self, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> None:
         if rules.halo is Halo.FORGET:
             shape = shape.unpadded()
         check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * _slack(shape))
-        batch, channels, filters = (
+        self.shape, self.rules, self.units = shape, rules, units
+        self.batch, self.channels, self.filters = (
             tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
         )
-        grid = _grid(shape.axes, rules.tiles)
-        count = len(batch) * len(channels) * len(filters) * grid.points
+        self.grid = _grid(shape.axes, rules.tiles)
+        count = len(self.batch) * len(self.channels) * len(self.filters) * self.grid.points
         if count > MOST_TILINGS:
             raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
-        classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
-        return cls(shape, rules, units, batch, channels, filters, grid, classes)
+        self.classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
 
-    def curves(self, number: int) -> Iterator[Curve]:
+    def curves(self, kind: OrderClass) -> Iterator[Curve]:
         """Yield curves whose least is that of a class of orders."""
-        kind = self.classes[number]
         places = self._useful(kind)
         if not len(places):
             return
@@ -175,11 +164,7 @@ class _Tilings(Struct, frozen=True, eq=False):
             kept = front_numbers(sizes, traffic)
             where = np.unravel_index(kept, (*map(len, tiles), len(places)))
             channels, filters, batch = (sizes[place] for sizes, place in zip(tiles, where[:3], strict=True))
-            tilings = np.concatenate(
-                [np.stack((batch, channels, filters), axis=1), self.grid.tiles[places[where[3]]]],
-                axis=1,
-                dtype=np.int64,
-            )
+            tilings = np.column_stack((batch, channels, filters, self.grid.tiles[places[where[3]]])).astype(np.int64)
             yield front(sizes[kept], traffic[kept], tilings)
 
     def _useful(self, kind: OrderClass) -> Int64:

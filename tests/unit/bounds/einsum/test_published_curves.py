@@ -41,7 +41,7 @@ def of_product(shape: PlainEinsum) -> tuple[Int64, Int64]:
 
 def of_windows(shape: Convolution) -> tuple[Int64, Int64]:
     """Return the same of windows, for each class of orders of loops."""
-    found = convolution._Tilings.of(shape, AS_THE_TOOL, convolution._WORDS)
+    found = convolution._Tilings(shape, AS_THE_TOOL, convolution._WORDS)
     columns = [column for kind in found.classes for column in found.columns(kind, reduces=False)]
     sizes, traffic = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
     return sizes, traffic * shape.groups
