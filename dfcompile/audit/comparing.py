@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from dfcompile.errors import VerificationError
 
-Number: TypeAlias = "bool | int | float | Fraction | None"
-Text: TypeAlias = "str | tuple[str, ...] | tuple[int, ...]"
+Number: TypeAlias = bool | int | float | Fraction | None
+Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
 
 MULTIPLIED = 1e-13  # of floats that few operations give, in another order, as a part of the larger one
 ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
