@@ -25,7 +25,7 @@ class Contracted(Struct, frozen=True):
     result_words: int
 
 
-def proved_words(shape: Contracted, size: int, *, elides_first_read: bool = True) -> int:
+def proved_words(shape: Contracted, size: int) -> int:
     """Return the words that every schedule moves with a buffer of ``size`` words, each product computed once or more.
 
     Between two reads of the memory behind lie segments. In one with at most R reads, words of the operands and of the
@@ -37,10 +37,8 @@ def proved_words(shape: Contracted, size: int, *, elides_first_read: bool = True
     Args:
         shape: what is computed.
         size: of the buffer in words.
-        elides_first_read: whether the first visit to a word of the result reads nothing.
     """
-    least = max(shape.compulsory_words, _segments(shape.macs, shape.reuse, size))
-    return least + (0 if elides_first_read else shape.result_words)
+    return max(shape.compulsory_words, _segments(shape.macs, shape.reuse, size))
 
 
 def _segments(macs: int, reuse: int, size: int) -> int:

@@ -97,20 +97,19 @@ class TaskMapping(Struct, frozen=True, eq=False):
         return gap_above(self.bound_time_s, self.time_s)
 
 
-def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
+def map_tasks(model: TaskModel) -> TaskMapping:
     """Return the fastest mapping that is found for a lowering on one chip, or on several that share it.
 
     The bound is of these chips' shares alone.
 
     Args:
         model: of the lowering on the chip.
-        most_configurations: 0: as many as kernels.
 
     Raises:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
     with work_of(2) as steps:
-        found = fastest_chain(model, most_configurations)
+        found = fastest_chain(model)
         steps.add()
         return _mapping_of(model, found)
 

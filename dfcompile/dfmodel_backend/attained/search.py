@@ -47,22 +47,21 @@ class FoundChain(Struct, frozen=True):
     is_optimal: bool
 
 
-def fastest_chain(model: TaskModel, most_configurations: int = 0) -> FoundChain:
+def fastest_chain(model: TaskModel) -> FoundChain:
     """Return the chain of configurations that takes the least time.
 
     Args:
         model: of the lowering on a chip.
-        most_configurations: 0: as many as kernels.
 
     Raises:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
-    return _Search(model, most_configurations).run()
+    return _Search(model).run()
 
 
 def chain_bound_ns(model: TaskModel) -> float:
     """Return a time that no chain beats that `fastest_chain` may find: of lower bounds alone, nothing is scheduled."""
-    return _Search(model, 0).bound_ns()
+    return _Search(model).bound_ns()
 
 
 # What is known of an arc.
@@ -72,13 +71,12 @@ _REPLAYED = 2
 
 
 class _Search:
-    def __init__(self, model: TaskModel, most_configurations: int) -> None:
+    def __init__(self, model: TaskModel) -> None:
         self._model = model
         self._least = LeastCosts(model)
         units = model.units
-        slots = most_configurations or units.count
         everything = (1 << units.count) - 1
-        self._shape = FusionShape(units.predecessors, (everything,) * slots, units.count)
+        self._shape = FusionShape(units.predecessors, (everything,) * units.count, units.count)
         self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
         # of each set, what looking at it costs of the budget
         self._tasks_of = LEAST_TASKS + sums_over(self._arcs.members, np.array(units.tasks_count, np.int64))
