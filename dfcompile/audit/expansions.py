@@ -1,6 +1,7 @@
 """The audit of the part on other expansions: the bound over them, hints, what separates operators from the ideal."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -31,7 +32,7 @@ class ExpansionsAudit:
     def __init__(self, known: KnownAlternatives | None) -> None:
         self._known = known
         self._work = {} if known is None else divided_work(known)
-        self._bounds: dict[tuple[int, bool], int] = {}
+        self._bound_over = cache(lambda pes: 0 if known is None else bound_over(known, pes))
 
     def audit(self, where: str, summary: ExpansionsSummary | None, point: Point, graph: GraphFigures) -> None:
         """Compute the figures of a result anew.
@@ -49,7 +50,7 @@ class ExpansionsAudit:
             expect(f"{where}: whether there is one", summary is not None, point.expansion_bound is not None)
             return
         is_chosen = point.is_saved or (point.selection is not None and point.selection.is_taken)
-        bound = self._bound(point.pes, is_divided=is_chosen)
+        bound = -(-sum(self._work.values()) // point.pes) if is_chosen else self._bound_over(point.pes)
         is_exact = point.scheduled.schedule.timing is Timing.EXACT
         makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
         gap = gap_above(bound, makespan, is_exact=is_exact)
@@ -67,13 +68,6 @@ class ExpansionsAudit:
         else:
             expect(f"{where}.operators: their number", len(summary.operators), 0)
 
-    def _bound(self, pes: int, *, is_divided: bool) -> int:
-        assert self._known is not None
-        if (pes, is_divided) not in self._bounds:
-            shared = -(-sum(self._work.values()) // pes)
-            self._bounds[pes, is_divided] = shared if is_divided else bound_over(self._known, pes)
-        return self._bounds[pes, is_divided]
-
 
 def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[int, int, int]]:
     """Return operators, cycles as chosen and as hinted of every hint, the largest saving first.
@@ -81,7 +75,7 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
     Of an operator the outermost type that has a better expansion counts.
     """
     chosen = {(each.origin, each.op_type): each.name for each in point.variant.lowered.chosen}
-    by_expansion: dict[tuple[str, str], dict[str, list[int]]] = {}
+    by_expansion: dict[tuple[str, str], list[tuple[int, int]]] = {}
     told: set[str] = set()
     for origin, op_type, cycles in alone(known, point.pes):
         taken = chosen.get((origin, op_type))
@@ -92,13 +86,11 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
             continue
         told.add(origin)
         best = min((name for name, each in cycles.items() if each == least), key=natural_order)
-        both = by_expansion.setdefault((op_type, best), {}).setdefault(origin, [0, 0])
-        both[0] += cycles[taken]
-        both[1] += least
-    hints = [
-        (len(each), sum(before for before, _ in each.values()), sum(after for _, after in each.values()))
-        for each in by_expansion.values()
-    ]
+        by_expansion.setdefault((op_type, best), []).append((cycles[taken], least))
+    hints = []
+    for each in by_expansion.values():
+        before, after = (sum(cycles) for cycles in zip(*each, strict=True))
+        hints.append((len(each), before, after))
     worth = [hint for hint in hints if _HINTED_PART * (hint[1] - hint[2]) >= makespan]
     return sorted(worth, key=lambda hint: hint[1] - hint[2], reverse=True)
 

@@ -125,12 +125,13 @@ class _Search:
                 self._schedule(batch)
                 self._notify(self._tries, self._gap())
         left = [part for part in (*self._open, *self._left) if self._gap_of(part.bounds) > 0]
+        groups = self._space.groups
         by_machine = sorted(self._points, key=lambda one: (one.candidate.pes, one.outcome.memory_bytes, one.figures))
         return Found(
             front=tuple(by_machine),
             schedules=len(self._seen),
             tries=self._tries,
-            open_combinations=sum(map(self._combinations, left)),
+            open_combinations=sum(prod(len(group.options) for group in groups[len(part.picks) :]) for part in left),
             too_large=self._too_large(),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
             gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),
@@ -174,7 +175,8 @@ class _Search:
             candidate = Candidate(part.picks, part.granularity, part.pes)
             if candidate in self._seen or candidate in batch:
                 continue
-            if not part.is_doubtful and self._is_doubtful(candidate):
+            least = _WORTH * self._cost(candidate)
+            if not part.is_doubtful and self._gap_of(self._estimated(candidate)) <= least:
                 heappush(self._open, replace(part, is_doubtful=True))
                 continue
             cost += self._cost(candidate)
@@ -233,9 +235,6 @@ class _Search:
     def _is_too_large(self, picks: Sequence[int]) -> bool:
         return self._tasks(picks) > MOST_TASKS
 
-    def _is_doubtful(self, candidate: Candidate) -> bool:
-        return self._gap_of(self._estimated(candidate)) <= _WORTH * self._cost(candidate)
-
     def _estimated(self, candidate: Candidate) -> tuple[Figures, ...]:
         if candidate not in self._estimates:
             found = self._bounds.estimated(candidate.picks, candidate.granularity, candidate.pes)
@@ -250,9 +249,6 @@ class _Search:
     def _gap(self) -> float:
         """Return the gap of all that is open; the front may have come nearer to some of it since."""
         return max((-part.minus_gap for part in (*self._open, *self._left)), default=0.0)
-
-    def _combinations(self, part: _Part) -> int:
-        return prod(len(group.options) for group in self._space.groups[len(part.picks) :])
 
     def _too_large(self) -> tuple[str, ...]:
         return tuple(

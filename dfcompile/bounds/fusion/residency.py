@@ -186,13 +186,10 @@ class _Search:
             kept.extend(self.names[number] for number in reversed(list(_bits(state.made))))
             assert state.before is not None
             key = state.before
-        is_exact = self.is_exact and not self._shares_inputs()
+        # Of what none makes and several read, each reads it anew, though it could be held.
+        read = Counter(operand.tensor for op in self.model.operators for operand in op.reads)
+        is_exact = self.is_exact and all(name in self.number for name, count in read.items() if count > 1)
         return ResidencyPlan(self.size, total, tuple(reversed(kept)), tuple(reversed(shares)), is_exact)
-
-    def _shares_inputs(self) -> bool:
-        """Return whether several operators read what none makes: each reads it anew, though it could be held."""
-        read = [operand.tensor for op in self.model.operators for operand in op.reads]
-        return any(count > 1 and name not in self.number for name, count in Counter(read).items())
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -134,7 +134,8 @@ class _Search:
         if self._whole is not None:
             least_dram_ns = self._dram[self._whole] / self._model.system.dram_gb_per_s
             found = self._plan(self._whole)
-            if tasks > PLANNED and self._needs_no_memory(found, least_dram_ns):
+            least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
+            if tasks > PLANNED and found.time_ns <= least_ns * (1 + TIE):  # it takes no longer for its DRAM traffic
                 return
         for arc in counted(self._arcs_of(tuple(alone))):
             self._plan(arc)
@@ -160,11 +161,6 @@ class _Search:
                 budget -= self._tasks(arc)
                 found.append(arc)
         return found
-
-    def _needs_no_memory(self, found: TaskConfiguration, least_dram_ns: float) -> bool:
-        """Return whether a configuration takes as long with the least DRAM traffic that is possible."""
-        least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
-        return found.time_ns <= least_ns * (1 + TIE)
 
     def _merges(self) -> list[int]:
         """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
