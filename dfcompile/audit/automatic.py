@@ -1,6 +1,6 @@
 """The audit of the part on the automatic choice: its options, the uniform choices beside it, and estimates."""
 
-from dfcompile.audit.comparing import expect, expect_at_least, expect_figures
+from dfcompile.audit.comparing import expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.estimates import Range, range_of
 from dfcompile.choosing import OperatorOption, Selection
 from dfcompile.driver import Point
@@ -29,12 +29,11 @@ def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) 
             _expect_in_range(f"{where}.{name}", sketch.estimate.cycles, range_of(sketch.estimate, point.pes))
     _audit_rivals(f"{where}.rivals", summary.rivals, selection, point)
     options = [(each.origins[0], option) for each in selection.operators for option in each.known]
-    expect(f"{where}.options: their number", len(summary.options), len(options))
-    for number, (found, (origin, option)) in enumerate(zip(summary.options, options, strict=True)):
-        _audit_option(f"{where}.options[{number}]", found, option, point.pes)
+    for at, found, (origin, option) in expect_rows(f"{where}.options", summary.options, options):
+        _audit_option(at, found, option, point.pes)
         pieces = selection.sketch.candidate.granularity.pieces_of(origin)
         is_chosen = (pieces, dict(selection.expansions.get(origin, {}))) == (option.pieces, dict(option.expansions))
-        expect(f"{where}.options[{number}].is_chosen", found.is_chosen, is_chosen)
+        expect_figures(at, found, is_chosen=is_chosen)
 
 
 def _audit_option(where: str, found: OptionSummary, option: OperatorOption, pes: int) -> None:

@@ -1,13 +1,17 @@
 """How a figure of the report is held against its value computed anew, or against a bound that stands beside it."""
 
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from dfcompile.errors import VerificationError
 
 Number: TypeAlias = bool | int | float | Fraction | None
 Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
+
+Row = TypeVar("Row")
+Other = TypeVar("Other")
 
 MULTIPLIED = 1e-13  # of floats that few operations give, in another order, as a part of the larger one
 ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
@@ -46,6 +50,22 @@ def expect_figures(where: str, part: object, tolerance: float = 0.0, /, **expect
             expect_text(f"{where}.{name}", getattr(part, name), value)
         else:
             expect(f"{where}.{name}", getattr(part, name), value, tolerance)
+
+
+def expect_rows(where: str, found: Sequence[Row], expected: Sequence[Other]) -> Iterator[tuple[str, Row, Other]]:
+    """Yield the path of each row of a list, the row, and what it is of; refuse another number of rows.
+
+    Args:
+        where: path of the list in the report.
+        found: in the report.
+        expected: computed anew, in the same order.
+
+    Raises:
+        VerificationError: there are more, or fewer.
+    """
+    expect(f"{where}: their number", len(found), len(expected))
+    for number, (row, other) in enumerate(zip(found, expected, strict=True)):
+        yield f"{where}[{number}]", row, other
 
 
 def expect_at_least(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.audit.alternatives import alone, bound_over, divided_work
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedule import gap_above
 from dfcompile.canonical_dag.dag import Int64
@@ -58,9 +58,7 @@ class ExpansionsAudit:
         if makespan is not None and is_exact and not self._known.left_out:
             expect_at_least(f"{where}: makespan_cycles", makespan, bound, "lower_bound_cycles")
         hints = [] if is_chosen else _hints(self._known, point, makespan or 0)
-        expect(f"{where}.hints: their number", len(summary.hints), len(hints))
-        for number, (hint, (operators, before, after)) in enumerate(zip(summary.hints, hints, strict=True)):
-            at = f"{where}.hints[{number}]"
+        for at, hint, (operators, before, after) in expect_rows(f"{where}.hints", summary.hints, hints):
             expect_figures(at, hint, operators=operators, chosen_bound_cycles=before, hinted_bound_cycles=after)
         if makespan is not None and is_exact:
             gaps = _gaps(point, graph, self._work)

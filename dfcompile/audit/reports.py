@@ -7,7 +7,7 @@ from math import floor
 import numpy as np
 
 from dfcompile.audit.automatic import audit_automatic
-from dfcompile.audit.comparing import ROUNDING, expect, expect_figures
+from dfcompile.audit.comparing import ROUNDING, expect, expect_figures, expect_rows
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
@@ -33,13 +33,11 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
     _audit_model(report.model, exploration.variants[0].lowered.nodes)
-    expect("results: their number", len(report.results), len(exploration.points))
     expansions = ExpansionsAudit(exploration.alternatives)
     traffic = TrafficAudit(exploration.model.program, exploration.plans)
     ideals = IdealAudit(exploration.alternatives, traffic.proved_bytes)
     graphs: dict[CanonicalDag, GraphFigures] = {}
-    for number, (result, point) in enumerate(zip(report.results, exploration.points, strict=True)):
-        where = f"results[{number}]"
+    for where, result, point in expect_rows("results", report.results, exploration.points):
         graph = graphs.setdefault(point.variant.dag, GraphFigures(point.variant.dag))
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)

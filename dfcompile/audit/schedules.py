@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dfcompile.audit.comparing import expect, expect_figures
+from dfcompile.audit.comparing import expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedule import audit_schedule
 from dfcompile.audit.times import audit_simulation
@@ -18,11 +18,8 @@ def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[Check
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
     expect_figures("model", report.model, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
-    expect("results: their number", len(report.results), len(schedules))
     graph = GraphFigures(dag)
-    for number, (result, checked) in enumerate(zip(report.results, schedules, strict=True)):
-        where = f"results[{number}]"
-        expect(f"{where}.pes", result.pes, checked.schedule.pes)
-        expect(f"{where}.makespan_cycles", result.makespan_cycles, result.schedule.makespan_cycles)
+    for where, result, checked in expect_rows("results", report.results, schedules):
+        expect_figures(where, result, pes=checked.schedule.pes, makespan_cycles=result.schedule.makespan_cycles)
         audit_schedule(f"{where}.schedule", result.schedule, checked, graph)
         audit_simulation(f"{where}.simulation", result.simulation, checked, graph)

@@ -32,7 +32,7 @@ def audit_kernels(where: str, summaries: Sequence[KernelGroupSummary], times: Ta
         expect(f"{at}.count", summary.count, len(summary.kernels))
         for name in summary.kernels:
             figures.audit(at, summary, name)
-            moved[times.configuration_of(name)] += summary.dram_bytes
+            moved[times.place[name]] += summary.dram_bytes
     for number, (found, expected) in enumerate(zip(moved, times.dram_bytes, strict=True)):
         expect(f"{where}: dram_bytes of those in configuration {number}", found, expected)
 
@@ -75,7 +75,7 @@ class _Kernels:
             )
         expect_figures(where, summary, ROUNDING, network_bytes=self._received[name] / times.attained.chips)
         audit_time(where, summary, times.overlap, *parts)
-        longest_s = times.times_ns[times.configuration_of(name)] / PER_S
+        longest_s = times.times_ns[times.place[name]] / PER_S
         expect_at_least(f"{where}: its configuration's time", longest_s, summary.time_s, "time_s", ROUNDING)
 
     def _summed(self, size: Int64) -> list[int]:

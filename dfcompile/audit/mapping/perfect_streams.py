@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near, expect_rows
 from dfcompile.audit.machine import dram_bytes_per_ns, require_part
 from dfcompile.audit.mapping.array_shares import are_alike, iterations_left, most_elements
 from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
@@ -36,10 +36,8 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
         check_mapping(chip_share(graph, sharded, figures.exchanges), mapping.system, mapping, graph)
     expect_figures(where, summary, chips=mapping.system.chips, configs=len(figures.configs), solver=mapping.solver)
     expect_at_least(f"{where}.chips", point.chips, summary.chips, "chips in use")
-    expect(f"{where}.configurations: their number", len(summary.configurations), len(figures.configs))
     moved = 0
-    for number, (one, config) in enumerate(zip(summary.configurations, figures.configs, strict=True)):
-        at = f"{where}.configurations[{number}]"
+    for at, one, config in expect_rows(f"{where}.configurations", summary.configurations, figures.configs):
         parts = config.compute_ns, config.memory_ns, config.network_ns
         time_s = joined_ns(mapping.options.overlap, *parts) / PER_S
         expect_figures(at, one, ROUNDING, kernels=config.kernels, time_s=time_s)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
+from dfcompile.audit.comparing import ROUNDING, expect_at_least, expect_figures, expect_near, expect_rows
 from dfcompile.audit.machine import dram_bytes_per_ns, on_chip
 from dfcompile.audit.mapping.exchanges import ExchangeFigures
 from dfcompile.audit.mapping.words import work_in_words
@@ -69,9 +69,7 @@ class TaskTimes:
         names: of kernels with tasks; of tasks without a kernel that of their scope.
         kernel: number of each node's kernel, `NOBODY` of memory, shape [nodes].
         configuration: number of each task's configuration, `NOBODY` of memory, shape [nodes].
-        compute_ns: of each configuration.
-        memory_ns: of each configuration.
-        network_ns: of each configuration.
+        parts_ns: compute, memory and network of each configuration.
         dram_bytes: of each configuration, on one chip.
         exchanged: of all chips.
     """
@@ -83,33 +81,30 @@ class TaskTimes:
         self.configuration: Int64 = np.full(attained.dag.nodes_count, NOBODY, dtype=np.int64)
         for number, one in enumerate(attained.configurations):
             self.configuration[one.part.node[one.part.dag.is_computational]] = number
-        self.compute_ns = [one.schedule.makespan_cycles * self.period_ns for one in attained.configurations]
         self.dram_bytes = [
             sum(store.dram_read_bytes + store.dram_write_bytes for store in one.stores)
             for one in attained.configurations
         ]
-        self.memory_ns = [size / dram_bytes_per_ns(attained.system) for size in self.dram_bytes]
-        self.network_ns = [0.0] * len(attained.configurations)
+        network_ns = [0.0] * len(attained.configurations)
         for exchange, figures in zip(attained.exchanges, exchanged, strict=True):
-            self.network_ns[self._place[exchange.source]] += figures.time_ns
+            network_ns[self.place[exchange.source]] += figures.time_ns
+        self.parts_ns = [
+            (one.schedule.makespan_cycles * self.period_ns, size / dram_bytes_per_ns(attained.system), exchanged_ns)
+            for one, size, exchanged_ns in zip(attained.configurations, self.dram_bytes, network_ns, strict=True)
+        ]
 
     @cached_property
-    def _place(self) -> dict[str, int]:
+    def place(self) -> dict[str, int]:
         """Number of the configuration of each kernel's tasks."""
         tasks = np.flatnonzero(self.kernel != NOBODY)
         places = np.zeros(len(self.names), dtype=np.int64)
         places[self.kernel[tasks]] = self.configuration[tasks]
         return dict(zip(self.names, places.tolist(), strict=True))
 
-    def configuration_of(self, kernel: str) -> int:
-        """Return the number of a kernel's configuration."""
-        return self._place[kernel]
-
     @cached_property
     def times_ns(self) -> list[float]:
         """Of each configuration."""
-        parts = zip(self.compute_ns, self.memory_ns, self.network_ns, strict=True)
-        return [joined_ns(self.overlap, *times) for times in parts]
+        return [joined_ns(self.overlap, *parts) for parts in self.parts_ns]
 
     @property
     def time_ns(self) -> float:
@@ -154,11 +149,9 @@ def audit_configurations(where: str, summaries: Sequence[ConfigurationSummary], 
     """
     configurations = times.attained.configurations
     capacity = on_chip(times.attained.system.accelerator.sram, times.attained.system)
-    expect(f"{where}: their number", len(summaries), len(configurations))
-    for number, (summary, one) in enumerate(zip(summaries, configurations, strict=True)):
-        at = f"{where}[{number}]"
-        parts = times.compute_ns[number], times.memory_ns[number], times.network_ns[number]
-        expect_figures(at, summary, kernels=one.kernels, dram_bytes=times.dram_bytes[number], sram_bytes=one.sram_bytes)
+    rows = expect_rows(where, summaries, configurations)
+    for (at, summary, one), parts, moved in zip(rows, times.parts_ns, times.dram_bytes, strict=True):
+        expect_figures(at, summary, kernels=one.kernels, dram_bytes=moved, sram_bytes=one.sram_bytes)
         if capacity:
             expect_at_least(f"{at}.sram_bytes: of the chip", capacity, summary.sram_bytes, "what is held")
         audit_time(at, summary, times.overlap, *parts)
@@ -170,9 +163,7 @@ def audit_phases(where: str, summaries: Sequence[PhaseSummary], times: TaskTimes
     Raises:
         VerificationError: naming the figure, as found and as recomputed.
     """
-    expect(f"{where}: their number", len(summaries), len(times.blocks))
-    for number, (summary, (configuration, begin, end, tasks)) in enumerate(zip(summaries, times.blocks, strict=True)):
-        at = f"{where}[{number}]"
+    for at, summary, (configuration, begin, end, tasks) in expect_rows(where, summaries, times.blocks):
         expect_figures(at, summary, configuration=configuration, start_cycle=begin, end_cycle=end, tasks=len(tasks))
 
 
@@ -200,10 +191,8 @@ def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes) -> None
     expect_figures(where, summary, ROUNDING, work_s=busy * share_s, idle_elements_s=idle * share_s)
     expect_figures(where, summary, ROUNDING, waiting_s=waiting * share_s, throttled_s=throttled * share_s)
     expect_figures(where, summary, ROUNDING, whole_blocks_s=ended * share_s)
-    alone_ns = sum(
-        joined_ns(times.overlap, compute, memory, 0.0)
-        for compute, memory in zip(times.compute_ns, times.memory_ns, strict=True)
-    )
+    alone_ns = sum(joined_ns(times.overlap, compute, memory, 0.0) for compute, memory, _ in times.parts_ns)
+    compute_ns = sum(compute for compute, _, _ in times.parts_ns)
     slack_s = ROUNDING * times.time_ns / PER_S
-    expect_near(f"{where}.memory_s", summary.memory_s, (alone_ns - sum(times.compute_ns)) / PER_S, slack_s)
+    expect_near(f"{where}.memory_s", summary.memory_s, (alone_ns - compute_ns) / PER_S, slack_s)
     expect_near(f"{where}.network_s", summary.network_s, (times.time_ns - alone_ns) / PER_S, slack_s)

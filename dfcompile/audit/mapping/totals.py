@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_figures
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.machine import audit_roofs, peak_flop_per_s, power_w, price_usd, require_part
 from dfcompile.audit.mapping.array_shares import layout_of, most_elements
 from dfcompile.audit.mapping.bounds import audit_bound
@@ -76,8 +76,7 @@ def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Po
         return []
     graph = ShardedGraph(point.variant.graph, attained.system, dict(attained.sharding))
     found = graph.figures(where, attained.exchanges)
-    for number, (summary, exchange, figures) in enumerate(zip(summaries, attained.exchanges, found, strict=True)):
-        at = f"{where}[{number}]"
+    for (at, summary, exchange), figures in zip(expect_rows(where, summaries, attained.exchanges), found, strict=True):
         expect_figures(at, summary, tensor=exchange.tensor, source=exchange.source, readers=exchange.readers)
         expect_figures(at, summary, collective=exchange.kind.value, dimensions=exchange.dimensions)
         expect_figures(at, summary, message_bytes=figures.message_bytes, moved_bytes=figures.moved_bytes)
@@ -88,10 +87,8 @@ def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Po
 def _audit_sharding(where: str, summaries: Sequence[LayoutSummary], point: Point, times: TaskTimes) -> None:
     """Find anew which part of an array the chip with most of it holds, for each kernel that reads or writes it."""
     expected = sorted(_layouts(point, times), key=lambda held: held[0])
-    expect(f"{where}: their number", len(summaries), len(expected))
     dimensions = len(point.attained.system.network.dimensions)
-    for number, (summary, (place, kernel, array, access, most)) in enumerate(zip(summaries, expected, strict=True)):
-        at = f"{where}[{number}]"
+    for at, summary, (place, kernel, array, access, most) in expect_rows(where, summaries, expected):
         expect_figures(at, summary, configuration=place, kernel=kernel, tensor=array.name, access=access)
         expect_figures(at, summary, elements=array.elements, chip_elements=most)
         expect(f"{at}.held: dimensions", len(summary.held), dimensions)
@@ -106,7 +103,7 @@ def _layouts(point: Point, times: TaskTimes) -> Iterator[tuple[int, str, KernelT
     sharding, tensors = dict(attained.sharding), {tensor.name: tensor for tensor in dag.tensors}
     with_tasks = set(times.names).intersection(sharding)
     for kernel in (kernel for kernel in dag.kernels if kernel.name in with_tasks):
-        place = times.configuration_of(kernel.name)
+        place = times.place[kernel.name]
         for access, is_result, arrays in (("read", False, kernel.inputs), ("written", True, kernel.outputs)):
             for number, name in enumerate(arrays):
                 layout = layout_of(kernel, number, sharding[kernel.name], chips, is_result=is_result)
