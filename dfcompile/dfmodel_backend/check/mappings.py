@@ -14,6 +14,7 @@ from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, Tens
 from dfcompile.errors import VerificationError
 
 _RELATIVE = 1e-9
+_same = partial(require_close, relative=_RELATIVE)
 
 
 def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole: DataflowGraph | None = None) -> None:
@@ -262,6 +263,3 @@ def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
         raise VerificationError(f"exchanges: found {len(found)} that are not the {len(expected)} of the graph")
     _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
     _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))
-
-
-_same = partial(require_close, relative=_RELATIVE)

@@ -1,12 +1,17 @@
 """What checks require of figures: equal, close or at most, in the words found and expected."""
 
-import math
+from __future__ import annotations
 
-from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
-from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
+import math
+from typing import TYPE_CHECKING
+
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
+
+if TYPE_CHECKING:
+    from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
+    from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
 
 EXACT = 1e-12  # relative: floating-point sums in another order
 
