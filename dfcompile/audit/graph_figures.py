@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.paths import Graph, Level, components_of
+from dfcompile.audit.paths import Graph, components_of
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
@@ -62,24 +62,6 @@ def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
         tasks: which nodes are tasks, shape [nodes].
         cycles: of each node, shape [nodes].
     """
-    return _by_nodes(graph, tasks, cycles) if graph.levels is None else _by_levels(graph.levels, tasks, cycles)
-
-
-def _by_levels(levels: tuple[Level, ...], tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
-    work, to_first, from_last = cycles
-    start, end = np.zeros(len(work), dtype=np.int64), work.copy()
-    for vertices, producers, begins in levels:
-        is_task = np.repeat(tasks[vertices], np.diff(begins, append=len(producers)))
-        streams = is_task & tasks[producers]
-        ready = np.where(streams, start[producers] + to_first[producers], end[producers])
-        begin = np.maximum.reduceat(ready, begins)
-        streamed = np.maximum.reduceat(np.where(streams, end[producers], _NO_STREAM), begins)
-        last = np.where(streamed == _NO_STREAM, 0, streamed + from_last[vertices])
-        start[vertices], end[vertices] = begin, np.maximum(begin + work[vertices], last)
-    return start, end
-
-
-def _by_nodes(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
     others, begins = graph.producers
     is_task = tasks.tolist()
     work, to_first, from_last = (column.tolist() for column in cycles)
@@ -198,7 +180,7 @@ class GraphFigures:
     def _unreached(self, component: Int64) -> Bool:
         """Return which components no order reaches, neither along the edges between them nor against them."""
         unreached, between = np.ones(self.dag.nodes_count, dtype=np.bool_), self._between(component, ~self.is_stream)
-        unreached[slice(None) if between.levels is not None else between.order] = False
+        unreached[between.order] = False
         if unreached.any():
             # What is before all cycles was reached; what is behind all of them is reached from the other end.
             unreached[self._between(component, ~self.is_stream, unreached).order] = False
