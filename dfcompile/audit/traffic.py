@@ -210,11 +210,8 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
 
 
 def _first_needing(needing: Mapping[str, None], place: Mapping[str, int]) -> str:
-    """Return who needs a store first: in the configuration, else anywhere; both may be thousands, but not often."""
-    if len(place) < len(needing):
-        here = next((origin for origin in place if origin in needing), None)
-    else:
-        here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
+    """Return who needs a store first: in the configuration, else anywhere."""
+    here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
     return next(iter(needing), "") if here is None else here
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -66,18 +67,20 @@ class WindowGrid(Struct, frozen=True, eq=False):
         """Return a column of an axis' pairs, shape [pairs], as one of all combinations, shape [points]."""
         return np.asarray(column[self.places[:, axis]])
 
+    def extent(self, loop: Loop) -> int:
+        """Return the iterations of a loop over single outputs, or taps."""
+        axis, part = loop
+        return self.axes[axis].taps if part else self.axes[axis].outputs
+
     def trips(self, loop: Loop) -> Int64:
         """Return the trips of a loop over tiles, shape [points]."""
         axis, part = loop
-        extent = self.axes[axis].taps if part else self.axes[axis].outputs
-        return trips_of(extent, self.tiles[:, axis + part * len(self.axes)])
+        return trips_of(self.extent(loop), self.tiles[:, axis + part * len(self.axes)])
 
     def shared(self, roles: Sequence[Roles]) -> Int64:
         """Return the words shared under the roles of each axis, shape [points]."""
-        found = np.ones(self.points, dtype=np.int64)
-        for axis, table in enumerate(self.tables):
-            found = found * self.spread(axis, table.shared[roles[axis]])
-        return found
+        columns = (self.spread(axis, table.shared[roles[axis]]) for axis, table in enumerate(self.tables))
+        return prod(columns, start=np.ones(self.points, dtype=np.int64))
 
 
 class OrderClass(Struct, frozen=True, eq=False):
@@ -111,9 +114,7 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
     taps = np.prod([grid.trips(loop) for loop in loops if loop[1] == 1], axis=0)
     classes = []
     for (keeps, run, is_whole), words in found.items():
-        held = np.ones(grid.points, dtype=np.int64)
-        for loop in sorted(run):
-            held = held * grid.trips(loop)
+        held: Int64 = prod(map(grid.trips, sorted(run)), start=np.ones(grid.points, dtype=np.int64))
         classes.append(
             OrderClass(
                 keeps=keeps,
@@ -155,10 +156,14 @@ class _OrdersOfPoints:
 
     def __init__(self, grid: WindowGrid, points: Int64, filter_trips: Int64) -> None:
         self._grid, self._points, self._trips = grid, points, filter_trips
-        moving = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if _extent(grid, loop) > 1]
+        moving = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if grid.extent(loop) > 1]
         self._parts = tuple(frozenset(loop for loop in moving if loop[1] == part) for part in (0, 1))
         self._every = frozenset((FILTERS, *moving))
-        self._columns: dict[tuple[int, Roles], Int64] = {}
+        self._columns = {
+            (axis, roles): column[grid.places[points, axis]]
+            for axis, table in enumerate(grid.tables)
+            for roles, column in table.shared.items()
+        }
 
     def words(self) -> dict[Run, Int64]:
         """Return the least words of each class of orders, shape [tiles of filters, points]."""
@@ -205,13 +210,8 @@ class _OrdersOfPoints:
 
     def _product(self, roles: Sequence[Roles]) -> Int64:
         """Return `WindowGrid.shared` of the points."""
-        found = np.ones(len(self._points), dtype=np.int64)
-        for axis, role in enumerate(roles):
-            if (axis, role) not in self._columns:
-                table = self._grid.tables[axis].shared[role]
-                self._columns[axis, role] = table[self._grid.places[self._points, axis]]
-            found = found * self._columns[axis, role]
-        return found
+        columns = (self._columns[each] for each in enumerate(roles))
+        return prod(columns, start=np.ones(len(self._points), dtype=np.int64))
 
 
 def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[Roles]:
@@ -219,11 +219,6 @@ def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[R
         return Role.STEP if loop == advancing else Role.INNER if loop in inside else Role.OUTER
 
     return [(role((axis, 0)), role((axis, 1))) for axis in range(len(grid.axes))]
-
-
-def _extent(grid: WindowGrid, loop: Loop) -> int:
-    axis = grid.axes[loop[0]]
-    return axis.taps if loop[1] else axis.outputs
 
 
 # What the innermost loop may be where the tool's rule forgets: 0 of outputs or 1 of taps, what it keeps, the step that
@@ -269,8 +264,5 @@ def _steady_orders(grid: WindowGrid, filter_trips: Int64) -> Iterator[tuple[Run,
 
 def _steady(grid: WindowGrid, axis: int, remembered: Role, roles: Roles) -> Int64:
     """Return what the advances under some roles of an axis' loops save; other axes stay outside."""
-    found = grid.spread(axis, grid.tables[axis].steady[remembered, roles])
-    for other, table in enumerate(grid.tables):
-        if other != axis:
-            found = found * grid.spread(other, table.shared[STAYS])
-    return np.asarray(found)
+    others = (grid.spread(other, table.shared[STAYS]) for other, table in enumerate(grid.tables) if other != axis)
+    return prod(others, start=grid.spread(axis, grid.tables[axis].steady[remembered, roles]))

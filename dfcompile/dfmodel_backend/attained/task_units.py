@@ -14,7 +14,6 @@ from dfcompile.canonical_dag.part import DagPart, part_of
 from dfcompile.distinct import distinct
 
 NO_UNIT = -1
-_FEW = 16  # members of a set that are found one by one: faster than looking at every bit
 
 
 class TaskUnits(Struct, frozen=True, dict=True):
@@ -100,14 +99,7 @@ class TaskUnits(Struct, frozen=True, dict=True):
 
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""
-        if units.bit_count() > _FEW:
-            return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
-        found = []
-        while units:  # most sets are small, of many units
-            lowest = units & -units
-            found.append(lowest.bit_length() - 1)
-            units ^= lowest
-        return found
+        return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
 
     def tasks(self, units: int) -> Int64:
         """Return the numbers of the tasks of a set, ascending."""
