@@ -101,17 +101,11 @@ class TaskUnits(Struct, frozen=True, dict=True):
         """Return the numbers of the units of a set, ascending."""
         return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
 
-    def tasks(self, units: int) -> Int64:
-        """Return the numbers of the tasks of a set, ascending."""
-        return np.sort(np.concatenate([self._tasks[unit] for unit in self.members(units)]))
-
-    def edges(self, units: int) -> Int64:
-        """Return the numbers of the edges at the tasks of a set, ascending."""
-        return distinct(np.concatenate([self._edges[unit] for unit in self.members(units)]))
-
     def part(self, units: int) -> DagPart:
         """Return the tasks of a set as a DAG of their own."""
-        return part_of(self.dag, self.tasks(units), self.edges(units))
+        members = self.members(units)
+        tasks = np.sort(np.concatenate([self._tasks[unit] for unit in members]))
+        return part_of(self.dag, tasks, distinct(np.concatenate([self._edges[unit] for unit in members])))
 
 
 def owners_of(dag: CanonicalDag) -> tuple[Int64, list[Kernel | Scope]]:
