@@ -102,25 +102,10 @@ class _Search:
         everything = int(self._tasks_of.sum())
         most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
         is_quick = self._model.scheduling == self._model.planning or self._model.scheduling.effort is Effort.QUICK
-        if everything <= most and is_quick:
-            return self._all_of_use()
+        if everything <= most and is_quick:  # lower bounds, replaced by true figures where the shortest path runs
+            return self._replayed(_BOUNDED)
         self._plan_some()
-        return self._replay_some()
-
-    # -- small graphs: a shortest path over lower bounds, replaced by true figures where it runs
-
-    def _all_of_use(self) -> FoundChain:
-        while True:
-            chain = self._shortest(_BOUNDED)
-            if chain is None:
-                raise self._infeasible()
-            unknown = self._below(chain, _REPLAYED)
-            if not unknown:
-                return self._found(chain, is_optimal=self._holds_all)
-            for arc in counted(unknown):
-                self._replay(arc)
-
-    # -- large graphs: plans first
+        return self._replayed(_PLANNED)
 
     def _plan_some(self) -> None:
         """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds.
@@ -170,17 +155,23 @@ class _Search:
         open_arcs = [arc for arc in arcs if arc is not None and self._level[arc] < _PLANNED]
         return sorted(open_arcs, key=lambda arc: (self._tasks(arc), arc))
 
-    def _replay_some(self) -> FoundChain:
-        """Replay the best chain by what is planned, and what is nearly as fast: all kernels as one, or cut."""
-        budget = REPLAYED_TIMES * self._model.dag.tasks_count
+    def _replayed(self, level: int) -> FoundChain:
+        """Replay the best chain of which so much is known, until it is replayed.
+
+        By plans what is nearly as fast, too: all kernels as one, or cut; but no more tasks than a budget allows for.
+        """
+        is_proof = level == _BOUNDED
+        budget = np.inf if is_proof else REPLAYED_TIMES * self._model.dag.tasks_count
         while True:
-            chain = self._shortest(_PLANNED)
+            chain = self._shortest(level)
             if chain is None:
                 raise self._infeasible()
-            unknown = sorted({*self._below(chain, _REPLAYED), *self._below(self._other(chain), _REPLAYED)})
+            unknown = self._below(chain, _REPLAYED)
+            if not is_proof:
+                unknown = sorted({*unknown, *self._below(self._other(chain), _REPLAYED)})
             if not unknown:
-                return self._found(chain, is_optimal=False)
-            tasks = sum(self._tasks(arc) for arc in unknown)
+                return self._found(chain, is_optimal=is_proof and self._holds_all)
+            tasks = sum(map(self._tasks, unknown))
             if tasks > budget and (best := self._shortest(_REPLAYED)) is not None:
                 return self._found(best, is_optimal=False)
             budget -= tasks
