@@ -1,6 +1,7 @@
 """The search for a Pareto set: parts of the space by what they may be at best, until none is left or tries are up."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from heapq import heapify, heappop, heappush
 from math import prod
 from typing import Annotated
@@ -108,12 +109,12 @@ class _Search:
     def __init__(self, asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> None:
         self._asked, self._space, self._bounds = asked, space, bounds
         self._evaluate, self._notify = evaluate, notify
+        self._estimated = cache(lambda near: bounds.estimated(near.picks, near.granularity, near.pes))
         self._points: list[Point] = []
         self._front: list[Figures] = []
         self._seen: set[Candidate] = set()
         self._open: list[_Part] = []
         self._left: list[_Part] = []  # neither excluded nor ever scheduled
-        self._estimates: dict[Candidate, tuple[Figures, ...]] = {}
         self._tries = 0
         self._parts = asked.tries * _PARTS_PER_TRY
 
@@ -234,12 +235,6 @@ class _Search:
 
     def _is_too_large(self, picks: Sequence[int]) -> bool:
         return self._tasks(picks) > MOST_TASKS
-
-    def _estimated(self, candidate: Candidate) -> tuple[Figures, ...]:
-        if candidate not in self._estimates:
-            found = self._bounds.estimated(candidate.picks, candidate.granularity, candidate.pes)
-            self._estimates[candidate] = found
-        return self._estimates[candidate]
 
     # -- what is known
 

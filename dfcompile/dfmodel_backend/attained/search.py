@@ -80,12 +80,8 @@ class _Search:
         self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
         # of each set, what looking at it costs of the budget
         self._tasks_of = LEAST_TASKS + sums_over(self._arcs.members, np.array(units.tasks_count, np.int64))
-        self._arc_of = {
-            (before, after): arc
-            for arc, (before, after) in enumerate(
-                zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
-            )
-        }
+        ends = zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
+        self._arc_of = {pair: arc for arc, pair in enumerate(ends)}
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
         self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
         self._known: dict[int, TaskConfiguration] = {}
