@@ -186,17 +186,12 @@ class BoundedModel(Struct, frozen=True, dict=True):
 
     def compulsory_of(self, tensor: BoundedTensor) -> int:
         """Return the bytes of a tensor that every run moves."""
-        match tensor.role:
-            case TensorRole.OUTPUT:
-                return self._written.get(tensor.name, tensor.words) * tensor.element_bytes
-            case TensorRole.INPUT:
-                return self._read.get(tensor.name, 0) * tensor.element_bytes
-            case TensorRole.PARAMETER:
-                words = self._read.get(tensor.name, 0)
-                return words * tensor.element_bytes if words > 1 else 0
-            case TensorRole.INTERMEDIATE:
-                return 0
-        assert_never(tensor.role)
+        words = self._read.get(tensor.name, 0)
+        if tensor.role is TensorRole.OUTPUT:
+            words = self._written.get(tensor.name, tensor.words)
+        elif tensor.role is TensorRole.INTERMEDIATE or (tensor.role is TensorRole.PARAMETER and words == 1):
+            return 0
+        return words * tensor.element_bytes
 
 
 # How many operands, the first ones, a shape tells of.

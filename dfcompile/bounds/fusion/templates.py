@@ -58,16 +58,12 @@ class Segment(Struct, frozen=True):
     @property
     def held_words(self) -> int:
         """Words of its ends that are on the chip as a whole."""
-        return self.rows * sum(width for width, is_held in zip(self._ends, self.held, strict=True) if is_held)
+        return self.rows * (self.widths[0] + self.widths[-1]) - sum(self.ends())
 
     def ends(self) -> tuple[int, int]:
         """Return the words of the operand and of the result that move at least."""
-        first, last = (self.rows * width * (not is_held) for width, is_held in zip(self._ends, self.held, strict=True))
-        return first, last
-
-    @property
-    def _ends(self) -> tuple[int, int]:
-        return self.widths[0], self.widths[-1]
+        first, last = (not is_held for is_held in self.held)
+        return self.rows * self.widths[0] * first, self.rows * self.widths[-1] * last
 
 
 class _Phase(Struct, frozen=True):
