@@ -32,7 +32,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     * The bytes of every configuration are those of the edges that do not stream, and SRAM holds what it is said to hold
       in every cycle.
     * Times are cycles x period and bytes / bandwidth, joined by the overlap rule; all figures are sums of these.
-    * What it says of kernels is what `check_kernel_figures` recounts.
+    * What it says of kernels is what `_check_kernels` recounts.
 
     Args:
         dag: the lowering, or the share of one chip, volumes in elements.
@@ -50,7 +50,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     _check_order(mapping, configuration)
     check_bytes(Recount(dag, configuration, mapping.schedule.streamed), mapping, system)
     _check_times(system, overlap, mapping)
-    check_kernel_figures(dag, system, overlap, mapping)
+    _check_kernels(dag, system, overlap, mapping, configuration)
 
 
 def _replayed_cycles(mapping: TaskMapping) -> int:
@@ -128,7 +128,9 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
 SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
-def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
+def _check_kernels(
+    dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping, configuration: Int64
+) -> None:
     """Check the figures of the kernels of a mapping.
 
     * Every kernel with tasks is there once, in the configuration of its tasks, with its operations.
@@ -139,37 +141,19 @@ def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, ma
     * What exchanges bring is all theirs.
     * No bandwidth is exceeded. Operations per second may be above the peak: a task that joins streams takes an
       element of each in a cycle, and adds them all.
-
-    Args:
-        dag: the lowering, or the share of one chip, volumes in elements.
-        system: with the chips in use.
-        overlap: of compute, memory and network.
-        mapping: to check.
-
-    Raises:
-        VerificationError: naming the rule, found against expected.
     """
-    nodes: dict[int, list[int]] = {}  # by scope
-    computational = np.flatnonzero(dag.is_computational)
-    for node, number in zip(computational.tolist(), dag.node_scope[computational].tolist(), strict=True):
-        nodes.setdefault(number, []).append(node)
+    names = [scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name for scope in dag.scopes]
+    flop = {kernel.name: kernel.flop for kernel in dag.kernels}
     tasks: dict[str, list[int]] = {}
-    flop: dict[str, int] = {}
-    for number, own in nodes.items():
-        scope = dag.scopes[number]
-        kernel = None if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel]
-        name = scope.name if kernel is None else kernel.name
-        tasks.setdefault(name, []).extend(own)
-        flop[name] = 0 if kernel is None else kernel.flop
+    computational = np.flatnonzero(dag.is_computational)
+    for node, scope in zip(computational.tolist(), dag.node_scope[computational].tolist(), strict=True):
+        tasks.setdefault(names[scope], []).append(node)
     require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(tasks))
-    configuration = np.full(dag.nodes_count, -1, dtype=np.int64)
-    for number, found in enumerate(mapping.configurations):
-        configuration[found.part.node[found.part.dag.is_computational]] = number
     moved = _moved(dag)
     for one in mapping.kernels:
         own, where = tasks[one.name], f"kernel {one.name!r}"
         require(f"{where}: configurations", {one.configuration}, set(configuration[own].tolist()))
-        require(f"{where}: operations", one.flop, flop[one.name])
+        require(f"{where}: operations", one.flop, flop.get(one.name, 0))
         require(f"{where}: bytes on the chip", one.chip_bytes, int(moved[own].sum()))
         cycles = int(mapping.schedule.last_out[own].max()) - int(mapping.schedule.start[own].min())
         require_close(f"{where}: compute", one.compute_ns, cycles / system.accelerator.frequency_ghz, SUMMED)
