@@ -13,6 +13,7 @@ from dfcompile.canonical_dag import NO_KERNEL
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend import TaskMapping
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 from dfcompile.report.kernel_figures import KernelGroupSummary
 from dfcompile.report.mapping_figures import ConfigurationSummary, PhaseSummary, TimePartsSummary
@@ -130,15 +131,11 @@ class TaskTimes:
 
 def _kernels(attained: TaskMapping) -> tuple[list[str], Int64]:
     dag = attained.dag
-    numbers: dict[str, int] = {}
-    of_scope = []
-    for scope in dag.scopes:
-        name = scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name
-        of_scope.append((scope.kernel == NO_KERNEL, name))
-    present = set(dag.node_scope[dag.is_computational].tolist())
-    known = {key: numbers.setdefault(key[1], len(numbers)) for place, key in enumerate(of_scope) if place in present}
-    number = np.array([known.get(key, NOBODY) for key in of_scope], dtype=np.int64)
-    return list(numbers), np.where(dag.is_computational, number[dag.node_scope], NOBODY)
+    names = [scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name for scope in dag.scopes]
+    with_tasks = distinct(dag.node_scope[dag.is_computational]).tolist()
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names[scope] for scope in with_tasks))}
+    of_scope = np.array([numbers.get(name, NOBODY) for name in names], dtype=np.int64)
+    return list(numbers), np.where(dag.is_computational, of_scope[dag.node_scope], NOBODY)
 
 
 def audit_configurations(where: str, summaries: Sequence[ConfigurationSummary], times: TaskTimes) -> None:
