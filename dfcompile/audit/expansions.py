@@ -136,12 +136,10 @@ def _idle_beside(start: Int64, end: Int64, pes: int) -> Float64:
 def _audit_gaps(where: str, found: tuple[OperatorGapSummary, ...], expected: Mapping[str, Gap], total: int) -> None:
     """Hold operators against their figures; idle cycles are whole, so that all together are the whole machine."""
     for number, gap in enumerate(found):
-        least, more, waiting, idle = expected.get(gap.operator, (0, 0, 0, 0.0))
-        expect_figures(
-            f"{where}[{number}]", gap, least_work_cycles=least, more_work_cycles=more, waiting_cycles=waiting
-        )
+        at, (least, more, waiting, idle) = f"{where}[{number}]", expected.get(gap.operator, (0, 0, 0, 0.0))
+        expect_figures(at, gap, least_work_cycles=least, more_work_cycles=more, waiting_cycles=waiting)
         if abs(gap.idle_cycles - idle) > 1 + total * ROUNDING:
-            raise VerificationError(f"{where}[{number}].idle_cycles: found {gap.idle_cycles} against about {idle:.2f}")
+            raise VerificationError(f"{at}.idle_cycles: found {gap.idle_cycles} against about {idle:.2f}")
     named = {gap.operator for gap in found}
     lost = [name for name, gap in expected.items() if name not in named and (any(gap[:3]) or gap[3] > 1)]
     expect(f"{where}: their number", len(named), len(found) + len(lost))
