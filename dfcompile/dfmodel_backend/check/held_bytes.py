@@ -143,9 +143,8 @@ class _Configuration:
         one = int(edges[0])
         distinct = int(dag.edge_distinct[one]) * int(dag.edge_element_bytes[one])
         whole = self._recount.whole(store)
-        all_of_it = not dag.is_buffer[store] or all(
-            int(dag.edge_distinct[edge]) * int(dag.edge_element_bytes[edge]) == whole for edge in edges.tolist()
-        )
+        sizes = dag.edge_distinct[edges] * dag.edge_element_bytes[edges]
+        all_of_it = not dag.is_buffer[store] or bool((sizes == whole).all())
         columns = (dag.edge_order, dag.edge_volume, dag.edge_distinct, dag.edge_first)
         alike = all(len(set(column[edges].tolist())) == 1 for column in columns)
         is_known = dag.orders[int(dag.edge_order[one])] != UNORDERED

@@ -91,22 +91,6 @@ def loops_left(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[tu
     return tuple(found)
 
 
-def kernel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> Kernel:
-    """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
-    sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
-    whole = part = 1
-    for loop, left in loops_left(kernel, choice, chips):
-        whole, part = whole * loop.extent, part * left
-        if kernel.variant.is_gemm:
-            sizes[loop.part] = sizes[loop.part] // loop.extent * left
-    if part == whole:
-        return kernel
-    if not kernel.variant.is_gemm:
-        elements = -(-math.prod(sizes.values()) * part // whole)
-        sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
-    return replace(kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N])
-
-
 Words = Mapping[tuple[int, Held], str]  # by dimension of the network
 Sharding = Mapping[str, Choice]  # by name of the kernel; one that is missing is whole
 
@@ -178,8 +162,22 @@ class SplitGraph:
         self._operands: dict[tuple[str, str, Choice], tuple[Layout, ...]] = {}
 
     def kernel_share(self, name: str, choice: Choice) -> Kernel:
-        """Return the part of a kernel on the chip with most of it."""
-        return kernel_share(self._kernels[name], choice, self.chips)
+        """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
+        kernel = self._kernels[name]
+        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
+        whole = part = 1
+        for loop, left in loops_left(kernel, choice, self.chips):
+            whole, part = whole * loop.extent, part * left
+            if kernel.variant.is_gemm:
+                sizes[loop.part] = sizes[loop.part] // loop.extent * left
+        if part == whole:
+            return kernel
+        if not kernel.variant.is_gemm:
+            elements = -(-math.prod(sizes.values()) * part // whole)
+            sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
+        return replace(
+            kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N]
+        )
 
     def tensor_share(self, tensor: Tensor, source: Choice, readers: tuple[Choice, ...]) -> TensorShare:
         """Return what a tensor is under the choices of its source and of its first readers, in their order."""
