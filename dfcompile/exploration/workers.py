@@ -72,22 +72,20 @@ class LocalProcesses:
         if len(jobs) <= 1:  # nothing to be won
             yield from InThisProcess().run(jobs)
             return
-        left = list(range(len(jobs)))
+        left = dict.fromkeys(range(len(jobs)))
         for _ in range(_DEATHS + 1):
-            done = set()
             with _shielded_from_interrupts():
                 futures = {self._started().submit(self._run, jobs[number]): number for number in left}
             try:
                 for future in as_completed(futures):
                     found = future.result()
-                    done.add(futures[future])
+                    del left[futures[future]]
                     yield futures[future], found
             except BrokenProcessPool:
                 self.close()
-            left = [number for number in left if number not in done]
             if not left:
                 return
-        job = jobs[left[0]]
+        job = jobs[next(iter(left))]
         raise UserError(
             f"worker: died {_DEATHS + 1} times on a lowering of {len(job.graph.scopes)} map scopes on {job.pes} "
             "processing elements (memory may have given out: --jobs 1 takes less)"
