@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
@@ -92,11 +95,11 @@ class _LeastIo:
             granularity: of the tasks.
             memories: bytes of on-chip memory.
         """
-        self._granularity, self._memories = granularity, memories
+        self._granularity, self._memories = granularity, np.array(memories, dtype=np.int64)
         most = max((len(group.options) for group in space.groups), default=1)
         grouped = {origin for group in space.groups for origin in group.origins}
-        self._options: list[list[tuple[int, ...]]] = [[] for _ in space.groups]
-        self._others: tuple[int, ...] = (0,) * len(memories)
+        self._options: list[list[Int64]] = [[] for _ in space.groups]
+        self._others = self._nothing = np.zeros(len(memories), dtype=np.int64)
         for turn in range(most):
             picks = [min(turn, len(group.options) - 1) for group in space.groups]
             graph = outlined.outline(space.choices(picks)).graph
@@ -104,28 +107,24 @@ class _LeastIo:
             for scope in graph.scopes:
                 by_origin.setdefault(scope.origin, []).append(scope)
             external = _external(graph)
-            for number, group in enumerate(space.groups):
+            for group, options in zip(space.groups, self._options, strict=True):
                 if turn < len(group.options):
-                    own = [self._of(by_origin.get(origin, []), graph.arrays, external) for origin in group.origins]
-                    self._options[number].append(tuple(map(sum, zip(*own, strict=True))))
+                    own = (self._of(by_origin.get(origin, []), graph.arrays, external) for origin in group.origins)
+                    options.append(sum(own, start=self._nothing))
             if turn == 0:
-                rest = [self._of(own, graph.arrays, external) for name, own in by_origin.items() if name not in grouped]
-                self._others = tuple(map(sum, zip(self._others, *rest, strict=True)))
+                rest = (self._of(own, graph.arrays, external) for name, own in by_origin.items() if name not in grouped)
+                self._others = sum(rest, start=self._nothing)
+        self._least: list[Int64] = [np.min(options, axis=0) for options in self._options]
 
     def of(self, picks: Sequence[int | None]) -> tuple[int, ...]:
         """Return the bytes for each amount of memory if some groups have one option, the others any."""
-        total = list(self._others)
-        for pick, options in zip(picks, self._options, strict=True):
-            left = options if pick is None else [options[pick]]
-            for at in range(len(total)):
-                total[at] += min(option[at] for option in left)
-        return tuple(total)
+        groups = zip(picks, self._options, self._least, strict=True)
+        own = (least if pick is None else options[pick] for pick, options, least in groups)
+        return tuple(sum(own, start=self._others).tolist())
 
-    def _of(
-        self, scopes: Sequence[MapScope], arrays: Mapping[str, Array], external: Mapping[str, int]
-    ) -> tuple[int, ...]:
+    def _of(self, scopes: Sequence[MapScope], arrays: Mapping[str, Array], external: Mapping[str, int]) -> Int64:
         """Return the bytes of the scopes of one operator for each amount of memory."""
-        total = [0] * len(self._memories)
+        total = self._nothing
         comes: dict[str, int] = {}  # inputs and weights that only this operator reads
         for family in divide(scopes, self._granularity):
             for access, moved, is_read in _certain(family, arrays, is_split=self._granularity.split is not None):
@@ -133,14 +132,11 @@ class _LeastIo:
                 size = array.elements * array.element_bytes
                 if is_read and external.get(access.array) == 1:
                     comes[access.array] = max(comes.get(access.array, 0), min(size, moved))
-                for at, memory in enumerate(self._memories):
-                    if size > memory or (not is_read and not array.is_transient):
-                        total[at] += moved
+                is_result = not is_read and not array.is_transient
+                total = total + moved * (is_result | (size > self._memories))
         for name, moved in comes.items():
-            size = arrays[name].elements * arrays[name].element_bytes
-            for at, memory in enumerate(self._memories):
-                total[at] += moved if size <= memory else 0
-        return tuple(total)
+            total = total + moved * (arrays[name].elements * arrays[name].element_bytes <= self._memories)
+        return total
 
 
 def _external(graph: LoweredGraph) -> Mapping[str, int]:
