@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.machine.system_file import read_named_system
     from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
     from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
-    from dfcompile.dfmodel_backend.sharding.graphs import TensorLayout, tensor_layouts
+    from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout, tensor_layouts
     from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
     from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
     from dfcompile.dfmodel_backend.solve.corrections import Correction
@@ -119,7 +119,7 @@ _PLACES: Final = {
     "TaskModel": "attained.task_model",
     "Tensor": "workload.graph",
     "TensorKind": "workload.graph",
-    "TensorLayout": "sharding.graphs",
+    "TensorLayout": "sharding.tensor_layouts",
     "TimeParts": "attained.breakdown",
     "Use": "workload.graph",
     "check_mapping": "check.mappings",
@@ -134,7 +134,7 @@ _PLACES: Final = {
     "named_systems": "machine.named_systems",
     "plugin_faults": "import_faults",
     "read_named_system": "machine.system_file",
-    "tensor_layouts": "sharding.graphs",
+    "tensor_layouts": "sharding.tensor_layouts",
 }
 
 
