@@ -21,36 +21,26 @@ _OF_DATA = frozenset({
     "Where", "Xor", "MatMul", "FusedMatMul", "Gemm", "Conv", "FusedConv",
 })  # fmt: skip
 _DATA = {
-    "ConvInteger": (0, 1),
-    "DynamicQuantizeMatMul": (0, 1),
-    "MatMulInteger": (0, 1),
-    "MatMulIntegerToFloat": (0, 1),
-    "MatMulNBits": (0, 1),
+    **dict.fromkeys(("ConvInteger", "DynamicQuantizeMatMul", "MatMulInteger"), (0, 1)),
+    **dict.fromkeys(("MatMulIntegerToFloat", "MatMulNBits"), (0, 1)),
+    **dict.fromkeys(("QLinearAdd", "QLinearMatMul", "QLinearMul"), (0, 3)),
     "QGemm": (0, 3, 6),
-    "QLinearAdd": (0, 3),
     "QLinearConv": (0, 3, 8),
-    "QLinearMatMul": (0, 3),
-    "QLinearMul": (0, 3),
     "QLinearWhere": (0, 1, 4),
 }
 _OF_ALTERNATING = "QLinearConcat"  # a scale and a zero point, then data, their scale and zero point
 _SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})
 # Operators that read parts of an operand, which depend on data or on sizes: by its place, nothing of it is certain.
 _READ_IN_PART = {
-    "Col2Im": (0,),
-    "Compress": (0,),
-    "DFT": (0,),
+    **dict.fromkeys(
+        ("Col2Im", "Compress", "DFT", "GridSample", "MaxRoiPool", "RoiAlign", "STFT", "TensorScatter"), (0,)
+    ),
     "DeformConv": (0, 1, 2, 4),
     "EmbedLayerNormalization": (2, 3, 4),
     "GatherBlockQuantized": (0, 2, 3),
-    "GridSample": (0,),
     "GroupQueryAttention": (3, 4, 7, 8),
-    "MaxRoiPool": (0,),
     "NonMaxSuppression": (0, 1),
-    "RoiAlign": (0,),
     "RotaryEmbedding": (1, 2, 3),
-    "STFT": (0,),
-    "TensorScatter": (0,),
 }
 _KEPT = "DequantizeLinear"  # of constants too: its operand takes less room than its result
 _BIAS = 2  # of a transposed convolution
