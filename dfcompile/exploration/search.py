@@ -22,18 +22,18 @@ _PARTS_PER_TRY = 60  # that are looked at
 Picks = tuple[int | None, ...]
 
 
-class Candidate(Struct, frozen=True, forbid_unknown_fields=True):
+class Candidate(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """A lowering on a number of processing elements.
 
     Attributes:
-        picks: option of each group.
-        granularity: number of it.
         pes: number of processing elements.
+        granularity: number of it.
+        picks: option of each group; of some of the space, of the first groups.
     """
 
-    picks: tuple[Natural, ...]
-    granularity: Natural
     pes: Natural
+    granularity: Natural
+    picks: tuple[Natural, ...]
 
 
 class Point(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,9 +78,7 @@ class _Part(Struct, frozen=True, order=True):
 
     is_doubtful: bool  # an estimate says that it wins little
     minus_gap: float
-    pes: int
-    granularity: int
-    picks: tuple[int, ...]  # of the first groups
+    some: Candidate
     bounds: tuple[Figures, ...]  # for each amount of memory
 
 
@@ -132,7 +130,9 @@ class _Search:
             front=tuple(by_machine),
             schedules=len(self._seen),
             tries=self._tries,
-            open_combinations=sum(prod(len(group.options) for group in groups[len(part.picks) :]) for part in left),
+            open_combinations=sum(
+                prod(len(group.options) for group in groups[len(part.some.picks) :]) for part in left
+            ),
             too_large=self._too_large(),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
             gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),
@@ -142,7 +142,7 @@ class _Search:
         """Schedule the defaults, and each expansion wherever it can be; begin with all of the space."""
         asked = self._asked
         first = [
-            Candidate(picks, granularity, pes)
+            Candidate(pes, granularity, picks)
             for picks in self._space.uniform()
             if not self._is_too_large(picks)
             for granularity in range(len(asked.granularities))
@@ -155,7 +155,7 @@ class _Search:
                 self._notify(self._tries, self._gap())
         for pes in asked.pes:
             for granularity in range(len(asked.granularities)):
-                self._push(pes, granularity, ())
+                self._push(Candidate(pes, granularity, ()))
 
     def _next_batch(self) -> list[Candidate]:
         batch = self._neighbours()
@@ -169,11 +169,11 @@ class _Search:
                 heappush(self._open, replace(part, minus_gap=-now))
                 continue
             self._parts -= 1
-            if len(part.picks) < len(self._space.groups):
-                for pick in range(len(self._space.groups[len(part.picks)].options)):
-                    self._push(part.pes, part.granularity, (*part.picks, pick))
+            candidate = part.some
+            if len(candidate.picks) < len(self._space.groups):
+                for pick in range(len(self._space.groups[len(candidate.picks)].options)):
+                    self._push(replace(candidate, picks=(*candidate.picks, pick)))
                 continue
-            candidate = Candidate(part.picks, part.granularity, part.pes)
             if candidate in self._seen or candidate in batch:
                 continue
             least = _WORTH * self._cost(candidate)
@@ -201,16 +201,16 @@ class _Search:
                 taken.append(near)
         return taken
 
-    def _push(self, pes: int, granularity: int, picks: tuple[int, ...]) -> None:
-        if len(picks) == len(self._space.groups) and Candidate(picks, granularity, pes) in self._seen:
+    def _push(self, some: Candidate) -> None:
+        if some in self._seen:
             return
-        padded: Picks = (*picks, *(None for _ in self._space.groups[len(picks) :]))
-        bounds = self._bounds.of(padded, granularity, pes)
+        padded: Picks = (*some.picks, *(None for _ in self._space.groups[len(some.picks) :]))
+        bounds = self._bounds.of(padded, some.granularity, some.pes)
         size = self._gap_of(bounds)
         if size <= 0:
             return
-        part = _Part(False, -size, pes, granularity, picks, bounds)  # noqa: FBT003
-        if self._is_too_large(picks):
+        part = _Part(False, -size, some, bounds)  # noqa: FBT003
+        if self._is_too_large(some.picks):
             self._left.append(part)
         else:
             heappush(self._open, part)
