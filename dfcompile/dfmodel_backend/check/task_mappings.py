@@ -20,6 +20,7 @@ from dfcompile.scheduler.simulation.simulator import replay_of
 
 NS_PER_S = 1e9
 NO_CONFIGURATION = -1
+SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
 def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
@@ -123,9 +124,6 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
     require_close("parts of the time", together + parts.memory_ns + parts.network_ns, total_ns, 1e-9)
     if mapping.bound_time_s > mapping.time_s * (1 + EXACT):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
-
-
-SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
 def _check_kernels(

@@ -12,6 +12,9 @@ from dfcompile.dfmodel_backend.workload.design import Dim
 
 Levels: TypeAlias = tuple[int, ...]  # not negative; the first that differs counts
 Labels: TypeAlias = dict[int, Dim]
+Array = npt.NDArray[np.int64]  # or of Python's integers, where those are too small
+
+MOST_ENTRIES = 2**20  # of a table
 
 
 class Labelling(Struct, frozen=True):
@@ -40,10 +43,6 @@ class Labelling(Struct, frozen=True):
         for (first, second), costs in self.between.items():
             found.append(costs.get((labels[first], labels[second]), self.nothing))
         return tuple(map(sum, zip(self.nothing, *found, strict=True)))
-
-
-MOST_ENTRIES = 2**20  # of a table
-Array = npt.NDArray[np.int64]  # or of Python's integers, where those are too small
 
 
 class _Factor(Struct, frozen=True):
