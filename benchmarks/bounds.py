@@ -15,14 +15,13 @@ from benchmarks.measurement import ROOT, save
 from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
-from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.products import crossed_product, gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, gemm, plain_curve
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.operator_shapes import bounded_model
-from tests.unit.bounds.published_curves import published
+from tests.unit.bounds.published_curves import crossed_product, published
 
 TOOL_CPU_S = 7_403.0  # of the 69 curves on such a machine
 AS_THE_TOOL = Rules(Tiles.DIVISORS, Halo.FORGET)

@@ -146,35 +146,28 @@ def _least_of_first(op: Operator, tensor: Tensor) -> int:
     if _name(op) in _SELECTIONS:
         return min(written, _indexed(op, tensor))
     if _name(op) in _SCATTERS:
-        updates = op.inputs[2] if len(op.inputs) > 2 else None
+        updates = op.optional_input(2)
         return max(0, words - (0 if updates is None else prod(updates.shape)))
     if _name(op) in ("Resize", "Upsample"):
         return _resized(op, tensor)
     if _name(op) == "Trilu":
         return _kept_of_triangle(op, tensor)
-    if _name(op) == "Pad":
-        return _left_of_padding(op, tensor)
-    return words
+    return 0 if _name(op) == "Pad" and _crops(op) else words
 
 
 def _indexed(op: Operator, tensor: Tensor) -> int:
     """Return the elements that constant indices name; all of others, which may name any."""
     words = prod(tensor.shape)
-    indices = op.inputs[1] if len(op.inputs) > 1 else None
-    if indices is None or indices.value is None or not words:
+    indices, name = op.optional_input(1), _name(op)
+    if indices is None or indices.value is None or not words or not name.startswith("Gather"):
         return words
-    match _name(op):
-        case "Gather":
-            extent = tensor.shape[op.axis()]
-            return len(distinct(np.asarray(indices.value, np.int64).reshape(-1) % extent)) * (words // extent)
-        case "GatherElements":
-            return len(distinct(np.asarray(indices.value, np.int64).reshape(-1) % tensor.shape[op.axis()]))
-        case "GatherND":
-            batch, depth = op.integer("batch_dims", 0), indices.shape[-1]
-            places = np.asarray(indices.value, np.int64).reshape(-1, depth) % tensor.shape[batch : batch + depth]
-            rows = np.unique(places, axis=0)
-            return len(rows) * prod(tensor.shape[batch + depth :])
-    return words
+    numbers = np.asarray(indices.value, np.int64)
+    if name == "GatherND":
+        batch, depth = op.integer("batch_dims", 0), indices.shape[-1]
+        places = numbers.reshape(-1, depth) % tensor.shape[batch : batch + depth]
+        return len(np.unique(places, axis=0)) * prod(tensor.shape[batch + depth :])
+    extent = tensor.shape[op.axis()]
+    return len(distinct(numbers % extent)) * (words // extent if name == "Gather" else 1)
 
 
 def _resized(op: Operator, tensor: Tensor) -> int:
@@ -189,13 +182,9 @@ def _resized(op: Operator, tensor: Tensor) -> int:
 
 def least_written(op: Operator, result: Tensor) -> int:
     """Return how many words of a result are written at least: windows that are added up may leave gaps of zeros."""
-    match _name(op):
-        case "ConvTranspose":
-            return packed(result, _reached_by_convolution(op, result))
-        case "Col2Im":
-            return packed(result, _reached_by_columns(op, result))
-        case _:
-            return words_of(result)
+    if _name(op) == "ConvTranspose":
+        return packed(result, _reached_by_convolution(op, result))
+    return packed(result, _reached_by_columns(op, result)) if _name(op) == "Col2Im" else words_of(result)
 
 
 def _reached_by_convolution(op: Operator, result: Tensor) -> int:
@@ -230,7 +219,7 @@ def _reached(size: int, places: int, taps: int, stride: int, dilation: int, befo
 
 def _kept_of_triangle(op: Operator, tensor: Tensor) -> int:
     """Return the elements of the triangles that stay; of an unknown diagonal none is certain."""
-    k = op.inputs[1] if len(op.inputs) > 1 else None
+    k = op.optional_input(1)
     if k is not None and k.value is None:
         return 0
     rows, columns = tensor.shape[-2:]
@@ -240,13 +229,9 @@ def _kept_of_triangle(op: Operator, tensor: Tensor) -> int:
     return kept * prod(tensor.shape[:-2])
 
 
-def _left_of_padding(op: Operator, tensor: Tensor) -> int:
-    """Return the elements if no padding is negative; else none is certain."""
-    return 0 if _crops(op) else prod(tensor.shape)
-
-
 def _crops(op: Operator) -> bool:
-    pads = op.inputs[1] if len(op.inputs) > 1 else None
+    """Return whether some padding is negative, or may be."""
+    pads = op.optional_input(1)
     if pads is None:
         return any(size < 0 for size in op.integers("pads", ()))
     return pads.value is None or bool((np.asarray(pads.value, np.int64) < 0).any())

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from math import gcd, prod
 
 from dfcompile.bounds.einsum.attention import Attention
-from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.pooling import Pooling
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling
+from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Shape
@@ -17,6 +16,7 @@ from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
 from dfcompile.moved_operands import least_read, least_written, moving, words_of
+from dfcompile.records import replace
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -61,9 +61,7 @@ def bounded_model(program: Program) -> BoundedModel:
         operators.append(_operator(op, root))
     outputs = {root[name] for name in root if roles.get(name) is TensorRole.OUTPUT}
     found = tuple(
-        BoundedTensor(t.name, t.words, t.element_bytes, TensorRole.OUTPUT)
-        if t.name in outputs and t.role is TensorRole.INTERMEDIATE
-        else t
+        replace(t, role=TensorRole.OUTPUT) if t.name in outputs and t.role is TensorRole.INTERMEDIATE else t
         for t in tensors.values()
     )
     return BoundedModel(program.name, tuple(operators), found)
@@ -74,23 +72,15 @@ def _root(tensor: Tensor, root: dict[str, str]) -> str:
 
 
 def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
-    for types, read in _READERS:
-        if op.op_type in types:
-            found = read(op)
-            if found is not None:
-                count, shape, operands = found
-                break
-    else:
-        operands = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
-        count, shape = 1, _rows(op)
+    read = next((reader for types, reader in _READERS if op.op_type in types), _in_rows)
+    count, shape, operands = read(op) or _in_rows(op)
     unit = gcd(*(tensor.element_bytes for tensor in (*operands, *op.results())))
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
         words = least_read(op, tensor)
-        if place == 0 and op.op_type in _CONVOLUTIONS:
-            words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)
-        if place == 0 and op.op_type in _POOLINGS:
-            words = shape.windows.touched_words if isinstance(shape, Pooling) else _touched(op, words)
+        if place == 0 and op.op_type in _CONVOLUTIONS | _POOLINGS:
+            windows = shape.windows if isinstance(shape, Pooling) else shape
+            words = windows.touched_words if isinstance(windows, Convolution) else _touched(op, words)
         name = _root(tensor, root)
         reads.setdefault(name, Operand(name, words, tensor.element_bytes // unit))
     return BoundedOperator(
@@ -195,6 +185,10 @@ _READERS: tuple[tuple[frozenset[str], Callable[[Operator], _Found | None]], ...]
     (_POOLINGS, _pooling),
     (frozenset({"Attention"}), _attention),
 )
+
+
+def _in_rows(op: Operator) -> _Found:
+    return 1, _rows(op), tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
 
 
 def _rows(op: Operator) -> Shape:

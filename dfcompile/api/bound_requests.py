@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.plain import PlainEinsum
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.errors import UserError, nearest
 from dfcompile.options.numbers import REAL, read_real

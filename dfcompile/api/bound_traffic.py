@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
-from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
-from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes

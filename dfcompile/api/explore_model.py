@@ -11,10 +11,9 @@ from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.exploration import Asked, Explored, explore_space, parse_memories, parse_objectives
 from dfcompile.exploration.answers import Question, keep_answer, known_answer
-from dfcompile.exploration.cluster import DaskCluster
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
-from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
+from dfcompile.exploration.workers import DaskCluster, InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import FILE_KINDS, Program, ReadOptions, read_model
 from dfcompile.host.stages import work_of
 from dfcompile.lowering import ExpansionTable, registered_expansions

@@ -1,6 +1,6 @@
 """The audit of the part on the automatic choice: its options, the uniform choices beside it, and estimates."""
 
-from dfcompile.audit.comparing import expect, expect_at_least
+from dfcompile.audit.comparing import expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.estimates import Range, range_of
 from dfcompile.choosing import OperatorOption, Selection
 from dfcompile.driver import Point
@@ -21,29 +21,25 @@ def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) 
         expect(f"{where}: whether there is one", summary is not None, selection is not None)
         return
     default = selection.default
-    expect(f"{where}.is_taken", summary.is_taken, selection.is_taken)
-    expect(f"{where}.estimated_cycles", summary.estimated_cycles, selection.sketch.estimate.cycles)
-    expect(f"{where}.published_cycles", summary.published_cycles, None if default is None else default.estimate.cycles)
+    estimated, published = selection.sketch.estimate.cycles, None if default is None else default.estimate.cycles
+    expect_figures(where, summary, is_taken=selection.is_taken)
+    expect_figures(where, summary, estimated_cycles=estimated, published_cycles=published)
     for name, sketch in (("estimated_cycles", selection.sketch), ("published_cycles", default)):
         if sketch is not None:
             _expect_in_range(f"{where}.{name}", sketch.estimate.cycles, range_of(sketch.estimate, point.pes))
     _audit_rivals(f"{where}.rivals", summary.rivals, selection, point)
     options = [(each.origins[0], option) for each in selection.operators for option in each.known]
-    expect(f"{where}.options: their number", len(summary.options), len(options))
-    for number, (found, (origin, option)) in enumerate(zip(summary.options, options, strict=True)):
-        _audit_option(f"{where}.options[{number}]", found, option, point.pes)
+    for at, found, (origin, option) in expect_rows(f"{where}.options", summary.options, options):
+        _audit_option(at, found, option, point.pes)
         pieces = selection.sketch.candidate.granularity.pieces_of(origin)
         is_chosen = (pieces, dict(selection.expansions.get(origin, {}))) == (option.pieces, dict(option.expansions))
-        expect(f"{where}.options[{number}].is_chosen", found.is_chosen, is_chosen)
+        expect_figures(at, found, is_chosen=is_chosen)
 
 
 def _audit_option(where: str, found: OptionSummary, option: OperatorOption, pes: int) -> None:
     known = range_of(option.alone, pes)
-    expect(f"{where}.pieces", found.pieces, option.pieces)
-    expect(f"{where}.tasks", found.tasks, known.tasks)
-    expect(f"{where}.work_cycles", found.work_cycles, known.work_cycles)
-    expect(f"{where}.least_cycles", found.least_cycles, known.least_cycles)
-    expect(f"{where}.alone_cycles", found.alone_cycles, option.alone.cycles)
+    expect_figures(where, found, pieces=option.pieces, tasks=known.tasks, work_cycles=known.work_cycles)
+    expect_figures(where, found, least_cycles=known.least_cycles, alone_cycles=option.alone.cycles)
     _expect_in_range(f"{where}.alone_cycles", option.alone.cycles, known)
 
 
@@ -68,7 +64,4 @@ def _audit_rivals(where: str, found: RivalsSummary | None, selection: Selection,
             counts["excluded"] += 1
         else:
             counts["estimated"] += 1
-    expect(f"{where}.scheduled", found.scheduled, counts["scheduled"])
-    expect(f"{where}.excluded", found.excluded, counts["excluded"])
-    expect(f"{where}.estimated", found.estimated, counts["estimated"])
-    expect(f"{where}.is_quick", found.is_quick, selection.limits.is_quick)
+    expect_figures(where, found, **counts, is_quick=selection.limits.is_quick)

@@ -1,12 +1,17 @@
 """How a figure of the report is held against its value computed anew, or against a bound that stands beside it."""
 
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from dfcompile.errors import VerificationError
 
-Number: TypeAlias = "bool | int | float | Fraction | None"
+Number: TypeAlias = bool | int | float | Fraction | None
+Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
+
+Row = TypeVar("Row")
+Other = TypeVar("Other")
 
 MULTIPLIED = 1e-13  # of floats that few operations give, in another order, as a part of the larger one
 ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
@@ -26,6 +31,41 @@ def expect(where: str, found: Number, expected: Number, tolerance: float = 0.0) 
     """
     if not _agree(found, expected, tolerance):
         raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+
+
+def expect_figures(where: str, part: object, tolerance: float = 0.0, /, **expected: Number | Text) -> None:
+    """Refuse the first figure of a part of the report that is not what it is computed anew to be.
+
+    Args:
+        where: path of the part in the report.
+        part: of the report, with an attribute of each name.
+        tolerance: of numbers, as a part of the larger one; 0: they are equal.
+        expected: computed anew, by name.
+
+    Raises:
+        VerificationError: as `expect`, or as `expect_text` of texts.
+    """
+    for name, value in expected.items():
+        if isinstance(value, str | tuple):
+            expect_text(f"{where}.{name}", getattr(part, name), value)
+        else:
+            expect(f"{where}.{name}", getattr(part, name), value, tolerance)
+
+
+def expect_rows(where: str, found: Sequence[Row], expected: Sequence[Other]) -> Iterator[tuple[str, Row, Other]]:
+    """Yield the path of each row of a list, the row, and what it is of; refuse another number of rows.
+
+    Args:
+        where: path of the list in the report.
+        found: in the report.
+        expected: computed anew, in the same order.
+
+    Raises:
+        VerificationError: there are more, or fewer.
+    """
+    expect(f"{where}: their number", len(found), len(expected))
+    for number, (row, other) in enumerate(zip(found, expected, strict=True)):
+        yield f"{where}[{number}]", row, other
 
 
 def expect_at_least(

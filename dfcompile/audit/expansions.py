@@ -1,13 +1,14 @@
 """The audit of the part on other expansions: the bound over them, hints, what separates operators from the ideal."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.audit.alternatives import alone, bound_over, divided_work
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedule import gap_above
 from dfcompile.canonical_dag.dag import Int64
@@ -17,7 +18,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import natural_order
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.options import Timing
-from dfcompile.report.figures import ExpansionsSummary, HintSummary
+from dfcompile.report.figures import ExpansionsSummary
 from dfcompile.report.operator_figures import OperatorGapSummary
 
 Float64 = npt.NDArray[np.float64]
@@ -31,7 +32,7 @@ class ExpansionsAudit:
     def __init__(self, known: KnownAlternatives | None) -> None:
         self._known = known
         self._work = {} if known is None else divided_work(known)
-        self._bounds: dict[tuple[int, bool], int] = {}
+        self._bound_over = cache(lambda pes: 0 if known is None else bound_over(known, pes))
 
     def audit(self, where: str, summary: ExpansionsSummary | None, point: Point, graph: GraphFigures) -> None:
         """Compute the figures of a result anew.
@@ -49,27 +50,21 @@ class ExpansionsAudit:
             expect(f"{where}: whether there is one", summary is not None, point.expansion_bound is not None)
             return
         is_chosen = point.is_saved or (point.selection is not None and point.selection.is_taken)
-        bound = self._bound(point.pes, is_divided=is_chosen)
+        bound = -(-sum(self._work.values()) // point.pes) if is_chosen else self._bound_over(point.pes)
         is_exact = point.scheduled.schedule.timing is Timing.EXACT
         makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
-        expect(f"{where}.lower_bound_cycles", summary.lower_bound_cycles, bound)
-        expect(f"{where}.gap", summary.gap, gap_above(bound, makespan, is_exact=is_exact))
+        gap = gap_above(bound, makespan, is_exact=is_exact)
+        expect_figures(where, summary, lower_bound_cycles=bound, gap=gap)
         if makespan is not None and is_exact and not self._known.left_out:
             expect_at_least(f"{where}: makespan_cycles", makespan, bound, "lower_bound_cycles")
         hints = [] if is_chosen else _hints(self._known, point, makespan or 0)
-        _audit_hints(f"{where}.hints", summary.hints, hints)
+        for at, hint, (operators, before, after) in expect_rows(f"{where}.hints", summary.hints, hints):
+            expect_figures(at, hint, operators=operators, chosen_bound_cycles=before, hinted_bound_cycles=after)
         if makespan is not None and is_exact:
             gaps = _gaps(point, graph, self._work)
             _audit_gaps(f"{where}.operators", summary.operators, gaps, point.pes * makespan)
         else:
             expect(f"{where}.operators: their number", len(summary.operators), 0)
-
-    def _bound(self, pes: int, *, is_divided: bool) -> int:
-        assert self._known is not None
-        if (pes, is_divided) not in self._bounds:
-            shared = -(-sum(self._work.values()) // pes)
-            self._bounds[pes, is_divided] = shared if is_divided else bound_over(self._known, pes)
-        return self._bounds[pes, is_divided]
 
 
 def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[int, int, int]]:
@@ -78,7 +73,7 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
     Of an operator the outermost type that has a better expansion counts.
     """
     chosen = {(each.origin, each.op_type): each.name for each in point.variant.lowered.chosen}
-    by_expansion: dict[tuple[str, str], dict[str, list[int]]] = {}
+    by_expansion: dict[tuple[str, str], list[tuple[int, int]]] = {}
     told: set[str] = set()
     for origin, op_type, cycles in alone(known, point.pes):
         taken = chosen.get((origin, op_type))
@@ -89,23 +84,13 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
             continue
         told.add(origin)
         best = min((name for name, each in cycles.items() if each == least), key=natural_order)
-        both = by_expansion.setdefault((op_type, best), {}).setdefault(origin, [0, 0])
-        both[0] += cycles[taken]
-        both[1] += least
-    hints = [
-        (len(each), sum(before for before, _ in each.values()), sum(after for _, after in each.values()))
-        for each in by_expansion.values()
-    ]
+        by_expansion.setdefault((op_type, best), []).append((cycles[taken], least))
+    hints = []
+    for each in by_expansion.values():
+        before, after = (sum(cycles) for cycles in zip(*each, strict=True))
+        hints.append((len(each), before, after))
     worth = [hint for hint in hints if _HINTED_PART * (hint[1] - hint[2]) >= makespan]
     return sorted(worth, key=lambda hint: hint[1] - hint[2], reverse=True)
-
-
-def _audit_hints(where: str, found: tuple[HintSummary, ...], expected: list[tuple[int, int, int]]) -> None:
-    expect(f"{where}: their number", len(found), len(expected))
-    for number, (hint, (operators, before, after)) in enumerate(zip(found, expected, strict=True)):
-        expect(f"{where}[{number}].operators", hint.operators, operators)
-        expect(f"{where}[{number}].chosen_bound_cycles", hint.chosen_bound_cycles, before)
-        expect(f"{where}[{number}].hinted_bound_cycles", hint.hinted_bound_cycles, after)
 
 
 Gap = tuple[int, int, int, float]  # least work, more work, waiting, idle
@@ -151,12 +136,10 @@ def _idle_beside(start: Int64, end: Int64, pes: int) -> Float64:
 def _audit_gaps(where: str, found: tuple[OperatorGapSummary, ...], expected: Mapping[str, Gap], total: int) -> None:
     """Hold operators against their figures; idle cycles are whole, so that all together are the whole machine."""
     for number, gap in enumerate(found):
-        least, more, waiting, idle = expected.get(gap.operator, (0, 0, 0, 0.0))
-        expect(f"{where}[{number}].least_work_cycles", gap.least_work_cycles, least)
-        expect(f"{where}[{number}].more_work_cycles", gap.more_work_cycles, more)
-        expect(f"{where}[{number}].waiting_cycles", gap.waiting_cycles, waiting)
+        at, (least, more, waiting, idle) = f"{where}[{number}]", expected.get(gap.operator, (0, 0, 0, 0.0))
+        expect_figures(at, gap, least_work_cycles=least, more_work_cycles=more, waiting_cycles=waiting)
         if abs(gap.idle_cycles - idle) > 1 + total * ROUNDING:
-            raise VerificationError(f"{where}[{number}].idle_cycles: found {gap.idle_cycles} against about {idle:.2f}")
+            raise VerificationError(f"{at}.idle_cycles: found {gap.idle_cycles} against about {idle:.2f}")
     named = {gap.operator for gap in found}
     lost = [name for name, gap in expected.items() if name not in named and (any(gap[:3]) or gap[3] > 1)]
     expect(f"{where}: their number", len(named), len(found) + len(lost))

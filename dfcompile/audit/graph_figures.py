@@ -4,18 +4,84 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.least_makespan import LeastMakespan
 from dfcompile.audit.paths import Graph, components_of
-from dfcompile.canonical_dag import CanonicalDag, NodeKind
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
 
-_TASK, _BUFFER, _PSEUDO = 0, 1, 2
-_ROLES = dict.fromkeys(NodeKind, _TASK) | {
-    NodeKind.BUFFER: _BUFFER,
-    NodeKind.PSEUDO_SOURCE: _PSEUDO,
-    NodeKind.PSEUDO_SINK: _PSEUDO,
-}
+_NO_STREAM = -1
+
+
+class LeastMakespan:
+    """Bounds on the schedules of one graph; paths are found once."""
+
+    def __init__(self, paths: Graph, tasks: Bool, taken: Int64, given: Int64) -> None:
+        """Find when each task can start and end at the earliest, and what has to follow it.
+
+        A task starts when each producer has sent an element, after ``ceil(I / O)`` of its own inputs, or has ended if
+        memory is between them; after the last element of a producer it has to send ``ceil(O / I)``, one at least.
+
+        Args:
+            paths: the nodes and edges.
+            tasks: which nodes are tasks, shape [nodes].
+            taken: I, elements on every input edge, shape [nodes].
+            given: O, elements on every output edge, shape [nodes].
+        """
+        work = np.where(tasks, np.maximum(taken, given), 0)
+        awaited = np.maximum(-(-taken // np.maximum(given, 1)), 1)
+        written = np.maximum(-(-given // np.maximum(taken, 1)), 1)
+        start, end = _earliest(paths, tasks, (work, awaited, written))
+        tail, _ = _earliest(paths.reversed, tasks, (work, written, awaited))
+        self._start, self._tail, self._work = start[tasks], tail[tasks], work[tasks]
+        # From behind, too, a task has ended before what it streams to has.
+        self._longest = int((end + np.where(tasks, tail, 0)).max(initial=0))
+
+    def on(self, pes: int) -> int:
+        """Return cycles that every schedule on so many processing elements takes at least.
+
+        The longest path; or what starts late, or is followed by much, and its work shared by all elements.
+        """
+        return max(self._longest, _shared(self._start, self._work, pes), _shared(self._tail, self._work, pes))
+
+
+def _shared(beside: Int64, work: Int64, pes: int) -> int:
+    """Return the most cycles that some tasks are away from one end of the schedule, and share all elements besides."""
+    last = np.argsort(-beside, kind="stable")
+    together = np.cumsum(work[last])
+    return int((beside[last] - (-together // pes)).max(initial=0))
+
+
+Cycles = tuple[Int64, Int64, Int64]  # work; from start to first element; after the last element that is taken
+
+
+def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
+    """Return the earliest start and end of each node, in either direction of time.
+
+    Args:
+        graph: what each node waits for.
+        tasks: which nodes are tasks, shape [nodes].
+        cycles: of each node, shape [nodes].
+    """
+    others, begins = graph.producers
+    is_task = tasks.tolist()
+    work, to_first, from_last = (column.tolist() for column in cycles)
+    start, end = [0] * len(work), [0] * len(work)
+    for node in graph.order:
+        begin, streamed = 0, _NO_STREAM
+        for other in others[begins[node] : begins[node + 1]]:
+            if is_task[node] and is_task[other]:
+                ready = start[other] + to_first[other]
+                if end[other] > streamed:
+                    streamed = end[other]
+            else:
+                ready = end[other]
+            if ready > begin:
+                begin = ready
+        start[node] = begin
+        end[node] = begin + work[node]
+        if streamed != _NO_STREAM and streamed + from_last[node] > end[node]:
+            end[node] = streamed + from_last[node]
+    return np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)
 
 
 class GraphFigures:
@@ -23,12 +89,11 @@ class GraphFigures:
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
-        role = np.array([_ROLES[kind] for kind in NodeKind], dtype=np.int8)[dag.kind]
-        self.is_task: Bool = role == _TASK
-        ends = role[np.stack([dag.edge_source, dag.edge_target])]
-        self.is_stream: Bool = (ends == _TASK).all(axis=0)
-        self._is_stored: Bool = (ends == _BUFFER).any(axis=0) & (ends != _PSEUDO).all(axis=0)
-        self._is_buffer: Bool = role == _BUFFER
+        self.is_task, self._is_buffer = dag.is_computational, dag.is_buffer
+        is_real = self.is_task | self._is_buffer
+        source, target = dag.edge_source, dag.edge_target
+        self.is_stream: Bool = self.is_task[source] & self.is_task[target]
+        self._is_stored: Bool = is_real[source] & is_real[target] & ~self.is_stream
 
     @cached_property
     def tasks(self) -> int:
@@ -115,7 +180,7 @@ class GraphFigures:
     def _unreached(self, component: Int64) -> Bool:
         """Return which components no order reaches, neither along the edges between them nor against them."""
         unreached, between = np.ones(self.dag.nodes_count, dtype=np.bool_), self._between(component, ~self.is_stream)
-        unreached[slice(None) if between.levels is not None else between.order] = False
+        unreached[between.order] = False
         if unreached.any():
             # What is before all cycles was reached; what is behind all of them is reached from the other end.
             unreached[self._between(component, ~self.is_stream, unreached).order] = False

@@ -1,6 +1,6 @@
 """The audit of what a machine attains and costs: roofs, price and power, from its description [ko24, section 5]."""
 
-from dfcompile.audit.comparing import MULTIPLIED, expect
+from dfcompile.audit.comparing import MULTIPLIED, expect_figures
 from dfcompile.audit.network import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, Amount, System
 from dfcompile.errors import VerificationError
@@ -50,12 +50,11 @@ def audit_roofs(where: str, summary: RoofsSummary, system: System) -> None:
     Raises:
         VerificationError: naming the figure, as found and as recomputed.
     """
-    received = ChipNetwork(system.network).received_gb_per_s * PER_GIGA
-    expect(f"{where}.flop_per_s", summary.flop_per_s, peak_flop_per_s(system), MULTIPLIED)
     bandwidth = dram_bytes_per_ns(system)
     dram = None if bandwidth >= UNLIMITED_GB_PER_S else bandwidth * PER_GIGA
-    expect(f"{where}.dram_bytes_per_s", summary.dram_bytes_per_s, dram, MULTIPLIED)
-    expect(f"{where}.network_bytes_per_s", summary.network_bytes_per_s, received, MULTIPLIED)
+    received = ChipNetwork(system.network).received_gb_per_s * PER_GIGA
+    expect_figures(where, summary, MULTIPLIED, flop_per_s=peak_flop_per_s(system), dram_bytes_per_s=dram)
+    expect_figures(where, summary, MULTIPLIED, network_bytes_per_s=received)
 
 
 def require_part(where: str, part: System, whole: System) -> None:

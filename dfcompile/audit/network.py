@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -23,8 +24,7 @@ class _Wiring(Struct, frozen=True):
     Attributes:
         is_grid: whether every chip is joined along every dimension.
         links: that are paid.
-        inner_ports: of switches that are paid in the innermost dimension.
-        outer_ports: the same in another one.
+        switch_ports: that are paid; whether the dimension is not the innermost one is told, too.
         cut: links between two halves.
         ports: links of a chip.
         hops: links that a share passes on its way through all chips.
@@ -34,8 +34,7 @@ class _Wiring(Struct, frozen=True):
 
     is_grid: bool
     links: Count
-    inner_ports: Count
-    outer_ports: Count
+    switch_ports: Callable[[int, bool], float]
     cut: Count
     ports: Count
     hops: Count
@@ -48,8 +47,7 @@ _WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
         "r": _Wiring(
             is_grid=True,
             links=lambda n: n,
-            inner_ports=lambda _: 2,
-            outer_ports=lambda _: 2,
+            switch_ports=lambda _, __: 2,
             cut=lambda _: 2,
             ports=lambda _: 2,
             hops=lambda n: n - 1,
@@ -59,8 +57,7 @@ _WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
         "sw": _Wiring(
             is_grid=False,
             links=lambda n: n,
-            inner_ports=lambda n: n,
-            outer_ports=lambda n: n,
+            switch_ports=lambda n, _: n,
             cut=lambda n: n,
             ports=lambda _: 1,
             hops=lambda n: n - 1,
@@ -70,8 +67,7 @@ _WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
         "fc": _Wiring(
             is_grid=False,
             links=lambda n: n * (n - 1),
-            inner_ports=lambda _: 0,
-            outer_ports=lambda n: n * n,
+            switch_ports=lambda n, is_outer: n * n * is_outer,
             cut=lambda n: n * n / 4,
             ports=lambda n: n - 1,
             hops=lambda _: 1,
@@ -89,14 +85,13 @@ def _wiring_of(kind: str) -> _Wiring:
     (declared,) = topology(kind).kinds
     return _Wiring(
         is_grid=declared.forms_grid,
-        links=lambda n: declared.count("paid_links", n),
-        inner_ports=lambda n: declared.count("switch_ports", n, False),
-        outer_ports=lambda n: declared.count("switch_ports", n, True),
-        cut=lambda n: declared.count("cut", n),
-        ports=lambda n: declared.count("ports", n),
-        hops=lambda n: declared.count("hops", n),
-        gathered=lambda n: declared.count("gathered_shares", n),
-        exchanged=lambda n: declared.count("exchanged_messages", n),
+        links=partial(declared.count, "paid_links"),
+        switch_ports=partial(declared.count, "switch_ports"),
+        cut=partial(declared.count, "cut"),
+        ports=partial(declared.count, "ports"),
+        hops=partial(declared.count, "hops"),
+        gathered=partial(declared.count, "gathered_shares"),
+        exchanged=partial(declared.count, "exchanged_messages"),
     )
 
 
@@ -145,8 +140,8 @@ class ChipNetwork:
             if everyone > 1 and is_paid:
                 links = self._groups(place, self.chips) * wiring.links(dimension.chips)
             if everyone > WIRED_ALONE and is_paid:
-                own_ports = (wiring.outer_ports if place else wiring.inner_ports)(dimension.chips)
-                ports = self._groups(place, self.chips[:3] if is_fourth_free else self.chips) * own_ports
+                groups = self._groups(place, self.chips[:3] if is_fourth_free else self.chips)
+                ports = groups * wiring.switch_ports(dimension.chips, place > 0)
             copies_of_links = copies_of_ports = self._copies
             if not place and flaws.innermost_links_of_all_copies and self._network.kind in ("r_sw", "sw_sw"):
                 copies_of_links *= self._copies
@@ -196,15 +191,12 @@ class ChipNetwork:
     def _gathered_ns_per_byte(self, places: range) -> float:
         """Return the time per byte of a tensor until all chips have it; on a grid each dimension gets a share."""
         time_ns, left = 0.0, 1.0
-        is_grid = self._are_grid(places)
+        is_grid = all(self._wirings[place].is_grid for place in places)
         for place in places:
             chips, bandwidth = self.chips[place], self._dimensions[place].link_bandwidth_gb_per_s
             time_ns += left * self._wirings[place].gathered(chips) / chips / bandwidth
             left /= chips if is_grid else 1
         return time_ns
-
-    def _are_grid(self, places: range) -> bool:
-        return all(self._wirings[place].is_grid for place in places)
 
     def _exchanged_ns_per_byte(self, places: range) -> float:
         """Return the time per byte of a tensor of which each chip sends each other an equal part.
@@ -212,7 +204,7 @@ class ChipNetwork:
         Over the narrowest cut, or out of a chip's own links, whatever takes longer.
         """
         chips = [self.chips[place] for place in places]
-        everyone, is_grid = math.prod(chips), self._are_grid(places)
+        everyone, is_grid = math.prod(chips), all(self._wirings[place].is_grid for place in places)
         slowest, inside = 0.0, 1
         for place in places:
             count, wiring = self.chips[place], self._wirings[place]

@@ -1,38 +1,14 @@
-"""Longest paths and connected components of any graph given as columns of edge ends.
-
-Where many vertices wait for equally many others, all of them are looked at together; a narrow graph goes vertex by
-vertex.
-"""
+"""Longest paths and connected components of any graph given as columns of edge ends."""
 
 from collections import deque
 from functools import cached_property
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.distinct import distinct
-
 Column = npt.NDArray[np.integer]
 Int64 = npt.NDArray[np.int64]
 Rows = tuple[list[int], list[int]]  # entries row after row, and where each row begins
-
-_FEWEST = 32  # vertices of a level, on average: of fewer a loop over vertices is faster
-
-
-class Level(NamedTuple):
-    """Vertices that wait for those of levels before alone.
-
-    Attributes:
-        vertices: of the level, each once.
-        producers: of all of them, vertex after vertex; each has some.
-        begins: where those of each vertex begin.
-    """
-
-    vertices: Int64
-    producers: Int64
-    begins: Int64
 
 
 class Graph:
@@ -76,51 +52,8 @@ class Graph:
         """The vertices before each vertex."""
         return _rows(self.count, self._target, self._source)
 
-    @cached_property
-    def levels(self) -> tuple[Level, ...] | None:
-        """All levels but the first, which waits for nothing; ``None`` of a narrow graph, and of one with cycles."""
-        rank = self._ranks
-        if rank is None:
-            return None
-        by_rank = np.lexsort((self._target, rank[self._target]))
-        targets, sources = self._target[by_rank], self._source[by_rank].astype(np.int64)
-        first_edges = np.flatnonzero(np.diff(targets, prepend=-1))
-        vertices = targets[first_edges].astype(np.int64)
-        cuts = np.searchsorted(rank[vertices], np.arange(1, int(rank.max(initial=0)) + 2)).tolist()
-        ends = np.append(first_edges, len(targets))
-        return tuple(
-            Level(vertices[begin:end], sources[ends[begin] : ends[end]], (first_edges[begin:end] - ends[begin]))
-            for begin, end in pairwise(cuts)
-        )
-
-    @property
-    def _ranks(self) -> Int64 | None:
-        """How many edges are on the longest path to each vertex; ``None`` of a narrow graph, and of one with cycles."""
-        by_source = np.argsort(self._source, kind="stable")
-        consumers = self._target[by_source]
-        start = np.searchsorted(self._source[by_source], np.arange(self.count + 1))
-        missing = np.bincount(self._target, minlength=self.count)
-        rank = np.zeros(self.count, dtype=np.int64)
-        front, reached, step = np.flatnonzero(missing == 0), 0, 0
-        while len(front):
-            rank[front] = step
-            reached, step = reached + len(front), step + 1
-            if step * _FEWEST > self.count:
-                return None
-            lengths = start[front + 1] - start[front]
-            places = np.repeat(start[front] - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
-            met = consumers[places]
-            np.subtract.at(missing, met, 1)
-            front = distinct(met[missing[met] == 0])
-        return rank if reached == self.count else None
-
     def longest_to(self, length: Int64) -> Int64:
         """Return the largest sum of lengths along a path that ends with each vertex; 0 on cycles and behind them."""
-        if self.levels is not None:
-            longest = length.copy()
-            for level in self.levels:
-                longest[level.vertices] += np.maximum.reduceat(longest[level.producers], level.begins)
-            return longest
         producers, start = self.producers
         own, found = length.tolist(), [0] * self.count
         for vertex in self.order:

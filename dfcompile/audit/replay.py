@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterator
 from functools import cached_property
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.scheduler.schedules import Schedule
@@ -16,8 +15,20 @@ from dfcompile.scheduler.schedules import Schedule
 MOST_STEPS = 2**15  # cycles and accesses of tasks that stream, about: some hundredths of a second
 
 
-class PlainTimes(Struct, frozen=True, eq=False):
-    """What a replay took.
+def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None":
+    """Return the replay of a schedule, by its elements, order, blocks and FIFOs alone; ``None``: it is too large."""
+    streams = np.flatnonzero(schedule.streamed)
+    ends = np.concatenate([graph.dag.edge_source[streams], graph.dag.edge_target[streams]])
+    steps = 2 * sum(graph.dag.edge_volume[streams].tolist()) + sum(graph.work[sorted(set(ends.tolist()))].tolist())
+    if steps > MOST_STEPS or graph.dag.nodes_count > MOST_STEPS:
+        return None
+    replay = PlainReplay(graph, schedule)
+    replay.run()
+    return replay
+
+
+class PlainReplay:
+    """Who has ended and when, and the times of all accesses to FIFOs so far.
 
     Attributes:
         start: when each task held its first elements, or might run; without an entry it never did.
@@ -26,34 +37,13 @@ class PlainTimes(Struct, frozen=True, eq=False):
         write_stall_cycles: that tasks waited for places.
     """
 
-    start: dict[int, int]
-    end: dict[int, int]
-    read_stall_cycles: int
-    write_stall_cycles: int
-
-
-def plain_times(graph: GraphFigures, schedule: Schedule) -> PlainTimes | None:
-    """Return the times of a schedule, of which only elements, order, blocks and FIFOs are read; ``None``: too large."""
-    streams = np.flatnonzero(schedule.streamed)
-    ends = np.concatenate([graph.dag.edge_source[streams], graph.dag.edge_target[streams]])
-    steps = 2 * sum(graph.dag.edge_volume[streams].tolist()) + sum(graph.work[sorted(set(ends.tolist()))].tolist())
-    if steps > MOST_STEPS or graph.dag.nodes_count > MOST_STEPS:
-        return None
-    replay = _Replay(graph, schedule)
-    replay.run()
-    return PlainTimes(replay.start, replay.end, replay.read_stalls, replay.write_stalls)
-
-
-class _Replay:
-    """Who has ended and when, and the times of all accesses to FIFOs so far."""
-
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
         self._capacity = schedule.fifo_capacity.tolist()
         self._volumes = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
         self.start: dict[int, int] = {}
         self.end: dict[int, int] = {}
-        self.read_stalls = self.write_stalls = 0
+        self.read_stall_cycles = self.write_stall_cycles = 0
         self._put: dict[int, list[int]] = defaultdict(list)
         self._got: dict[int, list[int]] = defaultdict(list)
         self._asleep: dict[tuple[int, bool], int] = {}  # by FIFO, and whether for a place in it
@@ -138,7 +128,7 @@ class _Replay:
                 for edge in inputs:
                     now = yield from self._read(node, edge, now)
                 if read:
-                    self.read_stalls += now - first
+                    self.read_stall_cycles += now - first
                 elif inputs:
                     self.start[node] = now
                 read += 1
@@ -151,7 +141,7 @@ class _Replay:
             self._asleep[edge, True] = node
             yield None
         if free >= 0:
-            self.write_stalls += max(self._got[edge][free] - now, 0)
+            self.write_stall_cycles += max(self._got[edge][free] - now, 0)
             now = max(self._got[edge][free], now)
         self._put[edge].append(now)
         if (edge, False) in self._asleep:

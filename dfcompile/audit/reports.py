@@ -1,21 +1,27 @@
 """The audit of the whole report on a model, just before it leaves."""
 
+from collections import Counter
+from collections.abc import Sequence
 from math import floor
 
+import numpy as np
+
 from dfcompile.audit.automatic import audit_automatic
-from dfcompile.audit.comparing import expect
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
 from dfcompile.audit.mapping.times import PER_S
-from dfcompile.audit.model import audit_model
-from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
 from dfcompile.audit.traffic import TrafficAudit
-from dfcompile.audit.verification import audit_verification
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.driver import Exploration
-from dfcompile.report.figures import Report
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.distinct import distinct
+from dfcompile.driver import Exploration, Point
+from dfcompile.frontend import Coverage, ModelNode
+from dfcompile.lowering.execution.verification import Array, Outputs
+from dfcompile.report.figures import ModelSummary, RepetitionSummary, Report, VerificationSummary
+from dfcompile.variants import Variant
 
 _LOST = 5e-13  # of a number with twelve digits
 _TWELVE_DIGITS = 1e-11  # as far apart as two of them are that are rounded once each
@@ -27,14 +33,12 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
-    audit_model("model", report.model, exploration.variants[0].lowered.nodes)
-    expect("results: their number", len(report.results), len(exploration.points))
+    _audit_model(report.model, exploration.variants[0].lowered.nodes)
     expansions = ExpansionsAudit(exploration.alternatives)
     traffic = TrafficAudit(exploration.model.program, exploration.plans)
     ideals = IdealAudit(exploration.alternatives, traffic.proved_bytes)
     graphs: dict[CanonicalDag, GraphFigures] = {}
-    for number, (result, point) in enumerate(zip(report.results, exploration.points, strict=True)):
-        where = f"results[{number}]"
+    for where, result, point in expect_rows("results", report.results, exploration.points):
         graph = graphs.setdefault(point.variant.dag, GraphFigures(point.variant.dag))
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
@@ -51,6 +55,108 @@ def audit_report(report: Report, exploration: Exploration) -> None:
             ideals.audit(f"{where}.mapping", result.mapping, point)
 
 
+def _audit_model(summary: ModelSummary, nodes: Sequence[ModelNode]) -> None:
+    """Count the nodes of a model anew; every one has to be accounted for."""
+    ways = Counter(node.coverage for node in nodes)
+    expect_figures("model", summary, nodes=len(nodes), nodes_costed=len(nodes), nodes_folded=ways[Coverage.FOLDED])
+    expect_figures("model", summary, nodes_as_tasks=ways[Coverage.COSTED], nodes_as_views=ways[Coverage.VIEW])
+
+
 def _whole(cycles: float) -> int:
     """Return cycles rounded up, unless they are above a whole number by what is lost in twelve digits."""
     return floor(cycles * (1 - _LOST)) + 1 if cycles else 0
+
+
+def audit_verification(where: str, summary: VerificationSummary | None, variant: Variant) -> None:
+    """Compare the outputs of the lowered model and of the original anew.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed.
+    """
+    deviation, effect = variant.deviation, variant.effect_of_inputs
+    if summary is None or deviation is None:
+        expect(f"{where}: whether there is one", summary is not None, deviation is not None)
+        return
+    largest, part = (_largest(deviation.outputs, are_parts=are_parts) for are_parts in (False, True))
+    change = None if effect is None else _largest(effect.outputs, are_parts=True, are_finite=True)
+    expect_figures(where, summary, ROUNDING, max_abs_error=largest, max_rel_error=part, effect_of_inputs=change)
+
+
+def _largest(outputs: Outputs, *, are_parts: bool, are_finite: bool = False) -> float:
+    """Return the largest difference of two elements at one place.
+
+    Args:
+        outputs: each as it should be, and as it was found.
+        are_parts: of the largest finite value of the same output, where that is not 0.
+        are_finite: whether elements count only where both are finite; an output of another shape is another one.
+    """
+    largest = 0.0
+    for expected, found in outputs:
+        if expected.shape != found.shape:
+            largest = max(largest, 1.0)
+            continue
+        exact, ours = _wide(expected), _wide(found)
+        counted = np.isfinite(exact)
+        differs = ~((exact == ours) | (np.isnan(exact) & np.isnan(ours)))
+        if are_finite:
+            counted &= np.isfinite(ours)
+            differs &= counted
+        with np.errstate(invalid="ignore"):
+            difference = float(np.abs(ours[differs] - exact[differs]).max(initial=0.0))
+        scale = float(np.abs(exact[counted]).max(initial=0.0)) if are_parts else 0.0
+        largest = max(largest, difference / scale if scale else difference)
+    return largest
+
+
+def _wide(values: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:
+    return np.asarray(values).astype(np.complex128)
+
+
+def audit_repetition(
+    where: str, summary: RepetitionSummary | None, point: Point, repeats: int, graph: GraphFigures
+) -> None:
+    """Compute the figures of a repetition anew.
+
+    Its interval is what was found: with it no more tasks may be under way than there are processing elements.
+
+    Args:
+        where: path of the part in the report.
+        summary: the part.
+        point: with the repetition and the schedule of one iteration on all processing elements.
+        repeats: that were asked for.
+        graph: what is scheduled.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+    """
+    repetition = point.repetition
+    if summary is None or repetition is None:
+        expect(f"{where}: whether there is one", summary is not None, repeats > 1)
+        return
+    schedule, interval = repetition.schedule, repetition.interval_cycles
+    once = max(schedule.last_out.tolist(), default=0)
+    busy = sum((schedule.last_out - schedule.start)[graph.is_task].tolist())
+    least = max(-(-busy // point.pes), 1) if once else 0
+    alone = max(point.scheduled.schedule.last_out.tolist(), default=0)
+    begun = range(0, once, interval) if interval else range(1)
+    makespan = once + interval * (repeats - 1)
+    expect_figures(where, summary, repeats=repeats, pes_each=schedule.pes, in_flight=min(repeats, len(begun)))
+    expect_figures(where, summary, interval_cycles=interval, least_interval_cycles=least)
+    expect_figures(where, summary, makespan_cycles=makespan, in_sequence_cycles=repeats * alone)
+    expect_figures(where, summary, io_elements=repeats * graph.io_elements)
+    most = most_under_way(schedule.start[graph.is_task], schedule.last_out[graph.is_task], interval)
+    expect_at_least(f"{where}.interval_cycles: processing elements", point.pes, most, "tasks under way at once")
+    expect_at_least(f"{where}.interval_cycles", summary.interval_cycles, least, "least_interval_cycles")
+
+
+def most_under_way(start: Int64, end: Int64, interval: int) -> int:
+    """Return how many tasks are under way at once, at most, if iterations follow one another without end.
+
+    Then every cycle of an interval is like the same cycle of any other: a task is under way in it once for each of its
+    iterations that has begun by then and has not ended.
+    """
+    if not interval:
+        return 0
+    cycles = distinct(start % interval)  # in no other are there more than in the one before
+    begun, ended = (np.searchsorted(np.sort(times % interval), cycles, "right") for times in (start, end))
+    return int((begun - ended).max(initial=0) + (end // interval).sum() - (start // interval).sum())

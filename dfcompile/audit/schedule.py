@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from dfcompile.audit.comparing import expect, expect_at_least
+from dfcompile.audit.comparing import expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.times import audit_times
 from dfcompile.errors import VerificationError
@@ -32,32 +32,23 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
     makespan = _makespan(where, checked)
     if is_exact and makespan is not None:
         audit_times(where, schedule, graph)
-    expect(f"{where}.makespan_cycles", summary.makespan_cycles, makespan)
-    expect(f"{where}.barriers", summary.barriers, schedule.barrier)
-    expect(
-        f"{where}.non_streaming_makespan_cycles",
-        summary.non_streaming_makespan_cycles,
-        max(checked.baseline.end.tolist(), default=0),
-    )
-    expect(f"{where}.total_work_cycles", summary.total_work_cycles, graph.total_work_cycles)
-    expect(f"{where}.critical_path_cycles", summary.critical_path_cycles, graph.critical_path_cycles)
-    expect(f"{where}.streaming_depth_cycles", summary.streaming_depth_cycles, graph.streaming_depth_cycles)
-    expect(f"{where}.io_elements", summary.io_elements, graph.io_elements)
-    expect(f"{where}.io_bytes", summary.io_bytes, graph.io_bytes)
-    expect(f"{where}.spilled_elements", summary.spilled_elements, sum(spilled.tolist()))
-    expect(f"{where}.blocks", summary.blocks, len(blocks))
-    expect(f"{where}.fifo_elements", summary.fifo_elements, sum(schedule.fifo_capacity[schedule.streamed].tolist()))
-    expect(f"{where}.tasks", summary.tasks, graph.tasks)
-    expect(f"{where}.sslr", summary.sslr, ratio(makespan, graph.streaming_depth_cycles))
-    speedup = ratio(graph.total_work_cycles, makespan)
-    expect(f"{where}.speedup", summary.speedup, speedup)
-    expect(f"{where}.pe_utilization", summary.pe_utilization, None if speedup is None else speedup / schedule.pes)
-    expect(f"{where}.steady_error", summary.steady_error, _steady_error(checked))
+    speedup = _ratio(graph.total_work_cycles, makespan)
+    utilization = None if speedup is None else speedup / schedule.pes
+    without_streams = max(checked.baseline.end.tolist(), default=0)
+    fifo_elements = sum(schedule.fifo_capacity[schedule.streamed].tolist())
+    work, path, depth = graph.total_work_cycles, graph.critical_path_cycles, graph.streaming_depth_cycles
+    expect_figures(where, summary, makespan_cycles=makespan, non_streaming_makespan_cycles=without_streams)
+    expect_figures(where, summary, total_work_cycles=work, critical_path_cycles=path, streaming_depth_cycles=depth)
+    expect_figures(where, summary, io_elements=graph.io_elements, io_bytes=graph.io_bytes)
+    expect_figures(where, summary, spilled_elements=sum(spilled.tolist()), fifo_elements=fifo_elements)
+    expect_figures(where, summary, barriers=schedule.barrier, blocks=len(blocks), tasks=graph.tasks)
+    expect_figures(where, summary, sslr=_ratio(makespan, depth), speedup=speedup, pe_utilization=utilization)
+    expect_figures(where, summary, steady_error=_steady_error(checked))
     _audit_bound(where, summary, checked, makespan, graph)
     expect(f"{where}.gap", summary.gap, gap_above(summary.lower_bound_cycles, makespan, is_exact=is_exact))
 
 
-def ratio(dividend: int | None, divisor: int | None) -> Fraction | None:
+def _ratio(dividend: int | None, divisor: int | None) -> Fraction | None:
     """Return a ratio of cycles; ``None`` without one of them, 1 where there are none to divide by."""
     if dividend is None or divisor is None:
         return None

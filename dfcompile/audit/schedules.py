@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from dfcompile.audit.comparing import expect
+from dfcompile.audit.comparing import expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedule import audit_schedule
-from dfcompile.audit.simulation import audit_simulation
+from dfcompile.audit.times import audit_simulation
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.report.figures import ModelSummary, Report
+from dfcompile.report.figures import Report
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 
 
@@ -17,20 +17,9 @@ def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[Check
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
-    _audit_no_model("model", report.model)
-    expect("results: their number", len(report.results), len(schedules))
+    expect_figures("model", report.model, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
     graph = GraphFigures(dag)
-    for number, (result, checked) in enumerate(zip(report.results, schedules, strict=True)):
-        where = f"results[{number}]"
-        expect(f"{where}.pes", result.pes, checked.schedule.pes)
-        expect(f"{where}.makespan_cycles", result.makespan_cycles, result.schedule.makespan_cycles)
+    for where, result, checked in expect_rows("results", report.results, schedules):
+        expect_figures(where, result, pes=checked.schedule.pes, makespan_cycles=result.schedule.makespan_cycles)
         audit_schedule(f"{where}.schedule", result.schedule, checked, graph)
         audit_simulation(f"{where}.simulation", result.simulation, checked, graph)
-
-
-def _audit_no_model(where: str, summary: ModelSummary) -> None:
-    expect(f"{where}.nodes", summary.nodes, 0)
-    expect(f"{where}.nodes_costed", summary.nodes_costed, 0)
-    expect(f"{where}.nodes_as_tasks", summary.nodes_as_tasks, 0)
-    expect(f"{where}.nodes_as_views", summary.nodes_as_views, 0)
-    expect(f"{where}.nodes_folded", summary.nodes_folded, 0)

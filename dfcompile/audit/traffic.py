@@ -1,18 +1,19 @@
-"""The audit of the part on traffic: what moves, from the stores of the mapping; the least, from operands."""
+"""The audit of the part on traffic: what moves, from the stores of the mapping; the least, from operands and plans."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Final
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.audit.traffic_plan import expect_plan
-from dfcompile.bounds.operators import BoundedModel
+from dfcompile.bounds.fusion.residency import ResidencyPlan
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
-from dfcompile.frontend import PACKED_BITS, Port, Program
-from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
+from dfcompile.frontend import PACKED_BITS, Program
+from dfcompile.report.traffic_figures import TrafficSummary
 from dfcompile.traffic_plans import TrafficPlans
 
 # Operators that read every element of their operands, whatever these are.
@@ -23,17 +24,16 @@ _WRITE_IN_PART: Final = frozenset({"Col2Im", "ConvTranspose"})
 
 
 class TrafficAudit:
-    """The audit for one model; what does not depend on the mapping is computed once."""
+    """The audit for one model; what does not depend on the mapping is computed once.
+
+    Attributes:
+        proved_bytes: of inputs and parameters that some operator reads, and of outputs, each once.
+    """
 
     def __init__(self, program: Program, plans: TrafficPlans) -> None:
         self._plans = plans
         _expect_words(plans.model, program)
-        self._proved = _compulsory_bytes(plans.model)
-
-    @property
-    def proved_bytes(self) -> int:
-        """Inputs and parameters that some operator reads, and outputs, each once."""
-        return self._proved
+        self.proved_bytes = _compulsory_bytes(plans.model)
 
     def audit(self, where: str, summary: TrafficSummary | None, point: Point, graph: GraphFigures) -> None:
         """Compute the figures of a mapping anew.
@@ -48,41 +48,88 @@ class TrafficAudit:
         size = point.attained.chips * int(point.sram_bytes)
         plan = self._plans.of(size)
         least = None if plan is None else sum(share.traffic_bytes for share in plan.operators)
-        expect(f"{where}.moved_bytes", summary.moved_bytes, moved)
-        expect(f"{where}.proved_bytes", summary.proved_bytes, self._proved)
-        expect_at_least(f"{where}.moved_bytes", moved, self._proved, "proved_bytes")
-        expect(f"{where}.buffer_bytes", summary.buffer_bytes, size if size > 0 else None)
-        expect(f"{where}.least_bytes", summary.least_bytes, least)
+        buffer = size if size > 0 else None
         is_exact = plan is not None and least is not None and plan.is_exact and least <= moved
-        expect(f"{where}.least_is_exact", summary.least_is_exact, is_exact)
+        expect_figures(where, summary, moved_bytes=moved, proved_bytes=self.proved_bytes, buffer_bytes=buffer)
+        expect_figures(where, summary, least_bytes=least, least_is_exact=is_exact)
+        expect_at_least(f"{where}.moved_bytes", moved, self.proved_bytes, "proved_bytes")
         if plan is not None and least is not None:
-            expect_at_least(f"{where}.least_bytes", least, self._proved, "proved_bytes")
-            expect_plan(f"{where}.least_bytes", plan, self._plans, size)
-        io_bytes = graph.io_bytes
-        expect(f"{where}.ratio", summary.ratio, moved / least if least else None, ROUNDING)
-        expect(f"{where}.schedule_ratio", summary.schedule_ratio, io_bytes / self._proved if self._proved else None)
-        self._audit_operators(f"{where}.operators", summary, point)
+            expect_at_least(f"{where}.least_bytes", least, self.proved_bytes, "proved_bytes")
+            _expect_plan(f"{where}.least_bytes", plan, self._plans, size)
+        expect_figures(where, summary, ROUNDING, ratio=moved / least if least else None)
+        expect_figures(where, summary, schedule_ratio=graph.io_bytes / self.proved_bytes if self.proved_bytes else None)
+        self._audit_operators(f"{where}.operators", summary, point, plan)
 
-    def _audit_operators(self, where: str, summary: TrafficSummary, point: Point) -> None:
+    def _audit_operators(self, where: str, summary: TrafficSummary, point: Point, plan: ResidencyPlan | None) -> None:
         owner = {name: op.name for op in self._plans.merged.operators for name in (op.name, *op.within)}
-        moved: dict[str, int] = {}
+        moved, least = Counter[str](), Counter[str]()
         for origin, count in _moved_by_origin(point):
-            name = owner.get(origin, "(other)")
-            moved[name] = moved.get(name, 0) + count
-        least: dict[str, int] = {}
-        plan = self._plans.of(point.attained.chips * int(point.sram_bytes))
+            moved[owner.get(origin, "(other)")] += count
         for share in () if plan is None else plan.operators:
-            least[owner[share.name]] = least.get(owner[share.name], 0) + share.traffic_bytes
+            least[owner[share.name]] += share.traffic_bytes
         for number, row in enumerate(summary.operators):
-            _audit_row(f"{where}[{number}]", row, moved.pop(row.operator, 0), least.pop(row.operator, 0))
+            own, known = moved.pop(row.operator, 0), least.pop(row.operator, 0)
+            expect_figures(f"{where}[{number}]", row, moved_bytes=own, least_bytes=known, excess_bytes=own - known)
         expect(f"{where}: bytes moved by others", 0, sum(moved.values()))
         expect(f"{where}: least bytes of others", 0, sum(least.values()))
 
 
-def _audit_row(where: str, row: OperatorTrafficSummary, moved: int, least: int) -> None:
-    expect(f"{where}.moved_bytes", row.moved_bytes, moved)
-    expect(f"{where}.least_bytes", row.least_bytes, least)
-    expect(f"{where}.excess_bytes", row.excess_bytes, moved - least)
+def _expect_plan(where: str, plan: ResidencyPlan, plans: TrafficPlans, size_bytes: int) -> None:
+    """Run a plan: what is held and the tiles of each operator have to fit into the memory.
+
+    An operator that needs all of its operands moves each of them once if all fit; of others that is the least.
+
+    Args:
+        where: path of the figure in the report.
+        plan: the plan.
+        plans: of the model.
+        size_bytes: of the memory; 0: unlimited.
+
+    Raises:
+        VerificationError: naming the operator, and what it moves.
+    """
+    model = plans.merged if len(plan.operators) == len(plans.merged.operators) else plans.model
+    operators = {op.name: op for op in model.operators}
+    if sorted(share.name for share in plan.operators) != sorted(op.name for op in model.operators):
+        raise VerificationError(f"{where}: found a plan of other operators against those of the model")
+    if size_bytes:
+        expect(f"{where}: size of the plan", plan.size_bytes, size_bytes)
+    if len(operators) == len(model.operators):  # with names of their own
+        _run_plan(where, plan, model, operators)
+
+
+def _run_plan(where: str, plan: ResidencyPlan, model: BoundedModel, operators: Mapping[str, BoundedOperator]) -> None:
+    size = {tensor.name: tensor.words * tensor.element_bytes for tensor in model.tensors}
+    outputs = {tensor.name for tensor in model.tensors if tensor.role is TensorRole.OUTPUT}
+    missing = {result.tensor for op in model.operators for result in op.writes}
+    waiting = dict.fromkeys(plan.kept, 0)
+    for op in model.operators:
+        for name in {operand.tensor for operand in op.reads} & set(waiting):
+            waiting[name] += 1
+    held: set[str] = set()
+    for share in plan.operators:
+        op, here = operators[share.name], f"{where}: operator {share.name!r}"
+        read = {operand.tensor for operand in op.reads}
+        if read & missing:
+            raise VerificationError(f"{here}: comes before what makes {min(read & missing)!r}")
+        made = {result.tensor for result in op.writes}
+        missing -= made
+        held |= made & set(waiting)
+        free = plan.size_bytes - sum(size[name] for name in held)
+        expect(f"{here}: bytes that are free", share.free_bytes, free)
+        moving = [operand for operand in (*op.reads, *op.writes) if operand.tensor not in waiting]
+        least = _bytes(moving, op) + sum(size[name] for name in made & outputs & set(waiting))
+        expect_at_least(f"{here}: bytes", share.traffic_bytes, least, "each operand once")
+        whole = all(size.get(each.tensor) == _bytes([each], op) for each in (*op.reads, *op.writes))
+        if whole and _bytes([*op.reads, *op.writes], op) <= free:
+            expect(f"{here}: bytes", share.traffic_bytes, least)
+        for name in read & set(waiting):
+            waiting[name] -= 1
+        held = {name for name in held if waiting[name]}
+
+
+def _bytes(operands: list[Operand], op: BoundedOperator) -> int:
+    return sum(operand.words * operand.units for operand in operands) * op.element_bytes
 
 
 def _expect_words(model: BoundedModel, program: Program) -> None:
@@ -91,7 +138,7 @@ def _expect_words(model: BoundedModel, program: Program) -> None:
     Raises:
         VerificationError: naming the tensor or the operator.
     """
-    sizes = dict(_array_bytes(program))
+    sizes = _array_bytes(program)
     words = {tensor.name: tensor.words for tensor in model.tensors}
     for tensor in model.tensors:
         if tensor.name in sizes:
@@ -112,14 +159,13 @@ def _expect_words(model: BoundedModel, program: Program) -> None:
             expect(f"operator {op.name!r}: words written of {operand.tensor!r}", operand.words, words[operand.tensor])
 
 
-def _array_bytes(program: Program) -> Iterator[tuple[str, int]]:
-    """Yield the bytes of each input, output and parameter, packed where elements are of less than a byte."""
-    ports: tuple[Port, ...] = (*program.inputs, *program.outputs)
-    shapes = {port.array: (port.shape, port.dtype) for port in ports}
-    for name, (shape, dtype) in shapes.items():
-        array = program.sdfg.arrays[name]
-        bits = PACKED_BITS.get(dtype, 8 * array.dtype.bytes)
-        yield name, -(-prod(shape) * bits // 8)
+def _array_bytes(program: Program) -> Mapping[str, int]:
+    """Return the bytes of each input and output, packed where elements are of less than a byte."""
+    sizes = {}
+    for port in (*program.inputs, *program.outputs):
+        bits = PACKED_BITS.get(port.dtype, 8 * program.sdfg.arrays[port.array].dtype.bytes)
+        sizes[port.array] = -(-prod(port.shape) * bits // 8)
+    return sizes
 
 
 def _compulsory_bytes(model: BoundedModel) -> int:
@@ -164,11 +210,8 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
 
 
 def _first_needing(needing: Mapping[str, None], place: Mapping[str, int]) -> str:
-    """Return who needs a store first: in the configuration, else anywhere; both may be thousands, but not often."""
-    if len(place) < len(needing):
-        here = next((origin for origin in place if origin in needing), None)
-    else:
-        here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
+    """Return who needs a store first: in the configuration, else anywhere."""
+    here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
     return next(iter(needing), "") if here is None else here
 
 

@@ -51,7 +51,7 @@ class Curve(Struct, frozen=True, eq=False):
 
     def at(self, size: int) -> int | None:
         """Return the traffic with a buffer of ``size`` words; ``None`` if the buffer is too small for any tile."""
-        step = int(np.searchsorted(self.sizes, size, side="right")) - 1
+        step = self.step_at(size)
         return None if step < 0 else int(self.traffic[step])
 
     def step_at(self, size: int) -> int:
@@ -84,10 +84,11 @@ def front(sizes: Int64, traffic: Int64, tilings: Int64 | None = None) -> Curve:
     """Return the points that no other beats in both, as a curve.
 
     Args:
-        sizes: of the buffer, in any order, shape [points].
-        traffic: with them, shape [points].
+        sizes: of the buffer, in any order; of any shape, each element is a point.
+        traffic: with them; both may be broadcast.
         tilings: of the points, shape [points, ranks].
     """
+    sizes, traffic = (column.ravel() for column in np.broadcast_arrays(sizes, traffic))
     kept = front_numbers(sizes, traffic)
     none = np.zeros((len(kept), 0), dtype=np.int64)
     return _curve(sizes[kept], traffic[kept], none if tilings is None else tilings[kept])
@@ -112,13 +113,6 @@ def _is_promising(sizes: Int64, traffic: Int64) -> npt.NDArray[np.bool_]:
     least = np.full(int(bins.max()) + 2, np.iinfo(np.int64).max)
     np.minimum.at(least, bins + 1, traffic)
     return np.asarray(traffic < np.minimum.accumulate(least)[bins])
-
-
-def least_of_each_size(sizes: Int64, traffic: Int64) -> tuple[Int64, Int64]:
-    """Return all sizes, ascending, and the least traffic of a point of exactly that size."""
-    order = np.lexsort((traffic, sizes))
-    found, starts = np.unique(sizes[order], return_index=True)
-    return found, traffic[order][starts]
 
 
 def least(curves: Sequence[Curve]) -> Curve:

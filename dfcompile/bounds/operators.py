@@ -1,15 +1,17 @@
 """Operators of a model, as far as their traffic is concerned; equal ones are looked at once."""
 
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
+from itertools import compress
+from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, constant
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
-from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.rows import Moving, Rows, rows_curve
 from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words
@@ -73,12 +75,7 @@ class BoundedOperator(Struct, frozen=True):
     @property
     def macs(self) -> int:
         """Multiplications of products; 0 of other operators."""
-        match self.shape:
-            case PlainEinsum() | Convolution() | Attention():
-                return self.count * self.shape.macs
-            case Pooling() | Rows() | None:
-                return 0
-        assert_never(self.shape)
+        return self.count * self.shape.macs if isinstance(self.shape, PlainEinsum | Convolution | Attention) else 0
 
     @property
     def is_floor(self) -> bool:
@@ -102,20 +99,14 @@ class BoundedOperator(Struct, frozen=True):
 
         No word takes less than a unit, so that the words of a proof are units too.
         """
-        match self.shape:
-            case PlainEinsum() | Convolution():
-                inner = self.shape.contracted
-                products = Contracted(self.count * inner.macs, inner.reuse, 0, 0)
-                return max(self.compulsory_words, proved_words(products, size))
-            case Attention() if not self.shape.is_masked:
-                scores = self.passing
-                assert scores is not None
-                macs = self.count * self.shape.scores * self.shape.width
-                words = least_passing(macs, size, lambda crossing: scores.most_products(crossing, (0, 0)))
-                return max(self.compulsory_words, words)
-            case Pooling() | Attention() | Rows() | None:
-                return self.compulsory_words
-        assert_never(self.shape)
+        passing = self.passing
+        if passing is None:
+            return self.compulsory_words
+        if isinstance(self.shape, Attention):
+            words = least_passing(passing.macs, size, lambda crossing: passing.most_products(crossing, (0, 0)))
+        else:
+            words = proved_words(Contracted(passing.macs, passing.reuse, 0, 0), size)
+        return max(self.compulsory_words, words)
 
     @property
     def passing(self) -> Passing | None:
@@ -125,16 +116,14 @@ class BoundedOperator(Struct, frozen=True):
         """
         match self.shape:
             case PlainEinsum() | Convolution():
-                return Passing(self.shape.contracted.reuse, self.shape.depth, (*self._factors, self.writes[0].words))
+                inner, depth = self.shape.contracted, self.shape.depth
+                macs, reuse, results = self.count * inner.macs, inner.reuse, self.writes[0].words
             case Attention() if not self.shape.is_masked:
-                return Passing(1, self.shape.width, (*self._factors, self.count * self.shape.scores))
+                depth, reuse, results = self.shape.width, 1, self.count * self.shape.scores
+                macs = results * depth
             case Pooling() | Attention() | Rows() | None:
                 return None
-        assert_never(self.shape)
-
-    @property
-    def _factors(self) -> tuple[int, int]:
-        return self.reads[0].words, self.reads[1].words
+        return Passing(macs, reuse, depth, (self.reads[0].words, self.reads[1].words, results))
 
 
 class BoundedTensor(Struct, frozen=True):
@@ -197,19 +186,16 @@ class BoundedModel(Struct, frozen=True, dict=True):
 
     def compulsory_of(self, tensor: BoundedTensor) -> int:
         """Return the bytes of a tensor that every run moves."""
-        match tensor.role:
-            case TensorRole.OUTPUT:
-                return self._written.get(tensor.name, tensor.words) * tensor.element_bytes
-            case TensorRole.INPUT:
-                return self._read.get(tensor.name, 0) * tensor.element_bytes
-            case TensorRole.PARAMETER:
-                words = self._read.get(tensor.name, 0)
-                return words * tensor.element_bytes if words > 1 else 0
-            case TensorRole.INTERMEDIATE:
-                return 0
-        assert_never(tensor.role)
+        words = self._read.get(tensor.name, 0)
+        if tensor.role is TensorRole.OUTPUT:
+            words = self._written.get(tensor.name, tensor.words)
+        elif tensor.role is TensorRole.INTERMEDIATE or (tensor.role is TensorRole.PARAMETER and words == 1):
+            return 0
+        return words * tensor.element_bytes
 
 
+# How many operands, the first ones, a shape tells of.
+_OPERANDS: Mapping[type, int] = MappingProxyType({PlainEinsum: 2, Convolution: 2, Attention: 3, Pooling: 1})
 Sides: TypeAlias = tuple[tuple[Moving, ...], tuple[Moving, ...]]
 Moved: TypeAlias = tuple[tuple[bool, ...], tuple[bool, ...]]
 
@@ -218,56 +204,31 @@ Moved: TypeAlias = tuple[tuple[bool, ...], tuple[bool, ...]]
 def _curve(shape: Shape, count: int, sides: Sides, moved: Moved, rules: Rules) -> Curve:
     reads, writes = sides
     is_read, is_written = moved
-    known = _operands_of(shape)
-    rest = sum(each.size for each, flag in zip(reads[known:], is_read[known:], strict=True) if flag)
+    known = _OPERANDS.get(type(shape), 0)
+    rest = sum(each.size for each in compress(reads[known:], is_read[known:]))
     flags = (*is_read[:known], *is_written)
     units = tuple(each.units for each in (*reads[:known], *writes))
     if not any(flags) and shape is not None and not isinstance(shape, Rows):
         return constant(rest, 1)
     match shape:
         case PlainEinsum():
-            moving = tuple(
-                replace(tensor, units=size)
-                for tensor, flag, size in zip(shape.tensors, flags, units, strict=True)
-                if flag
-            )
-            return plain_curve(replace(shape, tensors=moving), rules).times(count).plus(rest)
-        case Convolution() | Pooling():
-            return _windows_curve(shape, rules, flags, units).times(count).plus(rest)
+            tensors = [replace(tensor, units=size) for tensor, size in zip(shape.tensors, units, strict=True)]
+            moving = replace(shape, tensors=tuple(compress(tensors, flags)))
+            return plain_curve(moving, rules).times(count).plus(rest)
+        case Convolution() | Pooling():  # a pooling's weights take nothing
+            letters: tuple[Kept, ...] = ("I", "O") if isinstance(shape, Pooling) else ("I", "W", "O")
+            windows = shape.windows if isinstance(shape, Pooling) else shape
+            sizes: dict[Kept, int] = {"I": 0, "W": 0, "O": 0, **dict(zip(letters, units, strict=True))}
+            curve = convolution_curve(windows, rules, frozenset(compress(letters, flags)), sizes)
+            return curve.times(count).plus(rest)
         case Attention():
             queries, keys, values, results = flags
             curve = attention_curve(shape, rules, (queries, keys, values, results))
             return curve.scaled(max(units)).times(count).plus(rest)
         case Rows():
-            first = replace(reads[0], words=reads[0].words * is_read[0]) if reads else None
-            others = tuple(each for each, flag in zip(reads[1:], is_read[1:], strict=True) if flag)
-            written = tuple(each for each, flag in zip(writes, is_written, strict=True) if flag)
-            return rows_curve(shape, others if first is None else (first, *others), written, rules)
+            first = tuple(replace(each, words=each.words * is_read[0]) for each in reads[:1])
+            operands = (*first, *compress(reads[1:], is_read[1:]))
+            return rows_curve(shape, operands, tuple(compress(writes, is_written)), rules)
         case None:
-            return constant(rest + sum(each.size for each, flag in zip(writes, is_written, strict=True) if flag), 1)
-    assert_never(shape)
-
-
-def _windows_curve(
-    shape: Convolution | Pooling, rules: Rules, flags: tuple[bool, ...], units: tuple[int, ...]
-) -> Curve:
-    """Return the curve of windows; a pooling's weights take nothing."""
-    letters: tuple[Kept, ...] = ("I", "O") if isinstance(shape, Pooling) else ("I", "W", "O")
-    windows = shape.windows if isinstance(shape, Pooling) else shape
-    moved = frozenset(letter for letter, flag in zip(letters, flags, strict=True) if flag)
-    sizes: dict[Kept, int] = {"I": 0, "W": 0, "O": 0}
-    sizes.update(zip(letters, units, strict=True))
-    return convolution_curve(windows, rules, moved, sizes)
-
-
-def _operands_of(shape: Shape) -> int:
-    match shape:
-        case PlainEinsum() | Convolution():
-            return 2
-        case Attention():
-            return 3
-        case Pooling():
-            return 1
-        case Rows() | None:
-            return 0
+            return constant(rest + sum(each.size for each in compress(writes, is_written)), 1)
     assert_never(shape)

@@ -25,7 +25,7 @@ class Contracted(Struct, frozen=True):
     result_words: int
 
 
-def proved_words(shape: Contracted, size: int, *, elides_first_read: bool = True) -> int:
+def proved_words(shape: Contracted, size: int) -> int:
     """Return the words that every schedule moves with a buffer of ``size`` words, each product computed once or more.
 
     Between two reads of the memory behind lie segments. In one with at most R reads, words of the operands and of the
@@ -37,24 +37,18 @@ def proved_words(shape: Contracted, size: int, *, elides_first_read: bool = True
     Args:
         shape: what is computed.
         size: of the buffer in words.
-        elides_first_read: whether the first visit to a word of the result reads nothing.
     """
-    least = max(shape.compulsory_words, _segments(shape.macs, shape.reuse, size))
-    return least + (0 if elides_first_read else shape.result_words)
+    return max(shape.compulsory_words, _segments(shape.macs, shape.reuse, size))
 
 
 def _segments(macs: int, reuse: int, size: int) -> int:
     """Return the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none."""
     best = isqrt(macs * macs // (reuse * size * size * size))
     tried: set[int] = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
-    found = [count * (_reach(macs, reuse, count) - size) + 1 for count in sorted(tried)]
+    # The largest T = S + R with ``27 macs**2 > reuse * j**2 * T**3``.
+    reach = {count: cube_root((27 * macs * macs - 1) // (reuse * count * count)) for count in tried}
+    found = [count * (words - size) + 1 for count, words in reach.items()]
     return max(0, *found)
-
-
-def _reach(macs: int, reuse: int, count: int) -> int:
-    """Return the largest T with ``27 macs**2 > reuse * count**2 * T**3``."""
-    limit = (27 * macs * macs - 1) // (reuse * count * count)
-    return cube_root(limit)
 
 
 def cube_root(number: int) -> int:
@@ -99,11 +93,13 @@ class Passing(Struct, frozen=True):
     """A sum of products of which operands and results may be made and used up without moving.
 
     Attributes:
+        macs: as of `Contracted`.
         reuse: as of `Contracted`.
         depth: products of each word of the result, at least.
         words: of both operands and the result.
     """
 
+    macs: int
     reuse: int
     depth: int
     words: tuple[int, int, int]

@@ -3,7 +3,7 @@
 from enum import StrEnum, unique
 from functools import cache
 from math import isqrt
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import numpy as np
 from msgspec import Struct
@@ -27,6 +27,9 @@ class Halo(StrEnum):
     FORGET = "forget"  # none, unless the window moved as in the move before, as the tool of [huang24] counts
 
 
+Words = TypeVar("Words", int, Int64)
+
+
 class Rules(Struct, frozen=True):
     """How traffic is counted.
 
@@ -40,7 +43,7 @@ class Rules(Struct, frozen=True):
     halo: Halo = Halo.TRUE
     elides_first_read: bool = True
 
-    def result_words(self, moved: int, whole: int) -> int:
+    def result_words(self, moved: Words, whole: int) -> Words:
         """Return what a result costs of whose tiles ``moved`` words are written, ``whole`` of them first."""
         return 2 * moved - (whole if self.elides_first_read else 0)
 

@@ -3,21 +3,19 @@
 import hashlib
 from functools import cache
 from importlib.metadata import version
-from math import inf, prod
+from math import inf, isfinite, prod
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from dfcompile.exploration.asked import Asked
-from dfcompile.exploration.explored import Explored
-from dfcompile.exploration.finer import Finer
-from dfcompile.exploration.job import Natural, Outcome
-from dfcompile.exploration.objectives import figures_of
+from dfcompile.exploration.explored import Explored, Finer
 from dfcompile.exploration.result_store import ResultStore
-from dfcompile.exploration.search import Candidate, Found, Point
+from dfcompile.exploration.search import Found, Point
 from dfcompile.exploration.space import OfferedGroup
 from dfcompile.frontend import ReadOptions, files_of_data
+from dfcompile.records import replace
 
 _PACKAGES = ("dfcompile", "dace", "networkx", "numpy", "onnx", "protobuf", "pulp")  # that read, lower and schedule
 _MOST_BITS = 2**13  # of a number of combinations
@@ -25,27 +23,14 @@ _MOST_BITS = 2**13  # of a number of combinations
 _Part = Annotated[float, Meta(ge=0)]
 
 
-class _Point(Struct, frozen=True, forbid_unknown_fields=True):
-    """A point of the front, without the figures that follow."""
-
-    picks: tuple[Natural, ...]
-    granularity: Natural
-    pes: Natural
-    outcome: Outcome
-
-
 class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer as it is kept; an infinite gap is none."""
+    """An answer as it is kept; an infinite gap is none, so that gaps stand beside what was found."""
 
     model: str
     rests_on: tuple[str, ...]
     complex_types: tuple[Annotated[str, Meta(pattern="^complex(64|128)$")], ...]
     groups: tuple[OfferedGroup, ...]
-    front: Annotated[tuple[_Point, ...], Meta(min_length=1)]
-    schedules: Natural
-    tries: Natural
-    open_combinations: Annotated[int, Meta(ge=0)]
-    too_large: tuple[str, ...]
+    found: Found
     gap: _Part | None
     gap_of_schedulable: _Part | None
     finer: tuple[Finer, ...]
@@ -54,22 +39,27 @@ class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the points are of the space that is asked about, and what is said of it fits together."""
         sizes = [len(group.options) for group in self.groups]
         return (
-            (self.gap == 0) is (self.open_combinations == 0)
+            bool(self.found.front)
+            and (self.gap == 0) is (self.found.open_combinations == 0)
             and _infinite(self.gap_of_schedulable) <= _infinite(self.gap)
             and all(group.origins for group in self.groups)
             and prod(sizes).bit_length() <= _MOST_BITS
-            and all(self._has(point, asked, sizes) for point in self.front)
+            and all(_is_of(point, asked, sizes) for point in self.found.front)
             and all(each.pes in asked.pes and each.estimated_cycles for each in self.finer)
         )
 
-    def _has(self, point: _Point, asked: Asked, sizes: list[int]) -> bool:
-        return (
-            point.pes in asked.pes
-            and point.granularity < len(asked.granularities)
-            and point.outcome.memory_bytes in asked.memories
-            and len(point.picks) == len(sizes)
-            and all(pick < size for pick, size in zip(point.picks, sizes, strict=True))
-        )
+
+def _is_of(point: Point, asked: Asked, sizes: list[int]) -> bool:
+    """Return whether a point is of the space that is asked about, with the figures that follow."""
+    candidate = point.candidate
+    return (
+        candidate.pes in asked.pes
+        and candidate.granularity < len(asked.granularities)
+        and point.outcome.memory_bytes in asked.memories
+        and len(candidate.picks) == len(sizes)
+        and all(pick < size for pick, size in zip(candidate.picks, sizes, strict=True))
+        and point == Point.of(asked, candidate, point.outcome)
+    )
 
 
 class Question(Struct, frozen=True):
@@ -113,20 +103,20 @@ def known_answer(key: str, question: Question, store: ResultStore) -> Explored |
     results = [store.get(each) for each in answer.rests_on]
     if None in results:
         return None
-    if not {point.outcome for point in answer.front} <= set(results):
+    if not {point.outcome for point in answer.found.front} <= set(results):
         store.refuse_answer(key)
         return None
-    found = Found(
-        front=tuple(_point(each, question.asked) for each in answer.front),
-        schedules=answer.schedules,
-        tries=answer.tries,
-        open_combinations=answer.open_combinations,
-        too_large=answer.too_large,
-        gap=_infinite(answer.gap),
-        gap_of_schedulable=_infinite(answer.gap_of_schedulable),
+    gaps = _infinite(answer.gap), _infinite(answer.gap_of_schedulable)
+    return Explored(
+        model=answer.model,
+        asked=question.asked,
+        groups=answer.groups,
+        found=replace(answer.found, gap=gaps[0], gap_of_schedulable=gaps[1]),
+        computed=0,
+        rests_on=answer.rests_on,
+        complex_types=answer.complex_types,
+        finer=answer.finer,
     )
-    rests_on, complex_types = answer.rests_on, answer.complex_types
-    return Explored(answer.model, question.asked, answer.groups, found, 0, rests_on, complex_types, answer.finer)
 
 
 def keep_answer(key: str, question: Question, explored: Explored, store: ResultStore) -> None:
@@ -140,19 +130,15 @@ def keep_answer(key: str, question: Question, explored: Explored, store: ResultS
     """
     if question.key() != key:
         return
-    found = explored.found
+    gap, gap_of_schedulable = explored.found.gap, explored.found.gap_of_schedulable
     answer = _Answer(
         model=explored.model,
         rests_on=explored.rests_on,
         complex_types=explored.complex_types,
         groups=explored.groups,
-        front=tuple(_kept(point) for point in found.front),
-        schedules=found.schedules,
-        tries=found.tries,
-        open_combinations=found.open_combinations,
-        too_large=found.too_large,
-        gap=None if found.gap == inf else found.gap,
-        gap_of_schedulable=None if found.gap_of_schedulable == inf else found.gap_of_schedulable,
+        found=replace(explored.found, gap=0.0, gap_of_schedulable=0.0),
+        gap=gap if isfinite(gap) else None,
+        gap_of_schedulable=gap_of_schedulable if isfinite(gap_of_schedulable) else None,
         finer=explored.finer,
     )
     store.put_answer(key, answer)
@@ -160,18 +146,6 @@ def keep_answer(key: str, question: Question, explored: Explored, store: ResultS
 
 def _infinite(gap: float | None) -> float:
     return inf if gap is None else gap
-
-
-def _kept(point: Point) -> _Point:
-    candidate = point.candidate
-    return _Point(candidate.picks, candidate.granularity, candidate.pes, point.outcome)
-
-
-def _point(kept: _Point, asked: Asked) -> Point:
-    outcome = kept.outcome
-    machine = asked.machine(kept.pes, outcome.memory_bytes)
-    figures = figures_of(asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes)
-    return Point(Candidate(kept.picks, kept.granularity, kept.pes), outcome, figures)
 
 
 def _content(path: Path) -> str:

@@ -1,25 +1,30 @@
 """The way of an exploration: the space of a model, the search in it, jobs that run or ran before."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from math import prod
 
 from msgspec import Struct
 
+from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
+from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
+from dfcompile.errors import UserError
 from dfcompile.exploration.asked import Asked
-from dfcompile.exploration.bounds import Bounds
-from dfcompile.exploration.finer import Finer, finer_tasks
+from dfcompile.exploration.bounds import Bounds, estimated_cycles
 from dfcompile.exploration.job import Job, Outcome
+from dfcompile.exploration.objectives import Objective
 from dfcompile.exploration.result_store import ResultStore
-from dfcompile.exploration.search import Candidate, Found, search
+from dfcompile.exploration.search import Candidate, Found, Point, search
 from dfcompile.exploration.space import OfferedGroup, Space, choices_of, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
 from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
-from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.options import Choice, ExpansionRule
 from dfcompile.records import replace
 
 Notify = Callable[["Progress"], None]
+_WORTH_SAYING = 0.9  # of the makespan
 
 
 class Progress(Struct, frozen=True):
@@ -36,6 +41,22 @@ class Progress(Struct, frozen=True):
     of_tries: int
     gap: float
     computed: int
+
+
+class Finer(Struct, frozen=True):
+    """An estimate that is well below what was found on a number of processing elements.
+
+    Attributes:
+        pes: number of processing elements.
+        found_cycles: least makespan of the front there.
+        pieces: of each scope, at most.
+        estimated_cycles: of the same expansions in these pieces.
+    """
+
+    pes: int
+    found_cycles: int
+    pieces: int
+    estimated_cycles: int
 
 
 class Explored(Struct, frozen=True, eq=False):
@@ -68,7 +89,7 @@ class Explored(Struct, frozen=True, eq=False):
 
     def choices(self, picks: Sequence[int]) -> tuple[Choice, ...]:
         """Return the choices of one option per group."""
-        return choices_of((group.origins, group.options[pick]) for group, pick in zip(self.groups, picks, strict=True))
+        return choices_of(self.groups, picks)
 
 
 def explore_space(
@@ -100,7 +121,7 @@ def explore_space(
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
     rests_on = tuple(jobs.addresses)
-    finer = finer_tasks(asked, space, outlined, found.front)
+    finer = _finer_tasks(asked, space, outlined, found.front)
     return Explored(program.name, asked, space.offered, found, jobs.computed, rests_on, program.complex_types, finer)
 
 
@@ -112,6 +133,39 @@ def _addressed(rules: Sequence[ExpansionRule], program: Program, table: Expansio
         choice = addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins)
         found.append(replace(rule, op_type=choice.op_type, origin=choice.origin))
     return tuple(found)
+
+
+def _finer_tasks(asked: Asked, space: Space, outlined: OutlinedModel, front: Sequence[Point]) -> tuple[Finer, ...]:
+    """Return by how much the fastest points of a front may be faster in pieces, where that is worth saying."""
+    if asked.granularities != (DECLARED,) or Objective.MAKESPAN not in asked.objectives:
+        return ()
+    found = []
+    for pes in asked.pes:
+        points = [point for point in front if point.candidate.pes == pes]
+        if points:
+            best = min(points, key=lambda point: (_makespan(asked, point), point.candidate.picks))
+            cycles = _makespan(asked, best)
+            outline = outlined.outline(space.choices(best.candidate.picks))
+            estimated, pieces = min(_estimates(outline, pes), default=(cycles, 0))
+            estimated = _makespan(asked, best, estimated)  # with as much I/O
+            if estimated < _WORTH_SAYING * cycles:
+                found.append(Finer(pes, cycles, pieces, estimated))
+    return tuple(found)
+
+
+def _makespan(asked: Asked, point: Point, schedule_cycles: int | None = None) -> int:
+    """Return the cycles of a point on its machine, or those with a schedule of other cycles."""
+    outcome = point.outcome
+    machine = asked.machine(point.candidate.pes, outcome.memory_bytes)
+    cycles = outcome.makespan_cycles if schedule_cycles is None else schedule_cycles
+    return machine.makespan_cycles(cycles, outcome.io_bytes)
+
+
+def _estimates(outline: Outline, pes: int) -> Iterator[tuple[int, int]]:
+    for times in PIECES_PER_ELEMENT:
+        pieces = times * pes
+        with suppress(UserError):  # more tasks than a canonical DAG can hold
+            yield estimated_cycles(outline.graph, Granularity(pieces=pieces), pes), pieces
 
 
 class _Jobs:

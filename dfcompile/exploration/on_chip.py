@@ -54,12 +54,8 @@ def peak_bytes(stores: Sequence[Store]) -> int:
 
 def _together(stores: Sequence[Store]) -> list[list[int]]:
     """Return which stores are there when each of them begins: never more are."""
-    return [
-        [at for at, store in enumerate(stores) if _meets(store, beginning.first_cycle)]
-        for beginning in sorted(
-            {store.first_cycle: store for store in stores}.values(), key=lambda one: one.first_cycle
-        )
-    ]
+    cycles = sorted({store.first_cycle for store in stores})
+    return [[at for at, store in enumerate(stores) if _meets(store, cycle)] for cycle in cycles]
 
 
 def _meets(store: Store, cycle: int) -> bool:
@@ -73,11 +69,14 @@ def _crowds(stores: Sequence[Store], worth: Sequence[int], memory_bytes: int) ->
     return [members for members in together if sum(stores[at].size_bytes for at in members) > memory_bytes]
 
 
+_States = dict[tuple[int, ...], tuple[int, tuple[int, ...]]]  # on the chip -> saved, all chosen
+
+
 def _by_time(stores: Sequence[Store], contested: Sequence[int], memory_bytes: int) -> set[int] | None:
     """Return the best choice by dynamic programming over time, or ``None`` if too many sets can be there at once."""
-    states: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {(): (0, ())}  # on the chip -> saved, all chosen
+    states: _States = {(): (0, ())}
     for at in sorted(contested, key=lambda each: (stores[each].first_cycle, each)):
-        follow: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+        follow: _States = {}
         for held, (saved, chosen) in states.items():
             left = tuple(each for each in held if _meets(stores[each], stores[at].first_cycle))
             _keep_better(follow, left, (saved, chosen))
@@ -89,11 +88,7 @@ def _by_time(stores: Sequence[Store], contested: Sequence[int], memory_bytes: in
     return set(max(states.values(), key=lambda state: (state[0], [-at for at in state[1]]))[1])
 
 
-def _keep_better(
-    states: dict[tuple[int, ...], tuple[int, tuple[int, ...]]],
-    held: tuple[int, ...],
-    state: tuple[int, tuple[int, ...]],
-) -> None:
+def _keep_better(states: _States, held: tuple[int, ...], state: tuple[int, tuple[int, ...]]) -> None:
     if held not in states or state[0] > states[held][0]:
         states[held] = state
 

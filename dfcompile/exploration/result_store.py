@@ -44,7 +44,8 @@ class ResultStore:
 
     def get(self, key: str) -> Outcome | None:
         """Return the result of an address; ``None`` if there is none, or one that cannot be its."""
-        return self._checked(f"result/{key}", Outcome, lambda outcome: outcome.is_possible and _is_at(key, outcome))
+        memory = key.rpartition("/")[2]
+        return self._checked(f"result/{key}", Outcome, lambda one: one.is_possible and str(one.memory_bytes) == memory)
 
     def put(self, key: str, outcome: Outcome) -> None:
         """Keep a result."""
@@ -80,7 +81,3 @@ class ResultStore:
             self._lines.refuse(name, _AGAIN)
             return None
         return found
-
-
-def _is_at(key: str, outcome: Outcome) -> bool:
-    return key.rpartition("/")[2] == str(outcome.memory_bytes)

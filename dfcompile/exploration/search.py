@@ -1,15 +1,17 @@
 """The search for a Pareto set: parts of the space by what they may be at best, until none is left or tries are up."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from heapq import heapify, heappop, heappush
+from math import prod
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked
 from dfcompile.exploration.bounds import Bounds
-from dfcompile.exploration.job import Outcome
-from dfcompile.exploration.objectives import Figures, figures_of
-from dfcompile.exploration.pareto import largest_gap, pareto_set
+from dfcompile.exploration.job import Natural, Outcome
+from dfcompile.exploration.objectives import Figures, figures_of, largest_gap, pareto_set
 from dfcompile.exploration.space import Space
 from dfcompile.records import replace
 
@@ -20,29 +22,35 @@ _PARTS_PER_TRY = 60  # that are looked at
 Picks = tuple[int | None, ...]
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """A lowering on a number of processing elements.
 
     Attributes:
-        picks: option of each group.
-        granularity: number of it.
         pes: number of processing elements.
+        granularity: number of it.
+        picks: option of each group; of some of the space, of the first groups.
     """
 
-    picks: tuple[int, ...]
-    granularity: int
-    pes: int
+    pes: Natural
+    granularity: Natural
+    picks: tuple[Natural, ...]
 
 
-class Point(Struct, frozen=True):
+class Point(Struct, frozen=True, forbid_unknown_fields=True):
     """A candidate with an amount of memory, and what it takes."""
 
     candidate: Candidate
     outcome: Outcome
     figures: Figures
 
+    @classmethod
+    def of(cls, asked: Asked, candidate: Candidate, outcome: Outcome) -> "Point":
+        """Return the point of an outcome, with its figures."""
+        machine = asked.machine(candidate.pes, outcome.memory_bytes)
+        return cls(candidate, outcome, figures_of(asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes))
 
-class Found(Struct, frozen=True):
+
+class Found(Struct, frozen=True, forbid_unknown_fields=True):
     """What a search gives.
 
     Attributes:
@@ -57,9 +65,9 @@ class Found(Struct, frozen=True):
     """
 
     front: tuple[Point, ...]
-    schedules: int
-    tries: int
-    open_combinations: int
+    schedules: Natural
+    tries: Natural
+    open_combinations: Annotated[int, Meta(ge=0)]
     too_large: tuple[str, ...]
     gap: float
     gap_of_schedulable: float
@@ -70,9 +78,7 @@ class _Part(Struct, frozen=True, order=True):
 
     is_doubtful: bool  # an estimate says that it wins little
     minus_gap: float
-    pes: int
-    granularity: int
-    picks: tuple[int, ...]  # of the first groups
+    some: Candidate
     bounds: tuple[Figures, ...]  # for each amount of memory
 
 
@@ -101,12 +107,12 @@ class _Search:
     def __init__(self, asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> None:
         self._asked, self._space, self._bounds = asked, space, bounds
         self._evaluate, self._notify = evaluate, notify
+        self._estimated = cache(lambda near: bounds.estimated(near.picks, near.granularity, near.pes))
         self._points: list[Point] = []
         self._front: list[Figures] = []
         self._seen: set[Candidate] = set()
         self._open: list[_Part] = []
         self._left: list[_Part] = []  # neither excluded nor ever scheduled
-        self._estimates: dict[Candidate, tuple[Figures, ...]] = {}
         self._tries = 0
         self._parts = asked.tries * _PARTS_PER_TRY
 
@@ -118,11 +124,15 @@ class _Search:
                 self._schedule(batch)
                 self._notify(self._tries, self._gap())
         left = [part for part in (*self._open, *self._left) if self._gap_of(part.bounds) > 0]
+        groups = self._space.groups
+        by_machine = sorted(self._points, key=lambda one: (one.candidate.pes, one.outcome.memory_bytes, one.figures))
         return Found(
-            front=self._result(),
+            front=tuple(by_machine),
             schedules=len(self._seen),
             tries=self._tries,
-            open_combinations=sum(map(self._combinations, left)),
+            open_combinations=sum(
+                prod(len(group.options) for group in groups[len(part.some.picks) :]) for part in left
+            ),
             too_large=self._too_large(),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
             gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),
@@ -132,7 +142,7 @@ class _Search:
         """Schedule the defaults, and each expansion wherever it can be; begin with all of the space."""
         asked = self._asked
         first = [
-            Candidate(picks, granularity, pes)
+            Candidate(pes, granularity, picks)
             for picks in self._space.uniform()
             if not self._is_too_large(picks)
             for granularity in range(len(asked.granularities))
@@ -145,7 +155,7 @@ class _Search:
                 self._notify(self._tries, self._gap())
         for pes in asked.pes:
             for granularity in range(len(asked.granularities)):
-                self._push(pes, granularity, ())
+                self._push(Candidate(pes, granularity, ()))
 
     def _next_batch(self) -> list[Candidate]:
         batch = self._neighbours()
@@ -156,17 +166,19 @@ class _Search:
             if now <= 0:
                 continue  # something in the front is no worse
             if -now != part.minus_gap:
-                heappush(self._open, _Part(part.is_doubtful, -now, *_place(part)))
+                heappush(self._open, replace(part, minus_gap=-now))
                 continue
             self._parts -= 1
-            if len(part.picks) < len(self._space.groups):
-                self._branch(part)
+            candidate = part.some
+            if len(candidate.picks) < len(self._space.groups):
+                for pick in range(len(self._space.groups[len(candidate.picks)].options)):
+                    self._push(replace(candidate, picks=(*candidate.picks, pick)))
                 continue
-            candidate = Candidate(part.picks, part.granularity, part.pes)
             if candidate in self._seen or candidate in batch:
                 continue
-            if not part.is_doubtful and self._is_doubtful(candidate):
-                heappush(self._open, _Part(True, part.minus_gap, *_place(part)))  # noqa: FBT003
+            least = _WORTH * self._cost(candidate)
+            if not part.is_doubtful and self._gap_of(self._estimated(candidate)) <= least:
+                heappush(self._open, replace(part, is_doubtful=True))
                 continue
             cost += self._cost(candidate)
             batch.append(candidate)
@@ -189,21 +201,16 @@ class _Search:
                 taken.append(near)
         return taken
 
-    def _branch(self, part: _Part) -> None:
-        group = self._space.groups[len(part.picks)]
-        for pick in range(len(group.options)):
-            self._push(part.pes, part.granularity, (*part.picks, pick))
-
-    def _push(self, pes: int, granularity: int, picks: tuple[int, ...]) -> None:
-        if len(picks) == len(self._space.groups) and Candidate(picks, granularity, pes) in self._seen:
+    def _push(self, some: Candidate) -> None:
+        if some in self._seen:
             return
-        padded: Picks = (*picks, *(None for _ in self._space.groups[len(picks) :]))
-        bounds = self._bounds.of(padded, granularity, pes)
+        padded: Picks = (*some.picks, *(None for _ in self._space.groups[len(some.picks) :]))
+        bounds = self._bounds.of(padded, some.granularity, some.pes)
         size = self._gap_of(bounds)
         if size <= 0:
             return
-        part = _Part(False, -size, pes, granularity, picks, bounds)  # noqa: FBT003
-        if self._is_too_large(picks):
+        part = _Part(False, -size, some, bounds)  # noqa: FBT003
+        if self._is_too_large(some.picks):
             self._left.append(part)
         else:
             heappush(self._open, part)
@@ -214,10 +221,7 @@ class _Search:
         for candidate, outcomes in zip(batch, self._evaluate(batch), strict=True):
             self._seen.add(candidate)
             self._tries += self._cost(candidate)
-            for outcome in outcomes:
-                machine = self._asked.machine(candidate.pes, outcome.memory_bytes)
-                figures = figures_of(self._asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes)
-                self._points.append(Point(candidate, outcome, figures))
+            self._points += [Point.of(self._asked, candidate, outcome) for outcome in outcomes]
         self._points = [self._points[at] for at in pareto_set([point.figures for point in self._points])]
         self._front = [point.figures for point in self._points]
         heapify(self._open)
@@ -227,19 +231,10 @@ class _Search:
 
     def _tasks(self, picks: Sequence[int]) -> int:
         groups = zip(self._space.groups, picks, strict=False)
-        return sum(group.options[pick].tasks * len(group.origins) for group, pick in groups)
+        return sum(group.tasks(pick) for group, pick in groups)
 
     def _is_too_large(self, picks: Sequence[int]) -> bool:
         return self._tasks(picks) > MOST_TASKS
-
-    def _is_doubtful(self, candidate: Candidate) -> bool:
-        return self._gap_of(self._estimated(candidate)) <= _WORTH * self._cost(candidate)
-
-    def _estimated(self, candidate: Candidate) -> tuple[Figures, ...]:
-        if candidate not in self._estimates:
-            found = self._bounds.estimated(candidate.picks, candidate.granularity, candidate.pes)
-            self._estimates[candidate] = found
-        return self._estimates[candidate]
 
     # -- what is known
 
@@ -250,28 +245,10 @@ class _Search:
         """Return the gap of all that is open; the front may have come nearer to some of it since."""
         return max((-part.minus_gap for part in (*self._open, *self._left)), default=0.0)
 
-    def _combinations(self, part: _Part) -> int:
-        count = 1
-        for group in self._space.groups[len(part.picks) :]:
-            count *= len(group.options)
-        return count
-
     def _too_large(self) -> tuple[str, ...]:
         return tuple(
-            f"{group.origins[0]}:{' '.join(name for _, name in option.names)}"
+            f"{group.origins[0]}:{' '.join(name for _, name in option)}"
             for group in self._space.groups
-            for option in group.options
-            if option.tasks * len(group.origins) > MOST_TASKS
+            for pick, option in enumerate(group.options)
+            if group.tasks(pick) > MOST_TASKS
         )
-
-    def _result(self) -> tuple[Point, ...]:
-        return tuple(
-            sorted(
-                self._points,
-                key=lambda point: (point.candidate.pes, point.outcome.memory_bytes, point.figures),
-            )
-        )
-
-
-def _place(part: _Part) -> tuple[int, int, tuple[int, ...], tuple[Figures, ...]]:
-    return part.pes, part.granularity, part.picks, part.bounds

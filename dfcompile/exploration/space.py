@@ -1,8 +1,7 @@
 """The space of expansions: operators of one shape, and the ways in which these can be lowered."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from math import prod
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -17,49 +16,34 @@ from dfcompile.records import replace
 Names = tuple[tuple[str, str], ...]  # operator type -> expansion
 
 
-class Option(Struct, frozen=True):
-    """One way to lower an operator.
-
-    Attributes:
-        names: of the expansions, by type of the operator and of the canonical operators within.
-        lowered: what it becomes, with this expansion of each alone.
-    """
-
-    names: Names
-    lowered: OnnxAlternative
-
-    @property
-    def tasks(self) -> int:
-        """Number of tasks as declared."""
-        return sum(scope.members for op in self.lowered.operators for scopes in op.scopes.values() for scope in scopes)
-
-
-class Group(Struct, frozen=True):
-    """Operators of one shape, which are lowered in the same way.
-
-    Attributes:
-        origins: of the operators.
-        op_type: of them.
-        options: that are chosen from, the default first.
-    """
-
-    origins: tuple[str, ...]
-    op_type: str
-    options: tuple[Option, ...]
-
-
 class OfferedGroup(Struct, frozen=True):
-    """Operators of one shape, and by what names they can be lowered.
+    """Operators of one shape, which are lowered in the same way, and by what names they can be.
 
     Attributes:
         origins: of the operators.
         op_type: of them.
-        options: names of the expansions of each, the default first.
+        options: names of the expansions of each way, by type of the operator and of the canonical operators within;
+            the default first.
     """
 
     origins: tuple[str, ...]
     op_type: str
     options: tuple[Names, ...]
+
+
+class Group(OfferedGroup, frozen=True):
+    """The same with what each of the operators becomes.
+
+    Attributes:
+        lowered: by option, with this expansion of each alone.
+    """
+
+    lowered: tuple[OnnxAlternative, ...]
+
+    def tasks(self, pick: int) -> int:
+        """Return the number of tasks of all the operators under an option, as declared."""
+        scopes = (own for op in self.lowered[pick].operators for own in op.scopes.values())
+        return len(self.origins) * sum(scope.members for own in scopes for scope in own)
 
 
 class Space(Struct, frozen=True, eq=False):
@@ -74,28 +58,18 @@ class Space(Struct, frozen=True, eq=False):
     groups: tuple[Group, ...]
 
     @property
-    def combinations(self) -> int:
-        """Number of ways to lower the model."""
-        return prod(len(group.options) for group in self.groups)
-
-    @property
     def offered(self) -> tuple[OfferedGroup, ...]:
         """The groups, without what their options become."""
-        return tuple(
-            OfferedGroup(group.origins, group.op_type, tuple(option.names for option in group.options))
-            for group in self.groups
-        )
+        return tuple(OfferedGroup(group.origins, group.op_type, group.options) for group in self.groups)
 
     def choices(self, picks: Sequence[int]) -> tuple[Choice, ...]:
         """Return the choices of one option per group."""
-        return choices_of(
-            (group.origins, group.options[pick].names) for group, pick in zip(self.groups, picks, strict=True)
-        )
+        return choices_of(self.groups, picks)
 
     def restricted(self, picks: Sequence[int | None]) -> KnownAlternatives:
         """Return what is left of the alternatives if some groups have one option."""
         left = {
-            origin: (group.options[pick].lowered,)
+            origin: (group.lowered[pick],)
             for group, pick in zip(self.groups, picks, strict=True)
             if pick is not None
             for origin in group.origins
@@ -106,18 +80,21 @@ class Space(Struct, frozen=True, eq=False):
     def uniform(self) -> Iterator[tuple[int, ...]]:
         """Yield the defaults, then of each name of an expansion the picks that use it wherever it can be."""
         yield (0,) * len(self.groups)
-        names = [name for group in self.groups for option in group.options for _, name in option.names]
+        names = [name for group in self.groups for option in group.options for _, name in option]
         for name in dict.fromkeys(names):
             yield tuple(
-                next((at for at, option in enumerate(group.options) if name in dict(option.names).values()), 0)
+                next((at for at, option in enumerate(group.options) if name in dict(option).values()), 0)
                 for group in self.groups
             )
 
 
-def choices_of(picked: Iterable[tuple[Sequence[str], Names]]) -> tuple[Choice, ...]:
-    """Return the choices that give operators their options."""
+def choices_of(groups: Sequence[OfferedGroup], picks: Sequence[int]) -> tuple[Choice, ...]:
+    """Return the choices of one option per group."""
     return tuple(
-        Choice(op_type, name, origin) for origins, names in picked for origin in origins for op_type, name in names
+        Choice(op_type, name, origin)
+        for group, pick in zip(groups, picks, strict=True)
+        for origin in group.origins
+        for op_type, name in group.options[pick]
     )
 
 
@@ -137,36 +114,32 @@ def space_of(known: KnownAlternatives, default: Outline, rules: Sequence[Expansi
     for found in default.chosen:
         names.setdefault(found.origin, {}).setdefault(found.op_type, found.name)
     _check_rules(known, rules)
-    shapes: dict[tuple[int, Names, tuple[Names, ...]], list[OperatorAlternatives]] = {}
-    options: dict[tuple[int, Names, tuple[Names, ...]], tuple[Option, ...]] = {}
+    shapes: dict[tuple[int, tuple[Names, ...]], Group] = {}
+    operators = []
     for op in known.operators:
-        own = tuple(_options(op, names.get(op.origin, {}), rules))
-        key = (id(op.expansions), own[0].names, tuple(option.names for option in own))
-        shapes.setdefault(key, []).append(op)
-        options[key] = own
-    left = {op.origin: tuple(option.lowered for option in options[key]) for key, ops in shapes.items() for op in ops}
-    groups = [
-        Group(tuple(op.origin for op in ops), ops[0].op_type, options[key])
-        for key, ops in shapes.items()
-        if len(options[key]) > 1
-    ]
-    groups.sort(key=lambda group: -max(option.tasks for option in group.options) * len(group.origins))
-    operators = tuple(replace(op, expansions=left[op.origin]) for op in known.operators)
-    return Space(KnownAlternatives(operators, ()), tuple(groups))
+        options, lowered = zip(*_options(op, names.get(op.origin, {}), rules), strict=True)
+        alike = shapes.setdefault((id(op.expansions), options), Group((), op.op_type, options, lowered))
+        shapes[id(op.expansions), options] = replace(alike, origins=(*alike.origins, op.origin))
+        operators.append(replace(op, expansions=alike.lowered))
+    groups = [group for group in shapes.values() if len(group.options) > 1]
+    groups.sort(key=lambda group: -max(map(group.tasks, range(len(group.options)))))
+    return Space(KnownAlternatives(tuple(operators), ()), tuple(groups))
 
 
-def _options(op: OperatorAlternatives, default: Mapping[str, str], rules: Sequence[ExpansionRule]) -> Iterator[Option]:
-    """Yield the options of an operator, the default first."""
-    found = [option for each in op.expansions for option in _within(op, each) if _is_left(op, option, default, rules)]
+def _options(
+    op: OperatorAlternatives, default: Mapping[str, str], rules: Sequence[ExpansionRule]
+) -> Iterator[tuple[Names, OnnxAlternative]]:
+    """Yield the options of an operator, the default first: names of the expansions, and what it becomes by them."""
+    found = [each for way in op.expansions for each in _within(op, way) if _is_left(op, each[0], default, rules)]
     if not found:
         raise UserError(f"--expand: nothing is left of the expansions of operator {op.origin!r} ({op.op_type})")
-    is_default = [all(default.get(op_type, name) == name for op_type, name in option.names) for option in found]
+    is_default = [all(default.get(op_type, name) == name for op_type, name in names) for names, _ in found]
     first = is_default.index(True) if True in is_default else 0
-    yield found[first]
-    yield from (option for at, option in enumerate(found) if at != first)
+    yield found.pop(first)
+    yield from found
 
 
-def _within(op: OperatorAlternatives, alternative: OnnxAlternative) -> Iterator[Option]:
+def _within(op: OperatorAlternatives, alternative: OnnxAlternative) -> Iterator[tuple[Names, OnnxAlternative]]:
     """Yield an expansion with every expansion of the canonical operators within; those of one type have the same."""
     inner: dict[str, list[str]] = {}
     for each in alternative.operators:
@@ -179,15 +152,15 @@ def _within(op: OperatorAlternatives, alternative: OnnxAlternative) -> Iterator[
             for each in alternative.operators
         )
         names = dict.fromkeys([op.op_type], alternative.name) if op.op_type not in chosen else {}
-        yield Option(tuple({**names, **chosen}.items()), replace(alternative, operators=operators))
+        yield tuple({**names, **chosen}.items()), replace(alternative, operators=operators)
 
 
 def _is_left(
-    op: OperatorAlternatives, option: Option, default: Mapping[str, str], rules: Sequence[ExpansionRule]
+    op: OperatorAlternatives, names: Names, default: Mapping[str, str], rules: Sequence[ExpansionRule]
 ) -> bool:
     if not rules:
         return True
-    for op_type, name in option.names:
+    for op_type, name in names:
         fitting = [(fit, rule.names) for rule in rules if (fit := _fit(rule, op_type, op.origin)) is not None]
         if fitting and name not in min(fitting)[1]:
             return False
@@ -205,8 +178,8 @@ def _check_rules(known: KnownAlternatives, rules: Sequence[ExpansionRule]) -> No
     present: dict[tuple[str, str], set[str]] = {}
     for op in known.operators:
         for each in op.expansions:
-            for option in _within(op, each):
-                for op_type, name in option.names:
+            for names, _ in _within(op, each):
+                for op_type, name in names:
                     present.setdefault((op.origin, op_type), set()).add(name)
     for rule in rules:
         fitting = [names for (origin, op_type), names in present.items() if _fit(rule, op_type, origin) is not None]

@@ -8,9 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from dfcompile.bounds.einsum.attention import Attention
-from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.pooling import Pooling
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling
+from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.fusion.epilogues import with_epilogues

@@ -8,9 +8,8 @@ from distributed import Client, LocalCluster
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.errors import UserError
-from dfcompile.exploration.cluster import DaskCluster, run_same
 from dfcompile.exploration.job import Job
-from dfcompile.exploration.workers import InThisProcess
+from dfcompile.exploration.workers import DaskCluster, InThisProcess, run_same
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from tests.onnx_text import program_from_text

@@ -1,13 +1,18 @@
-"""The audit of bounds on the time of a mapping: what moves at least, what is computed at least, and no figure below."""
+"""The audit of bounds on the time of a mapping, and of its ideal: what no known algorithm avoids."""
+
+from functools import cache
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_near
+from dfcompile.audit.alternatives import chain_cycles, divided_work
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
 from dfcompile.audit.machine import dram_bytes_per_ns
 from dfcompile.audit.mapping.times import PER_S, TaskTimes, joined_ns
 from dfcompile.audit.mapping.words import least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.driver import Point
+from dfcompile.errors import VerificationError
+from dfcompile.lowering import KnownAlternatives
 from dfcompile.report.mapping_figures import MappingSummary
 
 
@@ -21,9 +26,8 @@ def audit_bound(where: str, summary: MappingSummary, point: Point, times: TaskTi
     time_s, moved = times.time_ns / PER_S, compulsory_bytes(dag)
     bound_s = _bound_s(where, point, times, moved)
     is_optimal = time_s <= bound_s * (1 + ROUNDING)
-    expect(f"{where}.bound_time_s", summary.bound_time_s, bound_s, ROUNDING)
-    expect(f"{where}.optimal", summary.optimal, is_optimal)
-    expect(f"{where}.best_chain", summary.best_chain, attained.is_best_chain)
+    expect_figures(where, summary, ROUNDING, bound_time_s=bound_s)
+    expect_figures(where, summary, optimal=is_optimal, best_chain=attained.is_best_chain)
     expect_near(f"{where}.gap", summary.gap, time_s / bound_s - 1 if bound_s else 0.0, 2 * ROUNDING)
     expect_at_least(f"{where}.time_s", summary.time_s, summary.bound_time_s, "bound_time_s", ROUNDING)
     expect_at_least(f"{where}.best_chain", summary.best_chain, summary.optimal, "of what is optimal")
@@ -70,3 +74,36 @@ def _bound_s(where: str, point: Point, times: TaskTimes, moved: int) -> float:
         expect_at_least(f"{where}.bound_time_s: cycles", cycles, least, "work of the tasks")
     memory_ns = moved / dram_bytes_per_ns(system) / point.chips
     return joined_ns(point.mapping.options.overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
+
+
+class IdealAudit:
+    """The audit for one model; what does not depend on the mapping is computed once."""
+
+    def __init__(self, known: KnownAlternatives | None, proved_bytes: int) -> None:
+        self._known = known
+        self._bytes = proved_bytes
+        self._work = 0 if known is None else sum(divided_work(known).values())
+        self._chain = cache(lambda word: 0 if known is None else chain_cycles(known, word))
+
+    def audit(self, where: str, summary: MappingSummary, point: Point) -> None:
+        """Compute the ideal of a mapping anew, and hold its time against it.
+
+        Raises:
+            VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+        """
+        chip, ideal = point.system.accelerator, summary.ideal
+        word = chip.lanes_per_core * chip.stages_per_core
+        memory_ns = self._bytes / dram_bytes_per_ns(point.system) / point.chips
+        compute_ns = chain_ns = None
+        if point.expansion_bound is not None and self._known is not None and not self._known.left_out:
+            compute_ns = -(-self._work // (point.chips * chip.cores * word)) / chip.frequency_ghz
+            chain_ns = None if point.chips > 1 else self._chain(word) / chip.frequency_ghz
+        terms = {"compute": compute_ns, "memory": memory_ns, "chain": chain_ns}
+        in_s = {f"{name}_s": None if term is None else term / PER_S for name, term in terms.items()}
+        expect_figures(f"{where}.ideal", ideal, ROUNDING, **in_s)
+        longest = max(term or 0.0 for term in terms.values())
+        if (terms.get(ideal.bound_by) or 0.0) < longest * (1 - ROUNDING):
+            raise VerificationError(f"{where}.ideal.bound_by: found {ideal.bound_by!r} against the longest of {terms}")
+        time_ns = joined_ns(point.mapping.options.overlap, max(compute_ns or 0.0, chain_ns or 0.0), memory_ns, 0.0)
+        expect(f"{where}.ideal_time_s", summary.ideal_time_s, time_ns / PER_S, ROUNDING)
+        expect_at_least(f"{where}.time_s", summary.time_s, summary.ideal_time_s, "ideal_time_s", ROUNDING)

@@ -75,12 +75,11 @@ class ShardedGraph:
         for number, exchange in enumerate(exchanges):
             before, after = exchange.layouts
             elements = self.tensors[exchange.tensor].elements
+            at = f"{where}[{number}]"
             if not any(_can_keep(layout, before, elements) for layout in there[exchange.tensor]):
-                raise VerificationError(
-                    f"{where}[{number}]: starts from a layout of {exchange.tensor!r} that nobody has"
-                )
+                raise VerificationError(f"{at}: starts from a layout of {exchange.tensor!r} that nobody has")
             there[exchange.tensor].append(after)
-            found.append(self._figures(f"{where}[{number}]", exchange))
+            found.append(self._figures(at, exchange))
         self._require_needs(where, there)
         return found
 
@@ -100,18 +99,14 @@ class ShardedGraph:
         _require_change(where, exchange)
         size, elements = tensor.element_bytes, tensor.elements
         group = math.prod(self.chips[place] for place in places)
-        others = [held for place, held in enumerate(before) if place not in places]
-        copies = math.prod(
-            count
-            for place, count in enumerate(self.chips)
-            if place not in places and not isinstance(before[place], Split)
-        )
+        others = [place for place in range(len(self.chips)) if place not in places]
+        copies = math.prod(self.chips[place] for place in others if not isinstance(before[place], Split))
         rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
         received = rounds * (group - 1) * elements
         if exchange.kind is ExchangeKind.ALL_TO_ALL:
             kept = tuple(before[place] for place in places), tuple(after[place] for place in places)
             received = elements_apart(*kept, elements)
-        message = most_elements(tuple(others), elements) * size
+        message = most_elements(tuple(before[place] for place in others), elements) * size
         if len(places) > 1:
             time_ns = self.network.together_ns(exchange.kind, message)
         else:

@@ -1,30 +1,19 @@
 """The audit of what each kernel of a mapping does: operations, bytes and times, task by task."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from msgspec import Struct
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_text
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.machine import dram_bytes_per_ns
-from dfcompile.audit.mapping.operations import kernel_flop
-from dfcompile.audit.mapping.times import NOBODY, PER_S, TaskTimes, audit_bound_by, joined_ns
+from dfcompile.audit.mapping.times import NOBODY, PER_S, TaskTimes, audit_time
+from dfcompile.canonical_dag import CanonicalDag, Kernel, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.report.mapping_figures import KernelGroupSummary
-
-
-class _Share(Struct, frozen=True):
-    """Bytes of DRAM that are a kernel's.
-
-    Attributes:
-        exact: in proportion to what each kernel reads, and writes, of each store.
-        rounded: how often they were rounded to whole bytes: of stores that it shares with others.
-    """
-
-    exact: Fraction = Fraction(0)
-    rounded: int = 0
 
 
 def audit_kernels(where: str, summaries: Sequence[KernelGroupSummary], times: TaskTimes) -> None:
@@ -43,7 +32,7 @@ def audit_kernels(where: str, summaries: Sequence[KernelGroupSummary], times: Ta
         expect(f"{at}.count", summary.count, len(summary.kernels))
         for name in summary.kernels:
             figures.audit(at, summary, name)
-            moved[times.configuration_of(name)] += summary.dram_bytes
+            moved[times.place[name]] += summary.dram_bytes
     for number, (found, expected) in enumerate(zip(moved, times.dram_bytes, strict=True)):
         expect(f"{where}: dram_bytes of those in configuration {number}", found, expected)
 
@@ -61,7 +50,9 @@ class _Kernels:
         self._bytes: Int64 = dag.edge_volume * dag.edge_element_bytes
         self._chip_bytes = self._summed(self._bytes[self._edges])
         self._cycles = self._lasting()
-        self._dram = self._dram_shares()
+        # Bytes of DRAM in proportion to what each kernel reads, and writes, of each store; and how often they were
+        # rounded to whole bytes: of stores that it shares with others.
+        self._dram, self._rounded = self._dram_shares()
         self._network_ns = dict.fromkeys(times.names, 0.0)
         self._received = dict.fromkeys(times.names, 0)
         for exchange, found in zip(times.attained.exchanges, times.exchanged, strict=True):
@@ -71,26 +62,20 @@ class _Kernels:
     def audit(self, where: str, summary: KernelGroupSummary, name: str) -> None:
         """Hold the figures of a group against those of one of its kernels."""
         times, number = self._times, self._number[name]
-        kernel, share = self._kernels.get(name), self._dram.get(name, _Share())
+        kernel, moved = self._kernels.get(name), self._dram.get(name, Fraction(0))
         where = f"{where} ({name})"
         compute_ns = self._cycles[number] * times.period_ns
         memory_ns = summary.dram_bytes / dram_bytes_per_ns(times.attained.system)
         parts = compute_ns, memory_ns, self._network_ns[name]
-        expect_text(f"{where}.op", summary.op, "" if kernel is None else kernel.op)
-        expect(f"{where}.flop", summary.flop, 0 if kernel is None else kernel_flop(kernel))
-        expect(f"{where}.chip_bytes", summary.chip_bytes, self._chip_bytes[number])
-        if abs(summary.dram_bytes - share.exact) > share.rounded:
+        op, flop = ("", 0) if kernel is None else (kernel.op, _kernel_flop(kernel))
+        expect_figures(where, summary, op=op, flop=flop, chip_bytes=self._chip_bytes[number])
+        if abs(summary.dram_bytes - moved) > self._rounded[name]:
             raise VerificationError(
-                f"{where}.dram_bytes: found {summary.dram_bytes} against {float(share.exact):g} recomputed"
+                f"{where}.dram_bytes: found {summary.dram_bytes} against {float(moved):g} recomputed"
             )
-        received = self._received[name] / times.attained.chips
-        expect(f"{where}.network_bytes", summary.network_bytes, received, ROUNDING)
-        expect(f"{where}.compute_s", summary.compute_s, compute_ns / PER_S, ROUNDING)
-        expect(f"{where}.memory_s", summary.memory_s, memory_ns / PER_S, ROUNDING)
-        expect(f"{where}.network_s", summary.network_s, self._network_ns[name] / PER_S, ROUNDING)
-        expect(f"{where}.time_s", summary.time_s, joined_ns(times.overlap, *parts) / PER_S, ROUNDING)
-        audit_bound_by(f"{where}.bound_by", summary.bound_by, *parts)
-        longest_s = times.times_ns[times.configuration_of(name)] / PER_S
+        expect_figures(where, summary, ROUNDING, network_bytes=self._received[name] / times.attained.chips)
+        audit_time(where, summary, times.overlap, *parts)
+        longest_s = times.times_ns[times.place[name]] / PER_S
         expect_at_least(f"{where}: its configuration's time", longest_s, summary.time_s, "time_s", ROUNDING)
 
     def _summed(self, size: Int64) -> list[int]:
@@ -106,29 +91,25 @@ class _Kernels:
         """Return the cycles from the first start to the last end of the tasks of each kernel."""
         tasks = np.flatnonzero(self._times.kernel != NOBODY)
         schedule, own = self._times.attained.schedule, self._times.kernel[tasks]
-        order = np.argsort(own, kind="stable")
-        begins = np.flatnonzero(np.diff(own[order], prepend=NOBODY))
-        start, end = schedule.start[tasks][order], schedule.last_out[tasks][order]
-        if not len(tasks):
-            return []
-        lasting: Int64 = np.maximum.reduceat(end, begins) - np.minimum.reduceat(start, begins)
-        return [int(cycles) for cycles in lasting]
+        start, end = np.full(len(self._number), schedule.makespan_cycles), np.zeros(len(self._number), dtype=np.int64)
+        np.minimum.at(start, own, schedule.start[tasks])
+        np.maximum.at(end, own, schedule.last_out[tasks])
+        return [int(cycles) for cycles in end - start]
 
-    def _dram_shares(self) -> dict[str, _Share]:
-        """Return the bytes of DRAM of each kernel."""
+    def _dram_shares(self) -> tuple[dict[str, Fraction], Counter[str]]:
         configurations = self._times.attained.configurations
         stores = [{store.name: store for store in one.stores} for one in configurations]
-        shares: dict[str, _Share] = {}
+        exact: dict[str, Fraction] = {}
+        rounded = Counter[str]()
         for is_read in (True, False):
             for (number, store), parts in self._through_memory(is_read=is_read).items():
                 use = stores[number][store]
                 total = use.dram_read_bytes if is_read else use.dram_write_bytes
                 everything = sum(parts.values())
                 for name, part in parts.items():
-                    before = shares.get(name, _Share())
-                    own = Fraction(total * part, everything)
-                    shares[name] = _Share(before.exact + own, before.rounded + (len(parts) > 1))
-        return shares
+                    exact[name] = exact.get(name, Fraction(0)) + Fraction(total * part, everything)
+                    rounded[name] += len(parts) > 1
+        return exact, rounded
 
     def _through_memory(self, *, is_read: bool) -> dict[tuple[int, str], dict[str, int]]:
         """Return the bytes of each kernel that are read or written, by configuration and store."""
@@ -140,13 +121,42 @@ class _Kernels:
         of_scope = -1 - dag.node_scope[source].astype(np.int64)
         store = np.where(dag.is_buffer[source], source, np.where(dag.is_buffer[target], target, of_scope))
         columns = (times.configuration[own], store, times.kernel[own])
-        sums: dict[tuple[int, int, int], int] = {}
-        for key, size in zip(
-            zip(*(each.tolist() for each in columns), strict=True), self._bytes[edges].tolist(), strict=True
-        ):
-            sums[key] = sums.get(key, 0) + size
+        sums = Counter[tuple[int, int, int]]()
+        for *key, size in zip(*(each.tolist() for each in columns), self._bytes[edges].tolist(), strict=True):
+            sums[key[0], key[1], key[2]] += size
         found: dict[tuple[int, str], dict[str, int]] = {}
         for (number, place, kernel), size in sums.items():
             name = dag.node_name(place) if place >= 0 else dag.scopes[-1 - place].name
             found.setdefault((number, name), {})[times.names[kernel]] = size
         return found
+
+
+def _kernel_flop(kernel: Kernel) -> int:
+    """Return the operations of a kernel: two per term of each sum of a contraction, else one per element."""
+    elements = math.prod((kernel.outer, kernel.m, kernel.n))
+    return 2 * kernel.k * elements if kernel.variant.is_gemm else elements
+
+
+def _prepared_kernels(dag: CanonicalDag) -> set[str]:
+    """Return the names of kernels that depend on parameters alone: they run when weights are loaded."""
+    constant = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.PARAMETER}
+    makers: dict[str, list[Kernel]] = {}
+    for kernel in dag.kernels:
+        for name in kernel.outputs:
+            makers.setdefault(name, []).append(kernel)
+    prepared: set[str] = set()
+    open_kernels = list(dag.kernels)
+    while True:
+        found = [kernel for kernel in open_kernels if constant.issuperset(kernel.inputs)]
+        if not found:
+            return prepared
+        prepared.update(kernel.name for kernel in found)
+        open_kernels = [kernel for kernel in open_kernels if kernel.name not in prepared]
+        for kernel in found:
+            constant.update(name for name in kernel.outputs if all(one.name in prepared for one in makers[name]))
+
+
+def model_flop(dag: CanonicalDag) -> int:
+    """Return the operations of a model, each once, however many chips repeat them."""
+    prepared = _prepared_kernels(dag)
+    return sum(_kernel_flop(kernel) for kernel in dag.kernels if kernel.name not in prepared)

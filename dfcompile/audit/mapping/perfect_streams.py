@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_near, expect_text
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near, expect_rows
 from dfcompile.audit.machine import dram_bytes_per_ns, require_part
 from dfcompile.audit.mapping.array_shares import are_alike, iterations_left, most_elements
 from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
@@ -34,23 +34,19 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
         exchanged = sharded.figures(f"{where}.exchanges", figures.exchanges)
         _audit_exchanges(where, figures.exchanges, exchanged)
         check_mapping(chip_share(graph, sharded, figures.exchanges), mapping.system, mapping, graph)
-    expect(f"{where}.chips", summary.chips, mapping.system.chips)
+    expect_figures(where, summary, chips=mapping.system.chips, configs=len(figures.configs), solver=mapping.solver)
     expect_at_least(f"{where}.chips", point.chips, summary.chips, "chips in use")
-    expect(f"{where}.configs", summary.configs, len(figures.configs))
-    expect(f"{where}.configurations: their number", len(summary.configurations), len(figures.configs))
     moved = 0
-    for number, (one, config) in enumerate(zip(summary.configurations, figures.configs, strict=True)):
-        at = f"{where}.configurations[{number}]"
-        expect_text(f"{at}.kernels", one.kernels, config.kernels)
+    for at, one, config in expect_rows(f"{where}.configurations", summary.configurations, figures.configs):
         parts = config.compute_ns, config.memory_ns, config.network_ns
-        expect(f"{at}.time_s", one.time_s, joined_ns(mapping.options.overlap, *parts) / PER_S, ROUNDING)
+        time_s = joined_ns(mapping.options.overlap, *parts) / PER_S
+        expect_figures(at, one, ROUNDING, kernels=config.kernels, time_s=time_s)
         audit_bound_by(f"{at}.bound_by", one.bound_by, *parts)
         moved += config.dram_read_bytes + config.dram_write_bytes
-    expect(f"{where}.dram_bytes", summary.dram_bytes, moved * mapping.system.chips)
+    messages = sum(one.message_bytes for one in exchanged)
+    expect_figures(where, summary, dram_bytes=moved * mapping.system.chips, network_bytes=messages)
+    expect_figures(where, summary, ROUNDING, time_s=figures.time_s)
     expect_at_least(f"{where}.dram_bytes", summary.dram_bytes, _unavoidable_bytes(graph), "what must be moved")
-    expect(f"{where}.network_bytes", summary.network_bytes, sum(one.message_bytes for one in exchanged))
-    expect(f"{where}.time_s", summary.time_s, figures.time_s, ROUNDING)
-    expect_text(f"{where}.solver", summary.solver, mapping.solver)
     _audit_bound(where, summary, point)
 
 

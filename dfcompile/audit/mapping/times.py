@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_near, expect_text
+from dfcompile.audit.comparing import ROUNDING, expect_at_least, expect_figures, expect_near, expect_rows
 from dfcompile.audit.machine import dram_bytes_per_ns, on_chip
 from dfcompile.audit.mapping.exchanges import ExchangeFigures
 from dfcompile.audit.mapping.words import work_in_words
@@ -13,8 +13,9 @@ from dfcompile.canonical_dag import NO_KERNEL
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend import TaskMapping
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
-from dfcompile.report.mapping_figures import ConfigurationSummary, PhaseSummary, TimePartsSummary
+from dfcompile.report.mapping_figures import ConfigurationSummary, KernelGroupSummary, PhaseSummary, TimePartsSummary
 
 PER_S = 1e9  # ns
 NOBODY = -1  # in the place of a kernel or a configuration, of memory
@@ -40,6 +41,25 @@ def audit_bound_by(where: str, found: str, compute_ns: float, memory_ns: float, 
         raise VerificationError(f"{where}: found {found!r} against the longest of {times}")
 
 
+def audit_time(
+    where: str,
+    summary: ConfigurationSummary | KernelGroupSummary,
+    overlap: Overlap,
+    compute_ns: float,
+    memory_ns: float,
+    network_ns: float,
+) -> None:
+    """Refuse parts of a time that are not these, another sum of them, or a kind of time that is not the longest.
+
+    Raises:
+        VerificationError: naming the figure.
+    """
+    parts = compute_ns, memory_ns, network_ns
+    expect_figures(where, summary, ROUNDING, compute_s=compute_ns / PER_S, memory_s=memory_ns / PER_S)
+    expect_figures(where, summary, ROUNDING, network_s=network_ns / PER_S, time_s=joined_ns(overlap, *parts) / PER_S)
+    audit_bound_by(f"{where}.bound_by", summary.bound_by, *parts)
+
+
 class TaskTimes:
     """What each configuration of a mapping takes, and when each task of it runs.
 
@@ -49,9 +69,7 @@ class TaskTimes:
         names: of kernels with tasks; of tasks without a kernel that of their scope.
         kernel: number of each node's kernel, `NOBODY` of memory, shape [nodes].
         configuration: number of each task's configuration, `NOBODY` of memory, shape [nodes].
-        compute_ns: of each configuration.
-        memory_ns: of each configuration.
-        network_ns: of each configuration.
+        parts_ns: compute, memory and network of each configuration.
         dram_bytes: of each configuration, on one chip.
         exchanged: of all chips.
     """
@@ -63,33 +81,30 @@ class TaskTimes:
         self.configuration: Int64 = np.full(attained.dag.nodes_count, NOBODY, dtype=np.int64)
         for number, one in enumerate(attained.configurations):
             self.configuration[one.part.node[one.part.dag.is_computational]] = number
-        self.compute_ns = [one.schedule.makespan_cycles * self.period_ns for one in attained.configurations]
         self.dram_bytes = [
             sum(store.dram_read_bytes + store.dram_write_bytes for store in one.stores)
             for one in attained.configurations
         ]
-        self.memory_ns = [size / dram_bytes_per_ns(attained.system) for size in self.dram_bytes]
-        self.network_ns = [0.0] * len(attained.configurations)
+        network_ns = [0.0] * len(attained.configurations)
         for exchange, figures in zip(attained.exchanges, exchanged, strict=True):
-            self.network_ns[self._place[exchange.source]] += figures.time_ns
+            network_ns[self.place[exchange.source]] += figures.time_ns
+        self.parts_ns = [
+            (one.schedule.makespan_cycles * self.period_ns, size / dram_bytes_per_ns(attained.system), exchanged_ns)
+            for one, size, exchanged_ns in zip(attained.configurations, self.dram_bytes, network_ns, strict=True)
+        ]
 
     @cached_property
-    def _place(self) -> dict[str, int]:
+    def place(self) -> dict[str, int]:
         """Number of the configuration of each kernel's tasks."""
         tasks = np.flatnonzero(self.kernel != NOBODY)
         places = np.zeros(len(self.names), dtype=np.int64)
         places[self.kernel[tasks]] = self.configuration[tasks]
         return dict(zip(self.names, places.tolist(), strict=True))
 
-    def configuration_of(self, kernel: str) -> int:
-        """Return the number of a kernel's configuration."""
-        return self._place[kernel]
-
     @cached_property
     def times_ns(self) -> list[float]:
         """Of each configuration."""
-        parts = zip(self.compute_ns, self.memory_ns, self.network_ns, strict=True)
-        return [joined_ns(self.overlap, *times) for times in parts]
+        return [joined_ns(self.overlap, *parts) for parts in self.parts_ns]
 
     @property
     def time_ns(self) -> float:
@@ -115,15 +130,11 @@ class TaskTimes:
 
 def _kernels(attained: TaskMapping) -> tuple[list[str], Int64]:
     dag = attained.dag
-    numbers: dict[str, int] = {}
-    of_scope = []
-    for scope in dag.scopes:
-        name = scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name
-        of_scope.append((scope.kernel == NO_KERNEL, name))
-    present = set(dag.node_scope[dag.is_computational].tolist())
-    known = {key: numbers.setdefault(key[1], len(numbers)) for place, key in enumerate(of_scope) if place in present}
-    number = np.array([known.get(key, NOBODY) for key in of_scope], dtype=np.int64)
-    return list(numbers), np.where(dag.is_computational, number[dag.node_scope], NOBODY)
+    names = [scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name for scope in dag.scopes]
+    with_tasks = distinct(dag.node_scope[dag.is_computational]).tolist()
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names[scope] for scope in with_tasks))}
+    of_scope = np.array([numbers.get(name, NOBODY) for name in names], dtype=np.int64)
+    return list(numbers), np.where(dag.is_computational, of_scope[dag.node_scope], NOBODY)
 
 
 def audit_configurations(where: str, summaries: Sequence[ConfigurationSummary], times: TaskTimes) -> None:
@@ -134,20 +145,12 @@ def audit_configurations(where: str, summaries: Sequence[ConfigurationSummary], 
     """
     configurations = times.attained.configurations
     capacity = on_chip(times.attained.system.accelerator.sram, times.attained.system)
-    expect(f"{where}: their number", len(summaries), len(configurations))
-    for number, (summary, one) in enumerate(zip(summaries, configurations, strict=True)):
-        at = f"{where}[{number}]"
-        parts = times.compute_ns[number], times.memory_ns[number], times.network_ns[number]
-        expect_text(f"{at}.kernels", summary.kernels, one.kernels)
-        expect(f"{at}.compute_s", summary.compute_s, parts[0] / PER_S, ROUNDING)
-        expect(f"{at}.memory_s", summary.memory_s, parts[1] / PER_S, ROUNDING)
-        expect(f"{at}.network_s", summary.network_s, parts[2] / PER_S, ROUNDING)
-        expect(f"{at}.time_s", summary.time_s, times.times_ns[number] / PER_S, ROUNDING)
-        expect(f"{at}.dram_bytes", summary.dram_bytes, times.dram_bytes[number])
-        expect(f"{at}.sram_bytes", summary.sram_bytes, one.sram_bytes)
+    rows = expect_rows(where, summaries, configurations)
+    for (at, summary, one), parts, moved in zip(rows, times.parts_ns, times.dram_bytes, strict=True):
+        expect_figures(at, summary, kernels=one.kernels, dram_bytes=moved, sram_bytes=one.sram_bytes)
         if capacity:
             expect_at_least(f"{at}.sram_bytes: of the chip", capacity, summary.sram_bytes, "what is held")
-        audit_bound_by(f"{at}.bound_by", summary.bound_by, *parts)
+        audit_time(at, summary, times.overlap, *parts)
 
 
 def audit_phases(where: str, summaries: Sequence[PhaseSummary], times: TaskTimes) -> None:
@@ -156,13 +159,8 @@ def audit_phases(where: str, summaries: Sequence[PhaseSummary], times: TaskTimes
     Raises:
         VerificationError: naming the figure, as found and as recomputed.
     """
-    expect(f"{where}: their number", len(summaries), len(times.blocks))
-    for number, (summary, (configuration, begin, end, tasks)) in enumerate(zip(summaries, times.blocks, strict=True)):
-        at = f"{where}[{number}]"
-        expect(f"{at}.configuration", summary.configuration, configuration)
-        expect(f"{at}.start_cycle", summary.start_cycle, begin)
-        expect(f"{at}.end_cycle", summary.end_cycle, end)
-        expect(f"{at}.tasks", summary.tasks, len(tasks))
+    for at, summary, (configuration, begin, end, tasks) in expect_rows(where, summaries, times.blocks):
+        expect_figures(at, summary, configuration=configuration, start_cycle=begin, end_cycle=end, tasks=len(tasks))
 
 
 def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes) -> None:
@@ -186,15 +184,11 @@ def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes) -> None
         else:
             idle += span - sum(lasting.tolist())
     share_s = times.period_ns / schedule.pes / PER_S
-    expect(f"{where}.work_s", summary.work_s, busy * share_s, ROUNDING)
-    expect(f"{where}.idle_elements_s", summary.idle_elements_s, idle * share_s, ROUNDING)
-    expect(f"{where}.waiting_s", summary.waiting_s, waiting * share_s, ROUNDING)
-    expect(f"{where}.throttled_s", summary.throttled_s, throttled * share_s, ROUNDING)
-    expect(f"{where}.whole_blocks_s", summary.whole_blocks_s, ended * share_s, ROUNDING)
-    alone_ns = sum(
-        joined_ns(times.overlap, compute, memory, 0.0)
-        for compute, memory in zip(times.compute_ns, times.memory_ns, strict=True)
-    )
+    expect_figures(where, summary, ROUNDING, work_s=busy * share_s, idle_elements_s=idle * share_s)
+    expect_figures(where, summary, ROUNDING, waiting_s=waiting * share_s, throttled_s=throttled * share_s)
+    expect_figures(where, summary, ROUNDING, whole_blocks_s=ended * share_s)
+    alone_ns = sum(joined_ns(times.overlap, compute, memory, 0.0) for compute, memory, _ in times.parts_ns)
+    compute_ns = sum(compute for compute, _, _ in times.parts_ns)
     slack_s = ROUNDING * times.time_ns / PER_S
-    expect_near(f"{where}.memory_s", summary.memory_s, (alone_ns - sum(times.compute_ns)) / PER_S, slack_s)
+    expect_near(f"{where}.memory_s", summary.memory_s, (alone_ns - compute_ns) / PER_S, slack_s)
     expect_near(f"{where}.network_s", summary.network_s, (times.time_ns - alone_ns) / PER_S, slack_s)

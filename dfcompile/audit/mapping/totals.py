@@ -1,20 +1,19 @@
 """The audit of the part on a mapping: what all chips together take, cost and move."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_text
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.machine import audit_roofs, peak_flop_per_s, power_w, price_usd, require_part
+from dfcompile.audit.mapping.array_shares import layout_of, most_elements
 from dfcompile.audit.mapping.bounds import audit_bound
 from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
-from dfcompile.audit.mapping.kernels import audit_kernels
-from dfcompile.audit.mapping.operations import model_flop
+from dfcompile.audit.mapping.kernels import audit_kernels, model_flop
 from dfcompile.audit.mapping.perfect_streams import audit_perfect_streams
-from dfcompile.audit.mapping.sharding import audit_sharding
 from dfcompile.audit.mapping.times import TaskTimes, audit_configurations, audit_parts, audit_phases
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.canonical_dag import KernelTensor
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
-from dfcompile.report.mapping_figures import ExchangeSummary, MappingSummary
+from dfcompile.report.mapping_figures import ExchangeSummary, LayoutSummary, MappingSummary
 
 PER_S = 1e9  # ns
 
@@ -36,12 +35,10 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     """
     attained, system = point.attained, point.attained.system
     require_part(f"{where}.chips", system, point.system)
-    expect(f"{where}.chips", summary.chips, attained.chips)
-    expect(f"{where}.chips: of the machine in use", summary.chips, system.chips)
-    expect(f"{where}.chips_available", summary.chips_available, point.chips)
-    expect_at_least(f"{where}.chips_available", summary.chips_available, summary.chips, "chips in use")
     in_use = tuple(dimension.chips for dimension in system.network.dimensions)
-    expect_text(f"{where}.network_chips", summary.network_chips, in_use)
+    expect_figures(where, summary, chips=attained.chips, chips_available=point.chips, network_chips=in_use)
+    expect(f"{where}.chips: of the machine in use", summary.chips, system.chips)
+    expect_at_least(f"{where}.chips_available", summary.chips_available, summary.chips, "chips in use")
     exchanged = _audit_exchanges(f"{where}.exchanges", summary.exchanges, point)
     times = TaskTimes(attained, point.mapping.options.overlap, exchanged)
     audit_configurations(f"{where}.configurations", summary.configurations, times)
@@ -49,7 +46,7 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     audit_parts(f"{where}.parts", summary.parts, times)
     audit_kernels(f"{where}.kernels", summary.kernels, times)
     audit_roofs(f"{where}.roofs", summary.roofs, system)
-    audit_sharding(f"{where}.sharding", summary.sharding, point, times)
+    _audit_sharding(f"{where}.sharding", summary.sharding, point, times)
     _audit_totals(where, summary, point, times)
     audit_bound(where, summary, point, times)
     audit_perfect_streams(f"{where}.perfect_streams", summary.perfect_streams, point)
@@ -58,21 +55,15 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
 def _audit_totals(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:
     attained, system = point.attained, point.attained.system
     dram_bytes = system.chips * sum(times.dram_bytes)
-    expect(f"{where}.configs", summary.configs, len(attained.configurations))
-    expect(f"{where}.time_s", summary.time_s, times.time_ns / PER_S, ROUNDING)
-    expect(f"{where}.dram_bytes", summary.dram_bytes, dram_bytes)
-    expect(
-        f"{where}.sram_bytes", summary.sram_bytes, max((one.sram_bytes for one in attained.configurations), default=0)
-    )
-    expect(f"{where}.network_bytes", summary.network_bytes, sum(one.message_bytes for one in times.exchanged))
-    expect(f"{where}.moved_bytes", summary.moved_bytes, sum(one.moved_bytes for one in times.exchanged))
-    power = power_w(system)
-    expect(f"{where}.cost_usd", summary.cost_usd, price_usd(system), MULTIPLIED)
-    expect(f"{where}.power_w", summary.power_w, power, MULTIPLIED)
-    expect(f"{where}.energy_j", summary.energy_j, power * times.time_ns / PER_S, ROUNDING)
-    peak = peak_flop_per_s(system) * system.chips * times.time_ns / PER_S
+    sram_bytes = max((one.sram_bytes for one in attained.configurations), default=0)
+    messages, moved = sum(one.message_bytes for one in times.exchanged), sum(one.moved_bytes for one in times.exchanged)
+    time_s, power = times.time_ns / PER_S, power_w(system)
+    peak = peak_flop_per_s(system) * system.chips * time_s
     used = model_flop(point.variant.dag) / peak if peak else 0.0
-    expect(f"{where}.utilization", summary.utilization, used, ROUNDING)
+    expect_figures(where, summary, configs=len(attained.configurations), dram_bytes=dram_bytes, sram_bytes=sram_bytes)
+    expect_figures(where, summary, network_bytes=messages, moved_bytes=moved)
+    expect_figures(where, summary, MULTIPLIED, cost_usd=price_usd(system), power_w=power)
+    expect_figures(where, summary, ROUNDING, time_s=time_s, energy_j=power * time_s, utilization=used)
 
 
 def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Point) -> list[ExchangeFigures]:
@@ -85,18 +76,35 @@ def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Po
         return []
     graph = ShardedGraph(point.variant.graph, attained.system, dict(attained.sharding))
     found = graph.figures(where, attained.exchanges)
-    for number, (summary, exchange, figures) in enumerate(zip(summaries, attained.exchanges, found, strict=True)):
-        at = f"{where}[{number}]"
-        _audit_ends(at, summary, exchange)
-        expect(f"{at}.message_bytes", summary.message_bytes, figures.message_bytes)
-        expect(f"{at}.moved_bytes", summary.moved_bytes, figures.moved_bytes)
-        expect(f"{at}.time_s", summary.time_s, figures.time_ns / PER_S, ROUNDING)
+    for (at, summary, exchange), figures in zip(expect_rows(where, summaries, attained.exchanges), found, strict=True):
+        expect_figures(at, summary, tensor=exchange.tensor, source=exchange.source, readers=exchange.readers)
+        expect_figures(at, summary, collective=exchange.kind.value, dimensions=exchange.dimensions)
+        expect_figures(at, summary, message_bytes=figures.message_bytes, moved_bytes=figures.moved_bytes)
+        expect_figures(at, summary, ROUNDING, time_s=figures.time_ns / PER_S)
     return found
 
 
-def _audit_ends(where: str, summary: ExchangeSummary, exchange: Exchange) -> None:
-    expect_text(f"{where}.tensor", summary.tensor, exchange.tensor)
-    expect_text(f"{where}.source", summary.source, exchange.source)
-    expect_text(f"{where}.readers", summary.readers, exchange.readers)
-    expect_text(f"{where}.collective", summary.collective, exchange.kind.value)
-    expect_text(f"{where}.dimensions", summary.dimensions, exchange.dimensions)
+def _audit_sharding(where: str, summaries: Sequence[LayoutSummary], point: Point, times: TaskTimes) -> None:
+    """Find anew which part of an array the chip with most of it holds, for each kernel that reads or writes it."""
+    expected = sorted(_layouts(point, times), key=lambda held: held[0])
+    dimensions = len(point.attained.system.network.dimensions)
+    for at, summary, (place, kernel, array, access, most) in expect_rows(where, summaries, expected):
+        expect_figures(at, summary, configuration=place, kernel=kernel, tensor=array.name, access=access)
+        expect_figures(at, summary, elements=array.elements, chip_elements=most)
+        expect(f"{at}.held: dimensions", len(summary.held), dimensions)
+
+
+def _layouts(point: Point, times: TaskTimes) -> Iterator[tuple[int, str, KernelTensor, str, int]]:
+    """Yield the configuration and name of each kernel, what it reads or writes, and elements on the fullest chip."""
+    attained, dag = point.attained, point.variant.dag
+    if attained.chips == 1:
+        return
+    chips = tuple(dimension.chips for dimension in attained.system.network.dimensions)
+    sharding, tensors = dict(attained.sharding), {tensor.name: tensor for tensor in dag.tensors}
+    with_tasks = set(times.names).intersection(sharding)
+    for kernel in (kernel for kernel in dag.kernels if kernel.name in with_tasks):
+        place = times.place[kernel.name]
+        for access, is_result, arrays in (("read", False, kernel.inputs), ("written", True, kernel.outputs)):
+            for number, name in enumerate(arrays):
+                layout = layout_of(kernel, number, sharding[kernel.name], chips, is_result=is_result)
+                yield place, kernel.name, tensors[name], access, most_elements(layout, tensors[name].elements)

@@ -1,9 +1,8 @@
 """Attention in one pass: scores and softmax stay in the buffer, as FlashAttention has it."""
 
-import numpy as np
 from msgspec import Struct
 
-from dfcompile.bounds.curve import Curve, Int64, check_words, front, least
+from dfcompile.bounds.curve import Curve, check_words, front, least
 from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
 
 
@@ -66,9 +65,4 @@ def attention_curve(shape: Attention, rules: Rules, moved: tuple[bool, bool, boo
     rows_stay = queries + results + first + (key_words + value_words) * row_trips
     statistics = 4 * shape.rows * (key_trips - 1)  # two words per row, written and read between tiles of keys
     keys_stay = key_words + value_words + queries * key_trips + results * (2 * key_trips - 1) + first + statistics
-    return least([_front(held, rows_stay), _front(held, keys_stay)])
-
-
-def _front(sizes: Int64, traffic: Int64) -> Curve:
-    shape = np.broadcast_shapes(sizes.shape, traffic.shape)
-    return front(np.broadcast_to(sizes, shape).ravel(), np.broadcast_to(traffic, shape).ravel())
+    return least([front(held, rows_stay), front(held, keys_stay)])

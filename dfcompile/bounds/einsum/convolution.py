@@ -8,9 +8,8 @@ from types import MappingProxyType
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least, least_of_each_size
-from dfcompile.bounds.einsum.plain import MOST_TILINGS, PlainEinsum
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least
+from dfcompile.bounds.einsum.plain import MOST_TILINGS, PlainEinsum, gemm
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.bounds.proved import Contracted
@@ -126,20 +125,11 @@ def convolution_curve(
         return constant(units["W"] * shape.weight_words, units["W"])
     if moved == {"O"}:
         return constant(units["O"] * rules.result_words(shape.result_words, shape.result_words), units["O"])
-    found = _Tilings.of(shape, rules, {kept: units[kept] if kept in moved else 0 for kept in ("I", "W", "O")})
-    return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
+    found = _Tilings(shape, rules, {kept: units[kept] if kept in moved else 0 for kept in ("I", "W", "O")})
+    return least([curve for kind in found.classes for curve in found.curves(kind)]).times(shape.groups)
 
 
-def every_size(shape: Convolution, rules: Rules) -> tuple[Int64, Int64]:
-    """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
-    found = _Tilings.of(shape, rules, _WORDS)
-    columns = [column for kind in found.classes for column in found.columns(kind, reduces=False)]
-    sizes, traffic = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
-    sizes, traffic = least_of_each_size(sizes, traffic)
-    return sizes, traffic * shape.groups
-
-
-class _Tilings(Struct, frozen=True, eq=False):
+class _Tilings:
     """All tilings of one group.
 
     Attributes:
@@ -151,33 +141,22 @@ class _Tilings(Struct, frozen=True, eq=False):
         classes: of loop orders.
     """
 
-    shape: Convolution
-    rules: Rules
-    units: Mapping[Kept, int]
-    batch: Int64
-    channels: Int64
-    filters: Int64
-    grid: WindowGrid
-    classes: tuple[OrderClass, ...]
-
-    @classmethod
-    def of(cls, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> "_Tilings":
+    def __init__(self, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> None:
         if rules.halo is Halo.FORGET:
             shape = shape.unpadded()
         check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * _slack(shape))
-        batch, channels, filters = (
+        self.shape, self.rules, self.units = shape, rules, units
+        self.batch, self.channels, self.filters = (
             tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
         )
-        grid = _grid(shape.axes, rules.tiles)
-        count = len(batch) * len(channels) * len(filters) * grid.points
+        self.grid = _grid(shape.axes, rules.tiles)
+        count = len(self.batch) * len(self.channels) * len(self.filters) * self.grid.points
         if count > MOST_TILINGS:
             raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
-        classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
-        return cls(shape, rules, units, batch, channels, filters, grid, classes)
+        self.classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
 
-    def curves(self, number: int) -> Iterator[Curve]:
+    def curves(self, kind: OrderClass) -> Iterator[Curve]:
         """Yield curves whose least is that of a class of orders."""
-        kind = self.classes[number]
         places = self._useful(kind)
         if not len(places):
             return
@@ -185,11 +164,7 @@ class _Tilings(Struct, frozen=True, eq=False):
             kept = front_numbers(sizes, traffic)
             where = np.unravel_index(kept, (*map(len, tiles), len(places)))
             channels, filters, batch = (sizes[place] for sizes, place in zip(tiles, where[:3], strict=True))
-            tilings = np.concatenate(
-                [np.stack((batch, channels, filters), axis=1), self.grid.tiles[places[where[3]]]],
-                axis=1,
-                dtype=np.int64,
-            )
+            tilings = np.column_stack((batch, channels, filters, self.grid.tiles[places[where[3]]])).astype(np.int64)
             yield front(sizes[kept], traffic[kept], tilings)
 
     def _useful(self, kind: OrderClass) -> Int64:
@@ -224,8 +199,7 @@ class _Tilings(Struct, frozen=True, eq=False):
             c = some[:, None, None, None]
             channel_trips = np.ones_like(c) if kind.keeps_over_channels else trips_of(shape.channels, c)
             moved = result_words * channel_trips * kind.result_trips[places]
-            written = 2 * moved - (result_words if self.rules.elides_first_read else 0)
-            traffic = fixed + units["O"] * written
+            traffic = fixed + units["O"] * self.rules.result_words(moved, result_words)
             sizes = units["W"] * c * k * taps + units["I"] * n * c * box + units["O"] * n * k * outputs
             counts = (len(some), len(filters), len(batch), len(places))
             flat = (np.broadcast_to(column, counts).ravel() for column in (sizes, traffic))
@@ -245,3 +219,13 @@ def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Hal
 def _slack(shape: Convolution) -> int:
     """Return how much more than its work a convolution may move: boxes hold words that strides and dilations skip."""
     return prod(-(-axis.span // axis.outputs) for axis in shape.axes)
+
+
+class Pooling(Struct, frozen=True):
+    """A figure of each window of each channel: the largest word, the mean.
+
+    Attributes:
+        windows: a group per channel, with one channel and one filter; its weights are none.
+    """
+
+    windows: Convolution

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least
 from dfcompile.bounds.proved import Contracted
 from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
 from dfcompile.errors import UserError
@@ -96,16 +96,6 @@ def plain_curve(einsum: PlainEinsum, rules: Rules) -> Curve:
     return least([_order_curve(einsum, order, rules) for order in _orders(einsum)])
 
 
-def every_size(einsum: PlainEinsum, rules: Rules) -> tuple[Int64, Int64]:
-    """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
-    check_words(einsum.name, 2 * len(einsum.tensors) * einsum.macs)
-    choices = [tile_sizes(extent, rules.tiles) for extent in einsum.extents]
-    sizes, traffic = _sizes(einsum, choices), [_traffic(einsum, choices, order, rules) for order in _orders(einsum)]
-    shape = tuple(map(len, choices))
-    found = np.minimum.reduce([np.broadcast_to(column, shape).ravel() for column in traffic])
-    return least_of_each_size(np.broadcast_to(sizes, shape).ravel(), found)
-
-
 def innermost_loops(einsum: PlainEinsum, tiling: tuple[int, ...], rules: Rules) -> tuple[str, ...]:
     """Return the ranks of the innermost loops, innermost first, with which a tiling moves least."""
     choices = [np.array([tile], dtype=np.int64) for tile in tiling]
@@ -163,7 +153,8 @@ def _matters(einsum: PlainEinsum, order: _Order, rank: int) -> bool:
 def _sizes(einsum: PlainEinsum, choices: list[Int64]) -> Int64:
     """Return the words that the tiles take, an axis per rank."""
     axes = _axes(choices)
-    return _added([tensor.units * _multiplied([axes[rank] for rank in tensor.ranks]) for tensor in einsum.tensors])
+    tiles = (prod((axes[rank] for rank in tensor.ranks), start=np.array(tensor.units)) for tensor in einsum.tensors)
+    return np.asarray(sum(tiles))
 
 
 def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Rules) -> Int64:
@@ -173,28 +164,20 @@ def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Ru
     for tensor, held in zip(einsum.tensors, order.stays, strict=True):
         repeated = [trips[rank] for rank in range(len(trips)) if rank not in tensor.ranks and rank not in held]
         words = einsum.words(tensor) * tensor.units
-        moved = _multiplied(repeated) * words
-        parts.append(2 * moved - (words if rules.elides_first_read else 0) if tensor.is_result else moved)
-    return _added(parts)
+        moved: Int64 = prod(repeated, start=np.array(words))
+        parts.append(rules.result_words(moved, words) if tensor.is_result else moved)
+    return np.asarray(sum(parts))
 
 
 def _axes(columns: list[Int64]) -> list[Int64]:
-    count = len(columns)
-    return [
-        column.reshape(tuple(-1 if axis == number else 1 for axis in range(count)))
-        for number, column in enumerate(columns)
-    ]
+    return [column.reshape(-1, *[1] * (len(columns) - 1 - number)) for number, column in enumerate(columns)]
 
 
-def _multiplied(columns: list[Int64]) -> Int64:
-    found = np.ones((), dtype=np.int64)
-    for column in columns:
-        found = found * column
-    return np.asarray(found)
-
-
-def _added(columns: list[Int64]) -> Int64:
-    found = np.zeros((), dtype=np.int64)
-    for column in columns:
-        found = found + column
-    return np.asarray(found)
+def gemm(m: int, k: int, n: int) -> PlainEinsum:
+    """Return ``A[m, k] B[k, n] -> C[m, n]``."""
+    return PlainEinsum(
+        name=f"gemm {m},{k},{n}",
+        ranks=("M", "K", "N"),
+        extents=(m, k, n),
+        tensors=(PlainTensor("A", (0, 1)), PlainTensor("B", (1, 2)), PlainTensor("C", (0, 2), is_result=True)),
+    )

@@ -1,5 +1,7 @@
 """Operators without products: elementwise ones, reductions, softmax and normalisations, row by row."""
 
+from itertools import product
+
 import numpy as np
 from msgspec import Struct
 
@@ -57,12 +59,11 @@ def rows_curve(shape: Rows, operands: tuple[Moving, ...], results: tuple[Moving,
     small = [each for each in others if each.words < first.words]
     least_size = sum(each.units for each in (*operands, *results)) + (2 * first.units if shape.passes > 1 else 0)
     points = []
-    for is_row_held in (False, True):
-        for is_small_held in (False, True):
-            size = least_size + (shape.row - 1) * first.units * is_row_held
-            size += sum(each.size for each in small) * is_small_held
-            reads = first.size * (1 if is_row_held else shape.passes) + sum(each.size for each in whole)
-            reads += sum(each.size if is_small_held else first.words * each.units for each in small)
-            points.append((size, reads + written))
+    for is_row_held, is_small_held in product((False, True), repeat=2):
+        size = least_size + (shape.row - 1) * first.units * is_row_held
+        size += sum(each.size for each in small) * is_small_held
+        reads = first.size * (1 if is_row_held else shape.passes) + sum(each.size for each in whole)
+        reads += sum(each.size if is_small_held else first.words * each.units for each in small)
+        points.append((size, reads + written))
     columns = np.array(points, dtype=np.int64)
     return front(columns[:, 0], columns[:, 1])

@@ -118,7 +118,7 @@ class AxisTables(Struct, frozen=True, eq=False):
         shared: words that the box shares with the one before, added up over all advances of the loop with the role
             ``STEP`` and all iterations of those with ``OUTER``; without a ``STEP`` over one advance of a loop of
             another axis, shape [pairs]. That of `STAYS` is the sum of all boxes.
-        steady: what the rule of the tool counts as shared, by the step and by the roles; see `_steady_sum`.
+        steady: what the rule of the tool counts as shared, by the step and by the roles; see `_Boxes.steady`.
     """
 
     outputs: Int64
@@ -189,12 +189,12 @@ def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64, *, are_whole: bool 
     steady = {key: np.zeros(len(pairs), dtype=np.int64) for key in STEADY}
     footprint = np.zeros(len(pairs), dtype=np.int64)
     for place, pair in enumerate(pairs):
-        boxes = _Boxes.of(axis, *pair)
+        boxes = _Boxes(axis, *pair)
         footprint[place] = (boxes.ends - boxes.starts).max()
         for roles, column in shared.items():
             column[place] = boxes.shared(roles)
         for (remembered, roles), column in steady.items():
-            column[place] = _steady_sum(axis, boxes, remembered, roles, are_whole=are_whole)
+            column[place] = boxes.steady(remembered, roles, are_whole=are_whole)
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return AxisTables(columns[:, 0], columns[:, 1], footprint, shared, steady)
 
@@ -219,10 +219,9 @@ def _useful_sizes(axis: WindowAxis) -> tuple[Int64, Int64]:
 def _sizes_with(extent: int, window: int, beyond: int, step: int) -> Int64:
     """Return the smallest tile of each trip count, those about as short as a window, and those with a short end."""
     small = 2 * (window + beyond) // step + 2
-    tail = small
     last = np.arange(1, extent + 1)
     tails = extent - (-(-extent // last) - 1) * last
-    kept = np.isin(last, tile_sizes(extent, Tiles.INTEGER)) | (last <= small) | (tails <= tail)
+    kept = np.isin(last, tile_sizes(extent, Tiles.INTEGER)) | (last <= small) | (tails <= small)
     return last[kept].astype(np.int64)
 
 
@@ -249,65 +248,52 @@ def _undominated(axis: WindowAxis, found: AxisTables) -> Int64:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-class _Boxes(Struct, frozen=True, eq=False):
+# What of the tiles of a loop is met by its role, as a loop advances and in the iteration before.
+_NOW = (slice(None), slice(0, 1), slice(1, None))
+_BEFORE = (slice(None), slice(-1, None), slice(0, -1))
+
+
+class _Boxes:
     """The boxes of one pair of tiles; starts and ends have shape [tiles of outputs, tiles of taps]."""
 
-    outputs: int
-    taps: int
-    starts: Int64
-    ends: Int64
-
-    @classmethod
-    def of(cls, axis: WindowAxis, outputs: int, taps: int) -> "_Boxes":
+    def __init__(self, axis: WindowAxis, outputs: int, taps: int) -> None:
+        self.axis, self.outputs, self.taps = axis, outputs, taps
         first, first_tap = np.arange(0, axis.outputs, outputs), np.arange(0, axis.taps, taps)
         last = np.minimum(first + outputs, axis.outputs) - 1
         last_tap = np.minimum(first_tap + taps, axis.taps) - 1
         starts = np.add.outer(first * axis.stride, first_tap * axis.dilation) - axis.padding
         ends = np.add.outer(last * axis.stride, last_tap * axis.dilation) - axis.padding + 1
         size = axis.size or axis.span - axis.padding
-        starts, ends = np.clip(starts, 0, size), np.clip(ends, 0, size)
-        return cls(outputs, taps, starts, np.maximum(starts, ends))
+        self.starts = np.clip(starts, 0, size)
+        self.ends = np.maximum(self.starts, np.clip(ends, 0, size))
 
     def shared(self, roles: Roles) -> int:
         """Return the words that boxes share with the ones before, under the roles of the two loops."""
-        now = tuple(_now(role) for role in roles)
-        before = tuple(_before(role) for role in roles)
+        now, before = (tuple(part[role] for role in roles) for part in (_NOW, _BEFORE))
         starts = np.maximum(self.starts[now], self.starts[before])
         ends = np.minimum(self.ends[now], self.ends[before])
         return int(np.maximum(ends - starts, 0).sum())
 
+    def steady(self, remembered: Role, roles: Roles, *, are_whole: bool) -> int:
+        """Return what the tool counts as found again: parts of boxes that a whole tile one step back covers.
 
-def _now(role: Role) -> slice:
-    return (slice(None), slice(0, 1), slice(1, None))[role]
-
-
-def _before(role: Role) -> slice:
-    return (slice(None), slice(-1, None), slice(0, -1))[role]
-
-
-def _steady_sum(axis: WindowAxis, boxes: _Boxes, remembered: Role, roles: Roles, *, are_whole: bool) -> int:
-    """Return what the tool counts as found again: parts of boxes that a whole tile one step back covers.
-
-    The tool remembers by which vector the window moved last. It takes every loop to go back by one step where it
-    begins anew, so that an advance after others moves by its own step less theirs; unless that is the remembered
-    vector, nothing is found again. Tiles that do not divide, which the tool does not have, find no more than is there.
-    """
-    step, tap_step = boxes.outputs * axis.stride, boxes.taps * axis.dilation
-    match remembered:
-        case Role.STEP:
-            by, is_met = (
-                step,
-                roles == (Role.STEP, Role.OUTER) or (boxes.outputs < axis.outputs and tap_step == 2 * step),
-            )
-        case Role.INNER:
-            by, is_met = tap_step, roles == (Role.OUTER, Role.STEP) or (boxes.taps < axis.taps and step == 2 * tap_step)
-        case Role.OUTER:
-            by, is_met = 0, step == tap_step and boxes.outputs < axis.outputs and boxes.taps < axis.taps
-    if not is_met:
-        return 0
-    whole = (boxes.outputs - 1) * axis.stride + (boxes.taps - 1) * axis.dilation + 1
-    now, before = tuple(_now(role) for role in roles), tuple(_before(role) for role in roles)
-    starts, ends = boxes.starts[now], np.minimum(boxes.ends[now], boxes.starts[now] + whole - by)
-    if not are_whole:
-        starts, ends = np.maximum(starts, boxes.starts[before]), np.minimum(ends, boxes.ends[before])
-    return int(np.maximum(ends - starts, 0).sum())
+        The tool remembers by which vector the window moved last. It takes every loop to go back by one step where it
+        begins anew, so that an advance after others moves by its own step less theirs; unless that is the remembered
+        vector, nothing is found again. Tiles that do not divide, which the tool does not have, find no more than is
+        there.
+        """
+        axis, step, tap_step = self.axis, self.outputs * self.axis.stride, self.taps * self.axis.dilation
+        repeats, tap_repeats = self.outputs < axis.outputs, self.taps < axis.taps
+        by, is_met = {
+            Role.STEP: (step, roles == (Role.STEP, Role.OUTER) or (repeats and tap_step == 2 * step)),
+            Role.INNER: (tap_step, roles == (Role.OUTER, Role.STEP) or (tap_repeats and step == 2 * tap_step)),
+            Role.OUTER: (0, step == tap_step and repeats and tap_repeats),
+        }[remembered]
+        if not is_met:
+            return 0
+        whole = (self.outputs - 1) * axis.stride + (self.taps - 1) * axis.dilation + 1
+        now, before = (tuple(part[role] for role in roles) for part in (_NOW, _BEFORE))
+        starts, ends = self.starts[now], np.minimum(self.ends[now], self.starts[now] + whole - by)
+        if not are_whole:
+            starts, ends = np.maximum(starts, self.starts[before]), np.minimum(ends, self.ends[before])
+        return int(np.maximum(ends - starts, 0).sum())

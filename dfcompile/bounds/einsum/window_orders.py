@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -66,18 +67,20 @@ class WindowGrid(Struct, frozen=True, eq=False):
         """Return a column of an axis' pairs, shape [pairs], as one of all combinations, shape [points]."""
         return np.asarray(column[self.places[:, axis]])
 
+    def extent(self, loop: Loop) -> int:
+        """Return the iterations of a loop over single outputs, or taps."""
+        axis, part = loop
+        return self.axes[axis].taps if part else self.axes[axis].outputs
+
     def trips(self, loop: Loop) -> Int64:
         """Return the trips of a loop over tiles, shape [points]."""
         axis, part = loop
-        extent = self.axes[axis].taps if part else self.axes[axis].outputs
-        return trips_of(extent, self.tiles[:, axis + part * len(self.axes)])
+        return trips_of(self.extent(loop), self.tiles[:, axis + part * len(self.axes)])
 
     def shared(self, roles: Sequence[Roles]) -> Int64:
         """Return the words shared under the roles of each axis, shape [points]."""
-        found = np.ones(self.points, dtype=np.int64)
-        for axis, table in enumerate(self.tables):
-            found = found * self.spread(axis, table.shared[roles[axis]])
-        return found
+        columns = (self.spread(axis, table.shared[roles[axis]]) for axis, table in enumerate(self.tables))
+        return prod(columns, start=np.ones(self.points, dtype=np.int64))
 
 
 class OrderClass(Struct, frozen=True, eq=False):
@@ -111,9 +114,7 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
     taps = np.prod([grid.trips(loop) for loop in loops if loop[1] == 1], axis=0)
     classes = []
     for (keeps, run, is_whole), words in found.items():
-        held = np.ones(grid.points, dtype=np.int64)
-        for loop in sorted(run):
-            held = held * grid.trips(loop)
+        held: Int64 = prod(map(grid.trips, sorted(run)), start=np.ones(grid.points, dtype=np.int64))
         classes.append(
             OrderClass(
                 keeps=keeps,
@@ -155,10 +156,14 @@ class _OrdersOfPoints:
 
     def __init__(self, grid: WindowGrid, points: Int64, filter_trips: Int64) -> None:
         self._grid, self._points, self._trips = grid, points, filter_trips
-        moving = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if _extent(grid, loop) > 1]
+        moving = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if grid.extent(loop) > 1]
         self._parts = tuple(frozenset(loop for loop in moving if loop[1] == part) for part in (0, 1))
         self._every = frozenset((FILTERS, *moving))
-        self._columns: dict[tuple[int, Roles], Int64] = {}
+        self._columns = {
+            (axis, roles): column[grid.places[points, axis]]
+            for axis, table in enumerate(grid.tables)
+            for roles, column in table.shared.items()
+        }
 
     def words(self) -> dict[Run, Int64]:
         """Return the least words of each class of orders, shape [tiles of filters, points]."""
@@ -205,33 +210,8 @@ class _OrdersOfPoints:
 
     def _product(self, roles: Sequence[Roles]) -> Int64:
         """Return `WindowGrid.shared` of the points."""
-        found = np.ones(len(self._points), dtype=np.int64)
-        for axis, role in enumerate(roles):
-            if (axis, role) not in self._columns:
-                table = self._grid.tables[axis].shared[role]
-                self._columns[axis, role] = table[self._grid.places[self._points, axis]]
-            found = found * self._columns[axis, role]
-        return found
-
-
-class _Chain(Struct, frozen=True, eq=False):
-    """An order of innermost loops: words of the input are ``trips of the filters * each + once``.
-
-    Attributes:
-        keeps: as of `OrderClass`.
-        run: the innermost loops over which it stays.
-        is_whole: as of `OrderClass`.
-        each: shape [points].
-        once: shape [points].
-        needs_filters: the order is another one if the loop over filters has one trip.
-    """
-
-    keeps: Kept
-    run: frozenset[Loop]
-    is_whole: bool
-    each: Int64
-    once: Int64
-    needs_filters: bool = False
+        columns = (self._columns[each] for each in enumerate(roles))
+        return prod(columns, start=np.ones(len(self._points), dtype=np.int64))
 
 
 def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[Roles]:
@@ -241,59 +221,48 @@ def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[R
     return [(role((axis, 0)), role((axis, 1))) for axis in range(len(grid.axes))]
 
 
-def _extent(grid: WindowGrid, loop: Loop) -> int:
-    axis = grid.axes[loop[0]]
-    return axis.taps if loop[1] else axis.outputs
+# What the innermost loop may be where the tool's rule forgets: 0 of outputs or 1 of taps, what it keeps, the step that
+# is remembered, roles of the loops of its axis as it advances, and as the other one does and moves the window as far.
+_INNERMOST: tuple[tuple[int, Kept, Role, Roles, Roles], ...] = (
+    (0, "W", Role.STEP, (Role.STEP, Role.OUTER), (Role.INNER, Role.STEP)),
+    (1, "O", Role.INNER, (Role.OUTER, Role.STEP), (Role.STEP, Role.INNER)),
+)
 
 
 def _steady_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
     """Return the least words of the input of each class of orders, shape [tiles of filters, points]."""
     found: dict[Run, Int64] = {}
-    for chain in _steady_chains(grid):
-        key = (chain.keeps, chain.run, chain.is_whole)
-        words = filter_trips[:, None] * chain.each + chain.once
-        if chain.needs_filters:
-            words = np.where(filter_trips[:, None] > 1, words, np.iinfo(np.int64).max)
-        found[key] = np.minimum(found[key], words) if key in found else words
+    for run, words in _steady_orders(grid, filter_trips[:, None]):
+        found[run] = np.minimum(found[run], words) if run in found else words
     return found
 
 
-def _steady_chains(grid: WindowGrid) -> Iterator[_Chain]:
+def _steady_orders(grid: WindowGrid, filter_trips: Int64) -> Iterator[tuple[Run, Int64]]:
     """Yield the orders that may be best where the tool's rule forgets: by the innermost loop, and what meets its step.
 
     After each advance of the innermost loop the tool remembers its step, so that any other loop's advance saves
     something only if it moves the window by the same vector. Vectors of two axes differ; the loop over filters has
-    the vector 0.
+    the vector 0: with one trip it is no such loop.
     """
     axes = range(len(grid.axes))
-    zero = np.zeros(grid.points, dtype=np.int64)
     boxes = grid.shared([STAYS] * len(grid.axes))
-    outputs, taps = (frozenset((axis, part) for axis in axes) for part in (0, 1))
     for axis in axes:
-        for part, innermost in ((0, Role.STEP), (1, Role.INNER)):
-            run = taps if part else outputs
-            keeps: Kept = "O" if part else "W"
-            first: Roles = (Role.STEP, Role.OUTER) if part == 0 else (Role.OUTER, Role.STEP)
-            second: Roles = (Role.INNER, Role.STEP) if part == 0 else (Role.STEP, Role.INNER)
-            saved = _steady(grid, axis, innermost, first)
-            yield _Chain(keeps, run, is_whole=True, each=boxes - saved, once=zero)
-            met = _steady(grid, axis, innermost, second)
+        for part, keeps, innermost, advancing, other in _INNERMOST:
+            saved = _steady(grid, axis, innermost, advancing)
+            yield (keeps, frozenset((each, part) for each in axes), True), filter_trips * (boxes - saved)
+            met = _steady(grid, axis, innermost, other)
             if met.any():
-                loop = frozenset({(axis, part)})
-                yield _Chain(keeps, loop, is_whole=False, each=boxes - saved - met, once=zero)
-    yield _Chain("I", frozenset(), is_whole=True, each=zero, once=boxes)
-    still: tuple[Roles, ...] = ((Role.STEP, Role.INNER), (Role.INNER, Role.STEP))
+                yield (keeps, frozenset({(axis, part)}), False), filter_trips * (boxes - saved - met)
+    still: Run = ("I", frozenset(), True)
+    yield still, np.broadcast_to(boxes, (len(filter_trips), grid.points))
     for axis in axes:
-        for roles in still:
+        for _, _, _, _, roles in reversed(_INNERMOST):
             met = _steady(grid, axis, Role.OUTER, roles)
             if met.any():
-                yield _Chain("I", frozenset(), is_whole=True, each=zero, once=boxes - met, needs_filters=True)
+                yield still, np.where(filter_trips > 1, boxes - met, np.iinfo(np.int64).max)
 
 
 def _steady(grid: WindowGrid, axis: int, remembered: Role, roles: Roles) -> Int64:
     """Return what the advances under some roles of an axis' loops save; other axes stay outside."""
-    found = grid.spread(axis, grid.tables[axis].steady[remembered, roles])
-    for other, table in enumerate(grid.tables):
-        if other != axis:
-            found = found * grid.spread(other, table.shared[STAYS])
-    return np.asarray(found)
+    others = (grid.spread(other, table.shared[STAYS]) for other, table in enumerate(grid.tables) if other != axis)
+    return prod(others, start=grid.spread(axis, grid.tables[axis].steady[remembered, roles]))

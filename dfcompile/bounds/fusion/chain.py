@@ -1,14 +1,13 @@
 """Chains of products: what stays on the chip between layers, whole tensors or tiles of rows, or nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum, unique
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import assert_never
 
-from dfcompile.bounds.curve import Curve, check_words, least, total
-from dfcompile.bounds.fusion.layer import layer_curve
+from dfcompile.bounds.curve import Curve, check_words, front, least, total
 from dfcompile.bounds.fusion.templates import FLASH, Segment, Template, template_curve, useful_sequences
-from dfcompile.bounds.tilings import Rules
+from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
 from dfcompile.errors import UserError
 
 MOST_LAYERS = 8  # of a chain: 2 ** layers sets of weights that are held, for each way to take the layers
@@ -49,10 +48,18 @@ def chain_curve(rows: int, widths: Sequence[int], rules: Rules, fusion: Fusion =
     tiled = tiled_templates(fusion, layers) if layers > 1 else ()
     if tiled:
         return least([template_curve(Segment(rows, tuple(widths)), templates, rules) for templates in tiled])
-    best: dict[tuple[int, bool], Curve] = {}
-    for last in range(1, layers + 1):
-        for is_held in _may_be_held(last, layers, fusion):
-            best[last, is_held] = least(list(_reaching(rows, widths, (last, is_held), best, (fusion, rules))))
+    longest = layers if fusion is Fusion.SEGMENTED else 1  # segment
+    inner = () if fusion is Fusion.UNFUSED else range(1, layers)  # tensors that may be held
+    ways = product(range(layers + 1), (False, True))
+    states = [(place, is_held) for place, is_held in ways if place in inner or not is_held]
+    best: dict[tuple[int, bool], Curve] = {}  # of all layers before a tensor, which is spilled or held
+    for last, ends_held in states[1:]:
+        curves = []
+        for first, begins_held in (state for state in states if last - longest <= state[0] < last):
+            segment = Segment(rows, tuple(widths[first : last + 1]), (begins_held, ends_held))
+            curve = segment_curve(segment, rules)
+            curves.append(total([best[first, begins_held], curve]) if first else curve)
+        best[last, ends_held] = least(curves)
     return best[layers, False]
 
 
@@ -89,24 +96,35 @@ def segment_curve(segment: Segment, rules: Rules) -> Curve:
     return least([template_curve(segment, templates, rules) for templates in useful_sequences(segment)])
 
 
-def _may_be_held(place: int, layers: int, fusion: Fusion) -> tuple[bool, ...]:
-    """Return whether a tensor of the chain may be spilled, and held."""
-    return (False,) if fusion is Fusion.UNFUSED or place in (0, layers) else (False, True)
+def layer_curve(rows: int, taken: int, given: int, rules: Rules, held: tuple[bool, bool] = (False, False)) -> Curve:
+    """Return the curve of ``X[rows, taken] W[taken, given]`` with a buffer for X and the result and one for weights.
 
+    The tile of the weights may be smaller than those of the operand and the result ask for: a word passes at a time,
+    once per row tile, or a whole tile stays [huang24; docs/bounds.md]. With row tiles of p, a = rows / p:
 
-def _reaching(
-    rows: int,
-    widths: Sequence[int],
-    end: tuple[int, bool],
-    best: dict[tuple[int, bool], Curve],
-    how: tuple[Fusion, Rules],
-) -> Iterator[Curve]:
-    """Yield the curves of all layers before a tensor, by the last segment."""
-    last, is_held = end
-    fusion, rules = how
-    longest = last if fusion is Fusion.SEGMENTED else 1
-    for first in range(last - longest, last):
-        for begins_held in _may_be_held(first, len(widths) - 1, fusion):
-            part = Segment(rows, tuple(widths[first : last + 1]), (begins_held, is_held))
-            curve = segment_curve(part, rules)
-            yield curve if first == 0 else total([best[first, begins_held], curve])
+    - the result stays: ``pn + p + 1`` words, X is read once per column tile, the weights a times;
+    - X stays: ``pk + p + 1`` words, the result is visited once per tile of the sum, the weights are read a times;
+    - the weights stay: ``kn + k + n`` words, both.
+
+    Args:
+        rows: of the operand and the result.
+        taken: columns of the operand.
+        given: columns of the result.
+        rules: how traffic is counted.
+        held: whether the operand and the result are on the chip as a whole: they take their words, and do not move.
+    """
+    p, k, n = (tile_sizes(extent, rules.tiles) for extent in (rows, taken, given))
+    p_trips, k_trips, n_trips = (trips_of(e, t) for e, t in ((rows, p), (taken, k), (given, n)))
+    reads, writes = (int(not each) for each in held)
+    operand, weights, result = reads * rows * taken, taken * given, writes * rows * given
+    written, written_once = rules.result_words(result * k_trips, result), rules.result_words(result, result)
+    tables = (
+        (reads * p[:, None] + writes * p[:, None] * n + 1,
+         operand * n_trips + weights * p_trips[:, None] + written_once),
+        (reads * p[:, None] * k + writes * p[:, None] + 1,
+         operand + weights * p_trips[:, None] + written),
+        (reads * k[:, None] + writes * n + k[:, None] * n,
+         operand * n_trips + weights + written[:, None]),
+    )  # fmt: skip
+    beside = rows * taken * (1 - reads) + rows * given * (1 - writes)
+    return least([front(sizes, traffic) for sizes, traffic in tables]).shifted(beside)

@@ -1,10 +1,11 @@
 """Elementwise operators run as their operand is made: the tensor between never leaves the processing elements."""
 
+from collections import Counter
 from math import gcd
 
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.fusion.residency import MOST_STATES, ResidencyPlan, least_residency
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError
@@ -41,14 +42,10 @@ def _with_all_held(model: BoundedModel, size_bytes: int, rules: Rules) -> int:
     """Return what the operators move at least if each has the whole buffer and all that is between them is held."""
     read = {operand.tensor for op in model.operators for operand in op.reads}
     held = frozenset(operand.tensor for op in model.operators for operand in op.writes if operand.tensor in read)
-    moved = sum(
-        tensor.words * tensor.element_bytes
-        for tensor in model.tensors
-        if tensor.role is TensorRole.OUTPUT and tensor.name in held
-    )
+    outputs = [tensor for tensor in model.tensors if tensor.role is TensorRole.OUTPUT and tensor.name in held]
+    moved = sum(tensor.words * tensor.element_bytes for tensor in outputs)
     for op in model.operators:
-        words = op.curve(rules, held).at(size_bytes // op.element_bytes)
-        moved += (words or 0) * op.element_bytes
+        moved += (op.curve(rules, held).at(size_bytes // op.element_bytes) or 0) * op.element_bytes
     return moved
 
 
@@ -58,12 +55,9 @@ def with_epilogues(model: BoundedModel) -> BoundedModel:
     The result is that of the elementwise operator: a tile of it is what the last visit to a tile of the operand
     leaves. Other operands of it are counted once. The name is that of the first operator.
     """
-    readers: dict[str, int] = {}
-    for op in model.operators:
-        for operand in op.reads:
-            readers[operand.tensor] = readers.get(operand.tensor, 0) + 1
+    readers = Counter(operand.tensor for op in model.operators for operand in op.reads)
     inner = (tensor.name for tensor in model.tensors if tensor.role is TensorRole.INTERMEDIATE)
-    single = {name for name in inner if readers.get(name) == 1}
+    single = {name for name in inner if readers[name] == 1}
     found: list[BoundedOperator] = []
     maker: dict[str, int] = {}
     for op in model.operators:
@@ -85,11 +79,9 @@ def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], found: 
         place = maker.get(operand.tensor)
         if place is not None and operand.tensor in single and operand.words == op.writes[0].words:
             before = found[place]
-            if (
-                len(before.writes) == 1
-                and _bytes(before.writes[0], before) == _bytes(op.writes[0], op)
-                and (before.shape == Rows() or not _reads_more(op, before))
-            ):
+            word_bytes = op.writes[0].units * op.element_bytes
+            is_alike = [each.units * before.element_bytes for each in before.writes] == [word_bytes]
+            if is_alike and (before.shape == Rows() or not _reads_more(op, before)):
                 return place
     return None
 
@@ -98,10 +90,6 @@ def _reads_more(op: BoundedOperator, before: BoundedOperator) -> bool:
     """Return whether an operator reads more of an operand than another one whose shape says what it reads of it."""
     words = {operand.tensor: operand.words for operand in before.reads}
     return any(operand.words > words.get(operand.tensor, operand.words) for operand in op.reads)
-
-
-def _bytes(operand: Operand, op: BoundedOperator) -> int:
-    return operand.units * op.element_bytes
 
 
 def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:

@@ -1,13 +1,9 @@
 """What every run of a whole model moves, whichever tensors stay on the chip: proofs of operators, joined."""
 
-from typing import assert_never
-
 from msgspec import Struct
 
-from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum
-from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.proved import Passing, least_passing
@@ -52,18 +48,6 @@ def proved_model_bytes(model: BoundedModel, size_bytes: int) -> int:
     return found
 
 
-def _products(op: BoundedOperator) -> int:
-    """Return the products that have to be done, those with padding left out."""
-    match op.shape:
-        case PlainEinsum() | Convolution():
-            return op.count * op.shape.contracted.macs
-        case Attention():
-            return op.count * op.shape.scores * op.shape.width
-        case Pooling() | Rows() | None:
-            return 0
-    assert_never(op.shape)
-
-
 class _Reader:
     """Bounds of the words that are made within a segment, up to some operators before; and the tensors looked at."""
 
@@ -86,7 +70,7 @@ class _Reader:
             made = (self._made(names[0], crossing, self.depth), self._made(names[1], crossing, self.depth))
             return passing.most_products(crossing, made)
 
-        words = least_passing(_products(op), size_bytes // unit, most_products)
+        words = least_passing(passing.macs, size_bytes // unit, most_products)
         anyway = sum(self.model.compulsory_of(self.tensors[name]) for name in self.seen)
         return _Proof(words * unit - anyway, op.name, frozenset(self.seen))
 

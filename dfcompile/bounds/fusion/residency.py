@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError
@@ -76,9 +76,7 @@ def least_residency(
         InfeasibleError: the buffer is too small for the smallest tiles of an operator.
     """
     search = _Search(model, size_bytes, rules, most_states)
-    layers = search.layers(orders=True)
-    if layers is None:
-        layers = search.layers(orders=False)
+    layers = search.layers(orders=True) or search.layers(orders=False)
     assert layers is not None
     return search.plan(layers)
 
@@ -155,12 +153,8 @@ class _Search:
     def _cost(self, at: int, held: int, made: int, free: int) -> int | None:
         """Return the bytes that an operator moves with some of its tensors held, and ``free`` bytes for its tiles."""
         op = self.model.operators[at]
-        mine = sum(
-            1 << self.number[operand.tensor]
-            for operand in {operand.tensor: operand for operand in (*op.reads, *op.writes)}.values()
-            if operand.tensor in self.number
-        )
-        kept = (held | made) & mine
+        touched = {operand.tensor for operand in (*op.reads, *op.writes)} & self.number.keys()
+        kept = (held | made) & sum(1 << self.number[name] for name in touched)
         if free < 0:
             return None
         key = (at, kept, free)
@@ -172,7 +166,7 @@ class _Search:
         return self.memo[key]
 
     def _too_small(self, step: int) -> InfeasibleError:
-        least = {op.name: _least_bytes(op, self.rules) for op in self.model.operators}
+        least = {op.name: op.curve(self.rules).least_size * op.element_bytes for op in self.model.operators}
         name = max(least, key=lambda found: least[found])
         return InfeasibleError(
             f"buffer: {self.size} bytes against {least[name]} bytes that operator {name!r} takes at least",
@@ -192,17 +186,10 @@ class _Search:
             kept.extend(self.names[number] for number in reversed(list(_bits(state.made))))
             assert state.before is not None
             key = state.before
-        is_exact = self.is_exact and not self._shares_inputs()
+        # Of what none makes and several read, each reads it anew, though it could be held.
+        read = Counter(operand.tensor for op in self.model.operators for operand in op.reads)
+        is_exact = self.is_exact and all(name in self.number for name, count in read.items() if count > 1)
         return ResidencyPlan(self.size, total, tuple(reversed(kept)), tuple(reversed(shares)), is_exact)
-
-    def _shares_inputs(self) -> bool:
-        """Return whether several operators read what none makes: each reads it anew, though it could be held."""
-        read = [operand.tensor for op in self.model.operators for operand in op.reads]
-        return any(count > 1 and name not in self.number for name, count in Counter(read).items())
-
-
-def _least_bytes(op: BoundedOperator, rules: Rules) -> int:
-    return op.curve(rules).least_size * op.element_bytes
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -58,16 +58,12 @@ class Segment(Struct, frozen=True):
     @property
     def held_words(self) -> int:
         """Words of its ends that are on the chip as a whole."""
-        return self.rows * sum(width for width, is_held in zip(self._ends, self.held, strict=True) if is_held)
+        return self.rows * (self.widths[0] + self.widths[-1]) - sum(self.ends())
 
     def ends(self) -> tuple[int, int]:
         """Return the words of the operand and of the result that move at least."""
-        first, last = (self.rows * width * (not is_held) for width, is_held in zip(self._ends, self.held, strict=True))
-        return first, last
-
-    @property
-    def _ends(self) -> tuple[int, int]:
-        return self.widths[0], self.widths[-1]
+        first, last = (not is_held for is_held in self.held)
+        return self.rows * self.widths[0] * first, self.rows * self.widths[-1] * last
 
 
 class _Phase(Struct, frozen=True):
@@ -192,7 +188,7 @@ def _row_tiles(segment: Segment, templates: Sequence[Template], rules: Rules) ->
     phases = tuple(_phases(segment, templates))
     operand, result = segment.ends()
     once = np.ones_like(count)
-    ends = operand * (count if rereads else once) + _result(result, count if revisits else once, rules)
+    ends = operand * (count if rereads else once) + rules.result_words(result * (count if revisits else once), result)
     for held in product((False, True), repeat=segment.layers):
         kept = sum(words for words, is_held in zip(segment.weights, held, strict=True) if is_held)
         widest = np.zeros((len(tiles), len(slices)), dtype=np.int64)
@@ -201,7 +197,7 @@ def _row_tiles(segment: Segment, templates: Sequence[Template], rules: Rules) ->
             present = tiles * (phase.columns + phase.slices * cut) + (not held[phase.layer])
             widest = np.maximum(widest, np.where(cut > 0, present, 0))
         streamed = (sum(segment.weights) - kept) * trips_of(segment.rows, tiles)
-        yield (widest + kept).ravel(), np.broadcast_to(ends + kept + streamed, widest.shape).ravel()
+        yield widest + kept, ends + kept + streamed
 
 
 def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]]:
@@ -214,7 +210,7 @@ def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]
     slices = tile_sizes(middle, rules.tiles)
     count = trips_of(middle, slices)
     operand, result = segment.ends()
-    ends = operand * count + _result(result, count, rules)
+    ends = operand * count + rules.result_words(result * count, result)
     for held in product((False, True), repeat=2):
         tiles = (np.ones(1, dtype=np.int64) if all(held) else tile_sizes(segment.rows, rules.tiles))[:, None]
         trips = trips_of(segment.rows, tiles)
@@ -222,8 +218,4 @@ def _rows_inside(segment: Segment, rules: Rules) -> Iterator[tuple[Int64, Int64]
         makes = tiles * (slices + (not segment.held[0])) + (not held[0])
         uses = tiles * (slices + (not segment.held[1])) + (not held[1])
         weights = sum(words * (1 if is_held else trips) for words, is_held in zip(segment.weights, held, strict=True))
-        yield (kept + np.maximum(makes, uses)).ravel(), np.broadcast_to(ends + weights, makes.shape).ravel()
-
-
-def _result(words: int, visits: Int64, rules: Rules) -> Int64:
-    return 2 * words * visits - (words if rules.elides_first_read else 0)
+        yield kept + np.maximum(makes, uses), ends + weights

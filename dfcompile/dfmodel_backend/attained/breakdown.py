@@ -75,10 +75,16 @@ def _blocks(schedule: Schedule, task: Bool) -> tuple[Int64, Int64]:
     """Return the end of each block with tasks, in order, and its tasks."""
     if not schedule.barrier:
         return np.array([schedule.makespan_cycles]), np.array([int(np.count_nonzero(task))])
-    used, number, counts = np.unique(schedule.block[task], return_inverse=True, return_counts=True)
+    ends, number = _block_ends(schedule, task)
+    return np.maximum.accumulate(ends), np.bincount(number)
+
+
+def _block_ends(schedule: Schedule, task: Bool) -> tuple[Int64, Int64]:
+    """Return when the last task of each block with tasks ends, and the number of the block of each task."""
+    used, number = numbered(schedule.block[task])
     ends = np.zeros(len(used), dtype=np.int64)
     np.maximum.at(ends, number, schedule.last_out[task])
-    return np.maximum.accumulate(ends), counts
+    return ends, number
 
 
 def time_parts(
@@ -98,9 +104,7 @@ def time_parts(
     lasting = int((schedule.last_out[task] - schedule.start[task]).sum())
     waiting = whole_blocks = 0
     if schedule.barrier:
-        _, number = numbered(schedule.block[task])
-        ends = np.zeros(int(number.max(initial=-1)) + 1, dtype=np.int64)
-        np.maximum.at(ends, number, schedule.last_out[task])
+        ends, number = _block_ends(schedule, task)
         opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)
         waiting = int((schedule.start[task] - opened[number]).sum())
         whole_blocks = int((ends[number] - schedule.last_out[task]).sum())

@@ -22,13 +22,3 @@ class ChipsInUse(Struct, frozen=True):
     sharding: tuple[tuple[str, Choice], ...]
     exchanges: tuple[Exchange, ...]
     apart: tuple[tuple[str, str], ...]
-
-    @property
-    def network_bytes(self) -> int:
-        """Bytes of messages."""
-        return sum(exchange.message_bytes for exchange in self.exchanges)
-
-    @property
-    def moved_bytes(self) -> int:
-        """Bytes that all chips together receive."""
-        return sum(exchange.moved_bytes for exchange in self.exchanges)

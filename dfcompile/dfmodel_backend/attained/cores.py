@@ -17,7 +17,10 @@ def on_cores(dag: CanonicalDag, chip: Accelerator) -> CanonicalDag:
     """
     if chip.lanes_per_core == chip.stages_per_core == 1:
         return dag
-    return _in_words(dag, _widths(dag, chip))
+    component = streaming_components(dag)
+    mixed = np.zeros(int(component.max(initial=0)) + 1, dtype=np.bool_)
+    mixed[component[dag.is_computational & ~_contracts(dag)]] = True
+    return _in_words(dag, _word_sizes(~mixed[component], chip))
 
 
 def least_work(dag: CanonicalDag, chip: Accelerator) -> Int64:
@@ -25,8 +28,7 @@ def least_work(dag: CanonicalDag, chip: Accelerator) -> Int64:
 
     Words are narrow where contractions stream to other tasks; between chips nothing streams.
     """
-    width = np.where(_contracts(dag), chip.lanes_per_core * chip.stages_per_core, chip.lanes_per_core).astype(np.int64)
-    return np.asarray(-(-dag.work // width))
+    return np.asarray(-(-dag.work // _word_sizes(_contracts(dag), chip)))
 
 
 def _in_words(dag: CanonicalDag, width: Int64) -> CanonicalDag:
@@ -43,13 +45,9 @@ def _in_words(dag: CanonicalDag, width: Int64) -> CanonicalDag:
     )
 
 
-def _widths(dag: CanonicalDag, chip: Accelerator) -> Int64:
-    """Return the elements of a word of each node's edges, shape [nodes]."""
-    component = streaming_components(dag)
-    other = dag.is_computational & ~_contracts(dag)
-    mixed = np.zeros(int(component.max(initial=0)) + 1, dtype=np.bool_)
-    mixed[component[other]] = True
-    return np.where(mixed[component], chip.lanes_per_core, chip.lanes_per_core * chip.stages_per_core).astype(np.int64)
+def _word_sizes(is_wide: Bool, chip: Accelerator) -> Int64:
+    """Return the elements of a word of each node's edges: of wide ones one per multiply-adder, shape [nodes]."""
+    return np.where(is_wide, chip.lanes_per_core * chip.stages_per_core, chip.lanes_per_core).astype(np.int64)
 
 
 def _contracts(dag: CanonicalDag) -> Bool:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.columns import equal_rows
+from dfcompile.distinct import first_places
 
 
 class Reads(Struct, frozen=True, eq=False):
@@ -80,14 +81,12 @@ def fetches_of(reads: Reads) -> Fetches:
     A task reads an element in each cycle of its work. Of two tasks that read the same elements in the same order one is
     never farther ahead than the cycles from the first start to the last end but for the work.
     """
-    count = len(reads.keeper)
     footprint = _footprints(reads)
     by_time = np.lexsort((reads.begin, footprint))
-    of_read = np.empty(count, dtype=np.int64)
+    of_read = np.empty(len(footprint), dtype=np.int64)
     of_read[by_time] = _numbered(footprint[by_time], reads.begin[by_time], reads.end[by_time])
-    fetches = int(of_read.max(initial=-1)) + 1
-    one = np.zeros(fetches, dtype=np.int64)
-    one[of_read[::-1]] = np.arange(count)[::-1]
+    _, one = first_places(of_read)
+    fetches = len(one)
 
     def alike(column: Int64 | Bool) -> Bool:
         same = np.ones(fetches, dtype=np.bool_)

@@ -90,10 +90,9 @@ class _Choice:
             fetch.size[self._next],
         )
         keepers = len(wholes.moved)
-        least = np.zeros(keepers, dtype=np.int64)
         is_first = np.ones(len(fetches.footprint), dtype=np.bool_)
         is_first[1:] = fetches.footprint[1:] != fetches.footprint[:-1]
-        np.add.at(least, fetches.keeper[is_first], fetches.distinct[is_first])
+        least = _sums(fetches.keeper[is_first], fetches.distinct[is_first], keepers)
         can_share = (fetches.window > 0) & (fetches.window < self._rolling.size)
         best = np.minimum(np.where(can_share, fetches.once, fetches.size), fetches.distinct)
         saved = _sums(fetches.keeper, best, keepers) + wholes.written - wholes.moved

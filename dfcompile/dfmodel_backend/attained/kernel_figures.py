@@ -5,15 +5,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag import Kernel
+from dfcompile.canonical_dag.dag import Int64, Scope
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT, owners_of
 from dfcompile.distinct import numbered
 from dfcompile.scheduler.operator_times import shared
 
-NOBODY = -1  # in the place of a kernel's number, of memory
+_Kernels = tuple[Int64, list[Kernel | Scope]]  # see `owners_of`
 
 
 class KernelFigures(Struct, frozen=True):
@@ -64,75 +65,48 @@ def kernel_figures(model: TaskModel, configurations: Sequence[TaskConfiguration]
         model: of the lowering on a chip.
         configurations: in order of execution; together they hold every task once.
     """
-    kernels = _Kernels(model.dag)
-    chip_bytes = kernels.chip_bytes(model.stores)
+    of_node, owners = owners_of(model.dag)
+    chip_bytes = _chip_bytes(model.stores, of_node, len(owners))
     return tuple(
         figures
         for number, configuration in enumerate(configurations)
-        for figures in _of_configuration(model, kernels, chip_bytes, number, configuration)
+        for figures in _of_configuration(model, (of_node, owners), chip_bytes, number, configuration)
     )
 
 
-class _Kernels:
-    """The kernels of a DAG that have tasks, and the scopes of tasks without one.
-
-    Attributes:
-        names: of each.
-        ops: types of their canonical operators.
-        flop: of each.
-        of_node: number of the kernel of each node, `NOBODY` for memory, shape [nodes].
-    """
-
-    def __init__(self, dag: CanonicalDag) -> None:
-        numbers: dict[tuple[bool, int], int] = {}
-        of_scope = np.full(len(dag.scopes), NOBODY, dtype=np.int64)
-        self.names: list[str] = []
-        self.ops: list[str] = []
-        self.flop: list[int] = []
-        for scope in np.flatnonzero(np.bincount(dag.node_scope[dag.is_computational])).tolist():
-            own = dag.scopes[scope].kernel
-            key = (False, scope) if own == NO_KERNEL else (True, own)
-            if key not in numbers:
-                numbers[key] = len(numbers)
-                kernel = None if own == NO_KERNEL else dag.kernels[own]
-                self.names.append(dag.scopes[scope].name if kernel is None else kernel.name)
-                self.ops.append("" if kernel is None else kernel.op)
-                self.flop.append(0 if kernel is None else kernel.flop)
-            of_scope[scope] = numbers[key]
-        self.of_node = np.where(dag.is_computational, of_scope[dag.node_scope], NOBODY)
-
-    def chip_bytes(self, stores: StoreTable) -> Int64:
-        """Return the bytes on all edges at the tasks of each kernel, shape [kernels]."""
-        sums = np.zeros(len(self.names), dtype=np.int64)
-        for ends in (stores.dag.edge_source, stores.dag.edge_target):
-            kernel = self.of_node[ends]
-            which = stores.moves_data & (kernel != NOBODY)
-            np.add.at(sums, kernel[which], stores.edge_bytes[which])
-        return sums
+def _chip_bytes(stores: StoreTable, of_node: Int64, kernels: int) -> Int64:
+    """Return the bytes on all edges at the tasks of each kernel, shape [kernels]."""
+    sums = np.zeros(kernels, dtype=np.int64)
+    for ends in (stores.dag.edge_source, stores.dag.edge_target):
+        kernel = of_node[ends]
+        which = stores.moves_data & (kernel != NO_UNIT)
+        np.add.at(sums, kernel[which], stores.edge_bytes[which])
+    return sums
 
 
 def _of_configuration(
     model: TaskModel, kernels: _Kernels, chip_bytes: Int64, number: int, configuration: TaskConfiguration
 ) -> Iterator[KernelFigures]:
     part, schedule = configuration.part, configuration.schedule
+    of_node, owners = kernels
     here = np.flatnonzero((part.node != OUTSIDE) & part.dag.is_computational)
-    kernel = kernels.of_node[part.node[here]]
-    first = np.full(len(kernels.names), schedule.makespan_cycles, dtype=np.int64)
-    last = np.zeros(len(kernels.names), dtype=np.int64)
+    kernel = of_node[part.node[here]]
+    first = np.full(len(owners), schedule.makespan_cycles, dtype=np.int64)
+    last = np.zeros(len(owners), dtype=np.int64)
     np.minimum.at(first, kernel, schedule.start[here])
     np.maximum.at(last, kernel, schedule.last_out[here])
     moved = _dram_bytes(model.stores, kernels, configuration)
     for place in np.flatnonzero(np.bincount(kernel)).tolist():
-        name = kernels.names[place]
+        owner, name = owners[place], owners[place].name
         exchanges = [] if model.chips is None else [one for one in model.chips.exchanges if one.source == name]
         compute_ns = int(last[place] - first[place]) / model.system.accelerator.frequency_ghz
         memory_ns = moved[place] / model.system.dram_gb_per_s
         network_ns = sum((one.time_ns for one in exchanges), 0.0)
         yield KernelFigures(
             name=name,
-            op=kernels.ops[place],
+            op=owner.op if isinstance(owner, Kernel) else "",
             configuration=number,
-            flop=kernels.flop[place],
+            flop=owner.flop if isinstance(owner, Kernel) else 0,
             dram_bytes=moved[place],
             chip_bytes=int(chip_bytes[place]),
             received_bytes=sum(one.moved_bytes for one in exchanges),
@@ -145,6 +119,7 @@ def _of_configuration(
 
 def _dram_bytes(stores: StoreTable, kernels: _Kernels, configuration: TaskConfiguration) -> list[int]:
     """Return the DRAM bytes of a configuration, kernel by kernel; together they are all of its bytes."""
+    of_node, owners = kernels
     dag, part = stores.dag, configuration.part
     inside = np.zeros(dag.nodes_count, dtype=np.bool_)
     inside[part.node[(part.node != OUTSIDE) & part.dag.is_computational]] = True
@@ -152,11 +127,11 @@ def _dram_bytes(stores: StoreTable, kernels: _Kernels, configuration: TaskConfig
     source, target = dag.edge_source[edges], dag.edge_target[edges]
     store = stores.of_node[np.where(dag.is_buffer[target], target, source)]
     named = {use.name: use for use in configuration.stores}
-    moved = [0] * len(kernels.names)
+    moved = [0] * len(owners)
     for ends, is_read in ((target, True), (source, False)):
         which = inside[ends]
         amounts: dict[int, dict[int, int]] = {}
-        pairs, at = numbered(store[which] * len(moved) + kernels.of_node[ends[which]])
+        pairs, at = numbered(store[which] * len(moved) + of_node[ends[which]])
         sums = np.zeros(len(pairs), dtype=np.int64)
         np.add.at(sums, at, stores.edge_bytes[edges[which]])
         for pair, amount in zip(pairs.tolist(), sums.tolist(), strict=True):

@@ -1,11 +1,15 @@
 """A mapping of a lowering: a schedule of its tasks on a machine, with its data in memories."""
 
+from collections.abc import Sequence
+
+import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int32, Int64
+from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.breakdown import Phase, TimeParts, phases_of, time_parts
-from dfcompile.dfmodel_backend.attained.concatenation import concatenated
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
@@ -17,8 +21,10 @@ from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.distinct import numbered
 from dfcompile.host.stages import work_of
-from dfcompile.scheduler import Schedule
+from dfcompile.options import Timing
+from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions
 
 NS_PER_S = 1e9
 NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ by
@@ -91,20 +97,19 @@ class TaskMapping(Struct, frozen=True, eq=False):
         return gap_above(self.bound_time_s, self.time_s)
 
 
-def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
+def map_tasks(model: TaskModel) -> TaskMapping:
     """Return the fastest mapping that is found for a lowering on one chip, or on several that share it.
 
     The bound is of these chips' shares alone.
 
     Args:
         model: of the lowering on the chip.
-        most_configurations: 0: as many as kernels.
 
     Raises:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
     with work_of(2) as steps:
-        found = fastest_chain(model, most_configurations)
+        found = fastest_chain(model)
         steps.add()
         return _mapping_of(model, found)
 
@@ -112,6 +117,7 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
 def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
     shared = model.chips
     system = model.system.one_chip if shared is None else shared.system
+    exchanges = () if shared is None else shared.exchanges
     schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
     time_ns = sum(configuration.time_ns for configuration in found.configurations)
     least = LeastCosts(model)
@@ -144,9 +150,9 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
         chips=system.chips,
         sharding=() if shared is None else shared.sharding,
         network_chips=() if shared is None else TensorGroup.of(shared.system).chips,
-        exchanges=() if shared is None else shared.exchanges,
-        network_bytes=0 if shared is None else shared.network_bytes,
-        moved_bytes=0 if shared is None else shared.moved_bytes,
+        exchanges=exchanges,
+        network_bytes=sum(exchange.message_bytes for exchange in exchanges),
+        moved_bytes=sum(exchange.moved_bytes for exchange in exchanges),
     )
 
 
@@ -165,3 +171,68 @@ def _assumptions(system: System) -> tuple[Assumption, ...]:
             "dfcompile",
         ),
     )
+
+
+def concatenated(
+    dag: CanonicalDag, configurations: Sequence[TaskConfiguration], scheduling: ScheduleOptions
+) -> Schedule:
+    """Return the schedule of a lowering whose configurations follow one another.
+
+    Memory is complete when the last task that writes to it has ended.
+
+    Args:
+        dag: the lowering, in words of the machine.
+        configurations: in order of execution; together they hold every task once.
+        scheduling: of each of them.
+    """
+    block = np.zeros(dag.nodes_count, dtype=np.int32)
+    pe = np.full(dag.nodes_count, NO_PE, dtype=np.int32)
+    start, first_out, last_out = (np.zeros(dag.nodes_count, dtype=np.int64) for _ in range(3))
+    streamed = np.zeros(dag.edges_count, dtype=np.bool_)
+    capacity = np.zeros(dag.edges_count, dtype=np.int64)
+    now, blocks = 0, 0
+    for configuration in configurations:
+        part, own = configuration.part, configuration.schedule
+        here = np.flatnonzero((part.node != OUTSIDE) & part.dag.is_computational)
+        there = part.node[here]
+        # Blocks of memory alone are none of the whole.
+        used, number = numbered(own.block[here])
+        block[there] = blocks + number
+        pe[there] = own.pe[here]
+        for whole, column in ((start, own.start), (first_out, own.first_out), (last_out, own.last_out)):
+            whole[there] = now + column[here]
+        edges = part.edge[own.streamed]  # each of one configuration
+        streamed[edges], capacity[edges] = True, own.fifo_capacity[own.streamed]
+        now += own.makespan_cycles
+        blocks += len(used)
+    _complete_memory(dag, block, (start, first_out, last_out))
+    found = Schedule(
+        pes=scheduling.pes,
+        partition=scheduling.partition,
+        barrier=all(configuration.schedule.barrier for configuration in configurations),
+        timing=Timing.EXACT,
+        block=block,
+        pe=pe,
+        start=start,
+        first_out=first_out,
+        last_out=last_out,
+        streamed=streamed,
+        fifo_capacity=capacity,
+        makespan_cycles=now,
+    )
+    for name in ("block", "pe", "start", "first_out", "last_out", "streamed", "fifo_capacity"):
+        getattr(found, name).setflags(write=False)
+    return found
+
+
+def _complete_memory(dag: CanonicalDag, block: Int32, times: tuple[Int64, Int64, Int64]) -> None:
+    """Put each buffer into the block of its last writer, complete when that has ended."""
+    task = dag.is_computational
+    into_memory = ~task[dag.edge_target]
+    for writers in (task, ~task):  # buffers, then the mark of the end
+        edges = np.flatnonzero(writers[dag.edge_source] & into_memory)
+        source, target = dag.edge_source[edges], dag.edge_target[edges]
+        np.maximum.at(block, target, block[source])
+        ended = times[2][source]
+        for column in times:
+            np.maximum.at(column, target, ended)

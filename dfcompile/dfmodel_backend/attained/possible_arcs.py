@@ -10,16 +10,13 @@ from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.distinct import distinct
+from dfcompile.records import replace
 
 MOST_DOWN_SETS = 3000
 MOST_ARCS = 30_000
 
 
-def _always(_: int) -> bool:
-    return True
-
-
-def possible_arcs(shape: FusionShape, may_share: Callable[[int], bool] = _always) -> tuple[Arcs, bool]:
+def possible_arcs(shape: FusionShape, may_share: Callable[[int], bool]) -> tuple[Arcs, bool]:
     """Return possible configurations, and whether these are all; else those along a few topological orders.
 
     Args:
@@ -40,8 +37,8 @@ def _shareable(arcs: Arcs, may_share: Callable[[int], bool]) -> Arcs:
     if kept.all():
         return arcs
     of_arc, number = kept[arcs.added], np.cumsum(kept) - 1
-    return Arcs(
-        down_sets=arcs.down_sets,
+    return replace(
+        arcs,
         before=arcs.before[of_arc],
         after=arcs.after[of_arc],
         added=number[arcs.added[of_arc]],

@@ -63,7 +63,7 @@ class Room:
             cycles = distinct(np.append(cycles[heaviest], cycles[-1]))
         self._cycles = cycles
         self._left = np.full(len(cycles), room)
-        self.take(taken, np.arange(len(taken.size)))
+        self._left = self._left - self._change(taken, np.arange(len(taken.size)))
 
     def _places(self, spans: Spans) -> tuple[Int64, Int64]:
         """Return the first place of the grid that each span touches, and the one behind its last."""
@@ -77,10 +77,6 @@ class Room:
         np.add.at(change, first, some)
         np.add.at(change, np.maximum(behind, first), -some)
         return np.cumsum(change[:-1])
-
-    def take(self, spans: Spans, which: Int64) -> None:
-        """Put in spans, whether they fit or not."""
-        self._left = self._left - self._change(spans, which)
 
     def release(self, spans: Spans, which: Int64) -> None:
         """Give back what some spans took."""

@@ -47,22 +47,21 @@ class FoundChain(Struct, frozen=True):
     is_optimal: bool
 
 
-def fastest_chain(model: TaskModel, most_configurations: int = 0) -> FoundChain:
+def fastest_chain(model: TaskModel) -> FoundChain:
     """Return the chain of configurations that takes the least time.
 
     Args:
         model: of the lowering on a chip.
-        most_configurations: 0: as many as kernels.
 
     Raises:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
-    return _Search(model, most_configurations).run()
+    return _Search(model).run()
 
 
 def chain_bound_ns(model: TaskModel) -> float:
     """Return a time that no chain beats that `fastest_chain` may find: of lower bounds alone, nothing is scheduled."""
-    return _Search(model, 0).bound_ns()
+    return _Search(model).bound_ns()
 
 
 # What is known of an arc.
@@ -71,42 +70,25 @@ _PLANNED = 1
 _REPLAYED = 2
 
 
-class _Budget:
-    """Tasks that may be looked at."""
-
-    def __init__(self, tasks: int) -> None:
-        self._left = tasks
-
-    def has(self, tasks: int) -> bool:
-        return tasks <= self._left
-
-    def spend(self, tasks: int) -> None:
-        self._left -= tasks
-
-
 class _Search:
-    def __init__(self, model: TaskModel, most_configurations: int) -> None:
+    def __init__(self, model: TaskModel) -> None:
         self._model = model
         self._least = LeastCosts(model)
         units = model.units
-        slots = most_configurations or units.count
         everything = (1 << units.count) - 1
-        self._shape = FusionShape(units.predecessors, (everything,) * slots, units.count)
+        self._shape = FusionShape(units.predecessors, (everything,) * units.count, units.count)
         self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
         # of each set, what looking at it costs of the budget
         self._tasks_of = LEAST_TASKS + sums_over(self._arcs.members, np.array(units.tasks_count, np.int64))
-        self._arc_of = {
-            (before, after): arc
-            for arc, (before, after) in enumerate(
-                zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
-            )
-        }
+        ends = zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
+        self._arc_of = {pair: arc for arc, pair in enumerate(ends)}
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
         self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
         self._known: dict[int, TaskConfiguration] = {}
         self._time, self._dram = self._least_figures()
         self._tie = TIE * float(self._time.sum())
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
+        self._left = 0  # tasks that may be planned
 
     def bound_ns(self) -> float:
         chain = self._shortest(_BOUNDED)
@@ -116,25 +98,10 @@ class _Search:
         everything = int(self._tasks_of.sum())
         most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
         is_quick = self._model.scheduling == self._model.planning or self._model.scheduling.effort is Effort.QUICK
-        if everything <= most and is_quick:
-            return self._all_of_use()
+        if everything <= most and is_quick:  # lower bounds, replaced by true figures where the shortest path runs
+            return self._replayed(_BOUNDED)
         self._plan_some()
-        return self._replay_some()
-
-    # -- small graphs: a shortest path over lower bounds, replaced by true figures where it runs
-
-    def _all_of_use(self) -> FoundChain:
-        while True:
-            chain = self._shortest(_BOUNDED)
-            if chain is None:
-                raise self._infeasible()
-            unknown = self._below(chain, _REPLAYED)
-            if not unknown:
-                return self._found(chain, is_optimal=self._holds_all)
-            for arc in counted(unknown):
-                self._replay(arc)
-
-    # -- large graphs: plans first
+        return self._replayed(_PLANNED)
 
     def _plan_some(self) -> None:
         """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds.
@@ -143,41 +110,38 @@ class _Search:
         a large graph that compute bounds as a whole, no more is planned.
         """
         alone = [1 << unit for unit in range(self._model.units.count)]
-        budget = _Budget(max(PLANNED, PLANNED_TIMES * self._model.dag.tasks_count))
+        tasks = self._model.dag.tasks_count
+        self._left = max(PLANNED, PLANNED_TIMES * tasks)
         if self._whole is not None:
             least_dram_ns = self._dram[self._whole] / self._model.system.dram_gb_per_s
-            found = self._plan(self._whole, budget)
-            if self._model.dag.tasks_count > PLANNED and self._needs_no_memory(found, least_dram_ns):
+            found = self._plan(self._whole)
+            least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
+            if tasks > PLANNED and found.time_ns <= least_ns * (1 + TIE):  # it takes no longer for its DRAM traffic
                 return
         for arc in counted(self._arcs_of(tuple(alone))):
-            self._plan(arc, budget)
-        tasks = self._model.dag.tasks_count
+            self._plan(arc)
         if tasks > MANY:
             return
-        refinement = _Budget(PLANNED if tasks <= SMALL else REFINED_TIMES * tasks)
+        refinement = PLANNED if tasks <= SMALL else REFINED_TIMES * tasks
         while True:
             merged = self._merges()
             bounded = self._affordable(self._below(self._shortest(_BOUNDED) or (), _PLANNED), refinement)
+            refinement -= sum(map(self._tasks, bounded))
             if not merged and not bounded:
                 return
             for arc in counted([*merged, *bounded]):
-                if not budget.has(self._tasks(arc)):
+                if self._tasks(arc) > self._left:
                     return
-                self._plan(arc, budget)
+                self._plan(arc)
 
-    def _affordable(self, arcs: list[int], budget: _Budget) -> list[int]:
-        """Return those of some arcs that a budget allows for, and spend it on them."""
+    def _affordable(self, arcs: list[int], budget: int) -> list[int]:
+        """Return those of some arcs whose tasks, one after the other, a budget allows for."""
         found = []
         for arc in arcs:
-            if budget.has(self._tasks(arc)):
-                budget.spend(self._tasks(arc))
+            if self._tasks(arc) <= budget:
+                budget -= self._tasks(arc)
                 found.append(arc)
         return found
-
-    def _needs_no_memory(self, found: TaskConfiguration, least_dram_ns: float) -> bool:
-        """Return whether a configuration takes as long with the least DRAM traffic that is possible."""
-        least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
-        return found.time_ns <= least_ns * (1 + TIE)
 
     def _merges(self) -> list[int]:
         """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
@@ -187,20 +151,26 @@ class _Search:
         open_arcs = [arc for arc in arcs if arc is not None and self._level[arc] < _PLANNED]
         return sorted(open_arcs, key=lambda arc: (self._tasks(arc), arc))
 
-    def _replay_some(self) -> FoundChain:
-        """Replay the best chain by what is planned, and what is nearly as fast: all kernels as one, or cut."""
-        budget = _Budget(REPLAYED_TIMES * self._model.dag.tasks_count)
+    def _replayed(self, level: int) -> FoundChain:
+        """Replay the best chain of which so much is known, until it is replayed.
+
+        By plans what is nearly as fast, too: all kernels as one, or cut; but no more tasks than a budget allows for.
+        """
+        is_proof = level == _BOUNDED
+        budget = np.inf if is_proof else REPLAYED_TIMES * self._model.dag.tasks_count
         while True:
-            chain = self._shortest(_PLANNED)
+            chain = self._shortest(level)
             if chain is None:
                 raise self._infeasible()
-            unknown = sorted({*self._below(chain, _REPLAYED), *self._below(self._other(chain), _REPLAYED)})
+            unknown = self._below(chain, _REPLAYED)
+            if not is_proof:
+                unknown = sorted({*unknown, *self._below(self._other(chain), _REPLAYED)})
             if not unknown:
-                return self._found(chain, is_optimal=False)
-            tasks = sum(self._tasks(arc) for arc in unknown)
-            if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
+                return self._found(chain, is_optimal=is_proof and self._holds_all)
+            tasks = sum(map(self._tasks, unknown))
+            if tasks > budget and (best := self._shortest(_REPLAYED)) is not None:
                 return self._found(best, is_optimal=False)
-            budget.spend(tasks)
+            budget -= tasks
             for arc in counted(unknown):
                 self._replay(arc)
 
@@ -247,11 +217,11 @@ class _Search:
         """Return the arcs of a chain of which less is known."""
         return [arc for arc in self._arcs_of(chain) if self._level[arc] < level]
 
-    def _plan(self, arc: int, budget: _Budget) -> TaskConfiguration:
+    def _plan(self, arc: int) -> TaskConfiguration:
         """Put in the planned figures of an arc."""
         found = self._model.planned(self._arcs.mask(arc))
         self._put(arc, found, _PLANNED)
-        budget.spend(self._tasks(arc))
+        self._left -= self._tasks(arc)
         return found
 
     def _replay(self, arc: int) -> None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
+from dfcompile.canonical_dag.dag import Int64, Scope
 from dfcompile.canonical_dag.part import DagPart, part_of
 from dfcompile.distinct import distinct
 
 NO_UNIT = -1
-_FEW = 16  # members of a set that are found one by one: faster than looking at every bit
 
 
 class TaskUnits(Struct, frozen=True, dict=True):
@@ -47,11 +45,12 @@ class TaskUnits(Struct, frozen=True, dict=True):
             dag: whose tasks these are.
             apart: names of kernels of which the second is in a later configuration than the first.
         """
-        group, names = _groups(dag)
+        group, owners = owners_of(dag)
+        names = [owner.name for owner in owners]
         number_of = {name: place for place, name in enumerate(names)}
         later = [(number_of[before], number_of[after]) for before, after in apart]
         follows = sorted({*_follows(dag, group, len(names)), *later})
-        order, merged = _topological(len(names), follows)
+        order = _topological(len(names), follows)
         number = np.full(len(names) + 1, NO_UNIT, dtype=np.int64)  # the last one is memory's
         for place, members in enumerate(order):
             number[list(members)] = place
@@ -60,7 +59,6 @@ class TaskUnits(Struct, frozen=True, dict=True):
             if number[before] != number[after]:
                 masks[int(number[after])] |= 1 << int(number[before])
         kernels = tuple(tuple(names[member] for member in members) for members in order)
-        assert merged or len(kernels) == len(names)
         not_with = [0] * len(order)
         for before, after in later:
             not_with[int(number[after])] |= 1 << int(number[before])
@@ -101,42 +99,28 @@ class TaskUnits(Struct, frozen=True, dict=True):
 
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""
-        if units.bit_count() > _FEW:
-            return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
-        found = []
-        while units:  # most sets are small, of many units
-            lowest = units & -units
-            found.append(lowest.bit_length() - 1)
-            units ^= lowest
-        return found
-
-    def tasks(self, units: int) -> Int64:
-        """Return the numbers of the tasks of a set, ascending."""
-        return np.sort(np.concatenate([self._tasks[unit] for unit in self.members(units)]))
-
-    def edges(self, units: int) -> Int64:
-        """Return the numbers of the edges at the tasks of a set, ascending."""
-        return distinct(np.concatenate([self._edges[unit] for unit in self.members(units)]))
+        return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
 
     def part(self, units: int) -> DagPart:
         """Return the tasks of a set as a DAG of their own."""
-        return part_of(self.dag, self.tasks(units), self.edges(units))
+        members = self.members(units)
+        tasks = np.sort(np.concatenate([self._tasks[unit] for unit in members]))
+        return part_of(self.dag, tasks, distinct(np.concatenate([self._edges[unit] for unit in members])))
 
 
-def _groups(dag: CanonicalDag) -> tuple[Int64, list[str]]:
-    """Return the number of the kernel, or of the scope without kernel, of each node, and their names."""
-    scopes = distinct(dag.node_scope[dag.is_computational])
+def owners_of(dag: CanonicalDag) -> tuple[Int64, list[Kernel | Scope]]:
+    """Return the number of the kernel, or of the scope without kernel, of each task, and these; `NO_UNIT` of memory."""
     numbers: dict[tuple[bool, int], int] = {}
-    names: list[str] = []
+    owners: list[Kernel | Scope] = []
     of_scope = np.full(len(dag.scopes), NO_UNIT, dtype=np.int64)
-    for scope in scopes.tolist():
+    for scope in distinct(dag.node_scope[dag.is_computational]).tolist():
         kernel = dag.scopes[scope].kernel
         key = (kernel == NO_KERNEL, scope if kernel == NO_KERNEL else kernel)
         if key not in numbers:
-            numbers[key] = len(names)
-            names.append(dag.scopes[scope].name if kernel == NO_KERNEL else dag.kernels[kernel].name)
+            numbers[key] = len(owners)
+            owners.append(dag.scopes[scope] if kernel == NO_KERNEL else dag.kernels[kernel])
         of_scope[scope] = numbers[key]
-    return np.where(dag.is_computational, of_scope[dag.node_scope], NO_UNIT), names
+    return np.where(dag.is_computational, of_scope[dag.node_scope], NO_UNIT), owners
 
 
 def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int]]:
@@ -156,33 +140,19 @@ def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int
     return sorted(pairs)
 
 
-def _topological(count: int, follows: list[tuple[int, int]]) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the groups in topological order, ties as given; those on a cycle together, and whether there are any."""
+def _topological(count: int, follows: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return the groups in topological order, ties as given; those on a cycle together."""
     import networkx as nx  # takes a tenth of a second
 
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(follows)
-    members = [tuple(sorted(component)) for component in nx.strongly_connected_components(graph)]
-    component = {member: place for place, found in enumerate(members) for member in found}
-    pairs = {(component[before], component[after]) for before, after in follows}
-    targets: list[list[int]] = [[] for _ in members]
-    waits = [0] * len(members)
-    for before, after in sorted(pairs):
-        if before != after:
-            targets[before].append(after)
-            waits[after] += 1
-    ready = [(members[place][0], place) for place, count in enumerate(waits) if not count]
-    heapify(ready)
-    order = []
-    while ready:
-        _, place = heappop(ready)
-        order.append(members[place])
-        for after in targets[place]:
-            waits[after] -= 1
-            if not waits[after]:
-                heappush(ready, (members[after][0], after))
-    return order, len(members) < count
+    merged: nx.DiGraph[int] = nx.condensation(graph)
+    members: dict[int, tuple[int, ...]] = {
+        place: tuple(sorted(each["members"])) for place, each in merged.nodes.items()
+    }
+    order = nx.lexicographical_topological_sort(merged, key=lambda place: members[place][0])
+    return [members[place] for place in order]
 
 
 def _split(numbers: Int64, owner: Int64, count: int) -> tuple[Int64, ...]:

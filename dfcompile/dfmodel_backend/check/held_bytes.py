@@ -38,7 +38,7 @@ def check_bytes(recount: Recount, mapping: TaskMapping, system: System) -> None:
 
 class _Configuration:
     def __init__(self, recount: Recount, mapping: TaskMapping, place: int) -> None:
-        self._recount, self._mapping, self._place = recount, mapping, place
+        self._recount, self._mapping, self._place, self._where = recount, mapping, place, f"configuration {place}"
         self._found = mapping.configurations[place]
         self._dag, self._schedule = recount.dag, mapping.schedule
         residency = self._found.residency
@@ -50,7 +50,7 @@ class _Configuration:
     def check(self, capacity: float) -> None:
         """Check the configuration on a chip of so many bytes of SRAM."""
         self._put_fifos()
-        require(f"configuration {self._place}: bytes of FIFOs", self._found.fifo_bytes, self._peak())
+        require(f"{self._where}: bytes of FIFOs", self._found.fifo_bytes, self._peak())
         keys = [key for key in self._recount.edges_at if key[0] == self._place]
         totals: dict[str, list[int]] = {}
         for key in sorted(keys):
@@ -60,17 +60,17 @@ class _Configuration:
         said = {store.name: store for store in self._found.stores}
         for name, total in totals.items():
             if name not in said:
-                raise VerificationError(f"configuration {self._place}: nothing is said of {name!r}")
+                raise VerificationError(f"{self._where}: nothing is said of {name!r}")
             self._compare(said.pop(name), total)
         for name in said:
-            raise VerificationError(f"configuration {self._place}: does not touch {name!r}")
+            raise VerificationError(f"{self._where}: does not touch {name!r}")
         peak = self._peak()
-        require(f"configuration {self._place}: bytes of SRAM", self._found.sram_bytes, peak)
+        require(f"{self._where}: bytes of SRAM", self._found.sram_bytes, peak)
         if peak > capacity:
-            raise VerificationError(f"configuration {self._place}: found {peak} bytes of SRAM against {capacity:.0f}")
+            raise VerificationError(f"{self._where}: found {peak} bytes of SRAM against {capacity:.0f}")
 
     def _compare(self, store: StoreUse, total: list[int]) -> None:
-        where = f"configuration {self._place}, {store.name!r}"
+        where = f"{self._where}, {store.name!r}"
         written, read, fetched, leaves, dram_read, dram_write, apart, held = total
         said = store.written, store.read, store.fetched, store.leaves
         require(f"{where}: bytes written, read, fetched; leaves", said, (written, read, fetched, leaves > 0))
@@ -105,9 +105,7 @@ class _Configuration:
         fetched, leaves = min(recount.born_elsewhere(key), read), recount.leaves(key)
         flags = {self._fetch.get(edge, NOT_HELD) == HELD_WHOLE for edge in (*reads.tolist(), *writes.tolist())}
         if len(flags) > 1:
-            raise VerificationError(
-                f"configuration {self._place}: {recount.name(key[1])!r} is held whole and not whole"
-            )
+            raise VerificationError(f"{self._where}: {recount.name(key[1])!r} is held whole and not whole")
         if flags == {True}:
             self._put(*self._touched(reads, writes), min(written + fetched, recount.whole(key[1])))
             return written, read, fetched, leaves, fetched, written if leaves else 0, 0, 1
@@ -131,7 +129,7 @@ class _Configuration:
                 fetches.setdefault(number, []).append(edge)
         for number, edges in fetches.items():
             if self._used.setdefault(number, store) != store:
-                raise VerificationError(f"configuration {self._place}: fetch {number} is of two stores")
+                raise VerificationError(f"{self._where}: fetch {number} is of two stores")
             moved += self._fetch_of(store, np.array(edges), self._way[number])
         return moved, len(fetches)
 
@@ -141,13 +139,12 @@ class _Configuration:
     def _fetch_of(self, store: int, edges: Int64, way: int) -> int:
         """Put what a fetch holds into SRAM; return what it reads from DRAM."""
         dag, schedule = self._dag, self._schedule
-        where = f"configuration {self._place}, {self._recount.name(store)!r}"
+        where = f"{self._where}, {self._recount.name(store)!r}"
         one = int(edges[0])
         distinct = int(dag.edge_distinct[one]) * int(dag.edge_element_bytes[one])
         whole = self._recount.whole(store)
-        all_of_it = not dag.is_buffer[store] or all(
-            int(dag.edge_distinct[edge]) * int(dag.edge_element_bytes[edge]) == whole for edge in edges.tolist()
-        )
+        sizes = dag.edge_distinct[edges] * dag.edge_element_bytes[edges]
+        all_of_it = not dag.is_buffer[store] or bool((sizes == whole).all())
         columns = (dag.edge_order, dag.edge_volume, dag.edge_distinct, dag.edge_first)
         alike = all(len(set(column[edges].tolist())) == 1 for column in columns)
         is_known = dag.orders[int(dag.edge_order[one])] != UNORDERED

@@ -8,7 +8,7 @@ from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
-from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
@@ -105,13 +105,12 @@ def _check_configuration(
     reads, writes, held, resident = _bytes(content, config, levels)
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
-    bandwidth = system.dram.bandwidth.value * (system.accelerator.cores if system.dram.bandwidth.per_core else 1)
+    bandwidth = _on_chip(system, system.dram.bandwidth)
     _same(f"{where}: memory", config.memory_ns, (reads * config.weight_tiles + held + writes) / bandwidth)
     _same(f"{where}: sram", config.sram_bytes, resident)
     if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > _rows(kernels[0])):
         raise VerificationError(f"{where}: weights in {config.weight_tiles} tiles, which its kernels do not allow")
-    chip = system.accelerator
-    sram = chip.sram.value * (chip.cores if chip.sram.per_core else 1)
+    sram = _on_chip(system, system.accelerator.sram)
     if sram and resident > sram * (1 + _RELATIVE):
         raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
     live = content.live_bytes
@@ -213,21 +212,25 @@ def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> Non
     _same("dram bytes", figures.dram_bytes, one_chip_bytes * mapping.chips)
     _same("flop", figures.flop, sum(kernel.flop for kernel in graph.kernels))
     chip, dram = system.accelerator, system.dram
-    scale = {True: chip.cores, False: 1}
-    bandwidth = dram.bandwidth.value * scale[dram.bandwidth.per_core]
-    price = chip.price.value * scale[chip.price.per_core] + bandwidth * dram.price_usd_per_gb_per_s
-    power = chip.power.value * scale[chip.power.per_core] + bandwidth * dram.power_w_per_gb_per_s
+    bandwidth = _on_chip(system, dram.bandwidth)
+    price = _on_chip(system, chip.price) + bandwidth * dram.price_usd_per_gb_per_s
+    power = _on_chip(system, chip.power) + bandwidth * dram.power_w_per_gb_per_s
     links_usd, links_w = (0.0, 0.0) if mapping.chips == 1 else _network(system)
     _same("cost", figures.cost_usd, price * mapping.chips + links_usd)
     _same("power", figures.power_w, power * mapping.chips + links_w)
     _same("energy", figures.energy_j, figures.power_w * time_s)
     if time_s:
         units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        peak_flop = time_s * 2e9 * units * chip.frequency_ghz * mapping.chips
-        _same("utilization", figures.utilization, figures.flop / peak_flop)
+        peak = 2e9 * units * chip.frequency_ghz * mapping.chips
+        _same("utilization", figures.utilization, figures.flop / (time_s * peak))
         _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {figures.time_s} s")
+
+
+def _on_chip(system: System, amount: Amount) -> float:
+    """Return a figure of one chip, of all its cores where it is given per core."""
+    return amount.value * (system.accelerator.cores if amount.per_core else 1)
 
 
 def _network(system: System) -> tuple[float, float]:
@@ -245,9 +248,8 @@ def _network(system: System) -> tuple[float, float]:
 
 
 def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
-    if mapping.figures.exchanges != graph.exchanges:
-        raise VerificationError(
-            f"exchanges: found {len(mapping.figures.exchanges)} that are not the {len(graph.exchanges)} of the graph"
-        )
+    found, expected = mapping.figures.exchanges, graph.exchanges
+    if found != expected:
+        raise VerificationError(f"exchanges: found {len(found)} that are not the {len(expected)} of the graph")
     _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
     _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))

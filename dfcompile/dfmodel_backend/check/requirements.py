@@ -14,7 +14,7 @@ Name = TypeVar("Name", int, str)
 
 
 def joined(overlap: Overlap, compute_ns: float, memory_ns: float, network_ns: float) -> float:
-    """Return the time of all, as the overlap rule has it [ko24, section 5]."""
+    """Return the time of all in ns, as the overlap rule has it [ko24, section 5]."""
     match overlap:
         case Overlap.PERFECT_OVERLAP:
             return max(compute_ns, memory_ns, network_ns)

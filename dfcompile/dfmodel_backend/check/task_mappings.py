@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
-from dfcompile.dfmodel_backend.check.kernel_figures import check_kernel_figures
-from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_close
+from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
 from dfcompile.dfmodel_backend.check.task_memory import Recount
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
@@ -20,6 +20,7 @@ from dfcompile.scheduler.simulation.simulator import replay_of
 
 NS_PER_S = 1e9
 NO_CONFIGURATION = -1
+SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
 def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
@@ -32,7 +33,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     * The bytes of every configuration are those of the edges that do not stream, and SRAM holds what it is said to hold
       in every cycle.
     * Times are cycles x period and bytes / bandwidth, joined by the overlap rule; all figures are sums of these.
-    * What it says of kernels is what `check_kernel_figures` recounts.
+    * What it says of kernels is what `_check_kernels` recounts.
 
     Args:
         dag: the lowering, or the share of one chip, volumes in elements.
@@ -50,7 +51,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     _check_order(mapping, configuration)
     check_bytes(Recount(dag, configuration, mapping.schedule.streamed), mapping, system)
     _check_times(system, overlap, mapping)
-    check_kernel_figures(dag, system, overlap, mapping)
+    _check_kernels(dag, system, overlap, mapping, configuration)
 
 
 def _replayed_cycles(mapping: TaskMapping) -> int:
@@ -102,7 +103,8 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
     require("chips", mapping.chips, system.chips)
     total_ns = 0.0
     for place, found in enumerate(mapping.configurations):
-        require_close(f"configuration {place}: compute", found.compute_ns, _period_ns(system) * found.cycles)
+        period_ns = 1 / system.accelerator.frequency_ghz
+        require_close(f"configuration {place}: compute", found.compute_ns, period_ns * found.cycles)
         moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
         require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
         if mapping.chips == 1:
@@ -128,5 +130,67 @@ def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
 
 
-def _period_ns(system: System) -> float:
-    return 1 / system.accelerator.frequency_ghz
+def _check_kernels(
+    dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping, configuration: Int64
+) -> None:
+    """Check the figures of the kernels of a mapping.
+
+    * Every kernel with tasks is there once, in the configuration of its tasks, with its operations.
+    * It lasts from the first start to the last end of its tasks; times are joined by the overlap rule, and none is
+      longer than its configuration's.
+    * DRAM bytes of the kernels of a configuration are those of the configuration; none has more than its tasks read and
+      write.
+    * What exchanges bring is all theirs.
+    * No bandwidth is exceeded. Operations per second may be above the peak: a task that joins streams takes an
+      element of each in a cycle, and adds them all.
+    """
+    names = [scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name for scope in dag.scopes]
+    flop = {kernel.name: kernel.flop for kernel in dag.kernels}
+    tasks: dict[str, list[int]] = {}
+    computational = np.flatnonzero(dag.is_computational)
+    for node, scope in zip(computational.tolist(), dag.node_scope[computational].tolist(), strict=True):
+        tasks.setdefault(names[scope], []).append(node)
+    require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(tasks))
+    moved = _moved(dag)
+    for one in mapping.kernels:
+        own, where = tasks[one.name], f"kernel {one.name!r}"
+        require(f"{where}: configurations", {one.configuration}, set(configuration[own].tolist()))
+        require(f"{where}: operations", one.flop, flop.get(one.name, 0))
+        require(f"{where}: bytes on the chip", one.chip_bytes, int(moved[own].sum()))
+        cycles = int(mapping.schedule.last_out[own].max()) - int(mapping.schedule.start[own].min())
+        require_close(f"{where}: compute", one.compute_ns, cycles / system.accelerator.frequency_ghz, SUMMED)
+        require_close(f"{where}: memory", one.memory_ns, one.dram_bytes / system.dram_gb_per_s, SUMMED)
+        require_close(
+            f"{where}: time", one.time_ns, joined(overlap, one.compute_ns, one.memory_ns, one.network_ns), SUMMED
+        )
+        require_at_most(f"{where}: bytes of DRAM", one.dram_bytes, one.chip_bytes, SUMMED)
+        require_at_most(f"{where}: time", one.time_ns, mapping.configurations[one.configuration].time_ns, SUMMED)
+        _check_bandwidths(where, one, mapping)
+    for number, found in enumerate(mapping.configurations):
+        own_kernels = [one for one in mapping.kernels if one.configuration == number]
+        of_stores = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
+        require(f"configuration {number}: DRAM of kernels", sum(one.dram_bytes for one in own_kernels), of_stores)
+        network_ns = sum(one.network_ns for one in own_kernels)
+        require_close(f"configuration {number}: network of kernels", network_ns, found.network_ns, SUMMED)
+    require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
+
+
+def _moved(dag: CanonicalDag) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the bytes on the edges of each task, from and to tasks and buffers."""
+    real = dag.is_computational | dag.is_buffer
+    size = np.where(real[dag.edge_source] & real[dag.edge_target], dag.edge_volume * dag.edge_element_bytes, 0)
+    moved = np.zeros(dag.nodes_count, dtype=np.int64)
+    np.add.at(moved, dag.edge_source, size)
+    np.add.at(moved, dag.edge_target, size)
+    return moved
+
+
+def _check_bandwidths(where: str, one: KernelFigures, mapping: TaskMapping) -> None:
+    roofs, time_s = mapping.roofs, one.time_ns / 1e9
+    limits = (
+        ("bytes of DRAM", one.dram_bytes, roofs.dram_bytes_per_s),
+        ("bytes from other chips", one.received_bytes / mapping.chips, roofs.network_bytes_per_s),
+    )
+    for what, amount, rate in limits:
+        if rate is not None and amount > time_s * rate * (1 + SUMMED):
+            raise VerificationError(f"{where}: found {amount} {what} in {time_s} s against at most {rate} per second")

@@ -10,12 +10,12 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, Digit, Kernel, LoopKind, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
-from dfcompile.dfmodel_backend.check.requirements import require
+from dfcompile.dfmodel_backend.check.requirements import require, require_close
 from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 
-RELATIVE = 1e-12
 _NOT_SPLIT = -1
 
 
@@ -147,17 +147,20 @@ class _Shares:
                     needed = self._held(reader, at, is_result=False)
                     is_same, missing = self._compared(array, given, needed)
                     self._check_read(array, maker, reader, at, is_same=is_same)
-                    if missing and not self._is_left_whole(array, given, needed):
-                        self._check_listed(array, reader, missing)
+                    is_listed = any(reader.name in one.readers for one in self._exchanges(array))
+                    if missing and not is_listed and not self._is_left_whole(array, given, needed):
+                        raise VerificationError(
+                            f"kernel {reader.name!r}: {array!r} is not exchanged, and {missing} elements miss"
+                        )
                     moved = max(moved, missing)
         if self._arrays[array].role is TensorRole.OUTPUT and given.partial:
             moved = max(moved, self._combined(array, given))
-        element_bytes = self._arrays[array].element_bytes
-        found = sum(one.moved_bytes for one in self._mapping.exchanges if one.tensor.partition("@")[0] == array)
-        if found < moved * element_bytes:
-            raise VerificationError(
-                f"array {array!r}: {found} bytes are exchanged against at least {moved * element_bytes}"
-            )
+        found, least = sum(one.moved_bytes for one in self._exchanges(array)), moved * self._arrays[array].element_bytes
+        if found < least:
+            raise VerificationError(f"array {array!r}: {found} bytes are exchanged against at least {least}")
+
+    def _exchanges(self, array: str) -> list[Exchange]:
+        return [one for one in self._mapping.exchanges if one.tensor.partition("@")[0] == array]
 
     def _compared(self, array: str, given: _Holding, needed: _Holding) -> tuple[bool, int]:
         """Return whether every chip needs what it has, and how many elements must move at least."""
@@ -204,22 +207,14 @@ class _Shares:
 
     def _gathered(self, array: str) -> Iterator[frozenset[int]]:
         """Yield the dimensions along which each exchange of an array makes it whole."""
-        for one in self._mapping.exchanges:
-            if one.tensor.partition("@")[0] == array:
-                ends = zip(*one.layouts, strict=True)
-                yield frozenset(at for at, (before, after) in enumerate(ends) if after is None and before is not None)
+        for one in self._exchanges(array):
+            ends = zip(*one.layouts, strict=True)
+            yield frozenset(at for at, (before, after) in enumerate(ends) if after is None and before is not None)
 
     def _together(self, held: _Holding, chip: Sequence[int], along: Collection[int], offsets: Int64) -> Bool:
         """Return what the chips have together that differ from one along some dimensions alone."""
         group = product(*(range(n) if at in along else [chip[at]] for at, n in enumerate(self._counts)))
         return np.asarray(np.any([held.on(one, offsets) for one in group], axis=0))
-
-    def _check_listed(self, array: str, reader: Kernel, missing: int) -> None:
-        listed = any(
-            one.tensor.partition("@")[0] == array and reader.name in one.readers for one in self._mapping.exchanges
-        )
-        if not listed:
-            raise VerificationError(f"kernel {reader.name!r}: {array!r} is not exchanged, and {missing} elements miss")
 
     # -- times
 
@@ -227,10 +222,7 @@ class _Shares:
         mapping = self._mapping
         for place, configuration in enumerate(mapping.configurations):
             expected = sum(one.time_ns for one in mapping.exchanges if self._place[one.source] == place)
-            if not math.isclose(configuration.network_ns, expected, rel_tol=RELATIVE, abs_tol=RELATIVE):
-                raise VerificationError(
-                    f"configuration {place}: network: found {configuration.network_ns} against {expected}"
-                )
+            require_close(f"configuration {place}: network", configuration.network_ns, expected)
         require("bytes of messages", mapping.network_bytes, sum(one.message_bytes for one in mapping.exchanges))
         require("bytes moved", mapping.moved_bytes, sum(one.moved_bytes for one in mapping.exchanges))
 

@@ -131,14 +131,9 @@ def _farthest(ends: Ends) -> int:
 
 
 def _hops_from(start: int, neighbours: Sequence[Sequence[int]]) -> int:
-    reached = {start}
-    front = [start]
-    hops = 0
-    while True:
-        front = list(dict.fromkeys(other for chip in front for other in neighbours[chip] if other not in reached))
-        if not front:
-            break
-        reached.update(front)
+    reached, front, hops = {start}, {start}, 0
+    while front := {other for chip in front for other in neighbours[chip]} - reached:
+        reached |= front
         hops += 1
     for chip in range(len(neighbours)):
         if chip not in reached:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.design_options import ShardingObjective
 from dfcompile.dfmodel_backend.inter_chip.layouts import (
     Needs,
     conversion,
@@ -15,13 +17,14 @@ from dfcompile.dfmodel_backend.inter_chip.layouts import (
     layer_edges,
     needs_of,
 )
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
-from dfcompile.dfmodel_backend.sharding.elimination import label_by_elimination
+from dfcompile.dfmodel_backend.sharding.elimination import Labelling, Levels, label_by_elimination
 from dfcompile.dfmodel_backend.sharding.integer_program import label_by_integer_programs
-from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 
 NOTHING = (0, 0, 0, 0)  # bytes or time, output that is (not) split, bytes of conversions, rank of the dimension
 
@@ -52,21 +55,6 @@ def shard(
     times: SplitTimes | None = None,
     compatibility: Compatibility = RIGHT,
 ) -> InterChip:
-    """Choose the sharding of a design's kernels; see `shard_kernels`."""
-    word_bytes = design.execution.word_bytes
-    edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
-    return shard_kernels(design.kernels, edges, options, pinned, times, compatibility, word_bytes)
-
-
-def shard_kernels(
-    kernels: Sequence[DesignKernel],
-    edges: Sequence[DesignEdge],
-    options: MilpOptions,
-    pinned: Mapping[int, Dim] | None = None,
-    times: SplitTimes | None = None,
-    compatibility: Compatibility = RIGHT,
-    word_bytes: int = 1,
-) -> InterChip:
     """Choose the sharding that moves the fewest bytes between chips, or takes the least time if ``times`` are given.
 
     A kernel that is split along k all-reduces its output, one that reduces along its split dimension its statistics; an
@@ -79,7 +67,7 @@ def shard_kernels(
         InfeasibleError: the pinned shardings contradict what a kernel allows.
         UserError: the graph is so wide that it takes integer programs, and their solver proves no optimum.
     """
-    problem = _ShardingProblem(kernels, edges, pinned or {}, times, compatibility, word_bytes)
+    problem = _ShardingProblem(design, pinned or {}, times, compatibility)
     sharding = label_by_elimination(problem.labelling)
     if sharding is None:
         sharding = label_by_integer_programs(problem.labelling, options)
@@ -94,18 +82,14 @@ class _ShardingProblem:
     """The aims of a sharding as costs of labels: split dimensions of kernels, and pairs of them along edges."""
 
     def __init__(
-        self,
-        kernels: Sequence[DesignKernel],
-        edges: Sequence[DesignEdge],
-        pinned: Mapping[int, Dim],
-        times: SplitTimes | None,
-        compatibility: Compatibility,
-        word_bytes: int,
+        self, design: Design, pinned: Mapping[int, Dim], times: SplitTimes | None, compatibility: Compatibility
     ) -> None:
+        kernels = design.kernels
+        edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
         self._kernels = {kernel.id: kernel for kernel in kernels}
         self._times = times
         self._compatibility = compatibility
-        self._word_bytes = word_bytes
+        self._word_bytes = design.execution.word_bytes
         self._choice = {kernel.id: _choice(kernel, pinned.get(kernel.id)) for kernel in kernels}
         self._largest_ns = max([*times.kernels.values(), *times.edges.values(), 0.0]) or 1.0 if times else 1.0
         between: dict[tuple[int, int], dict[tuple[Dim, Dim], Levels]] = {}
@@ -125,12 +109,11 @@ class _ShardingProblem:
 
     def _alone(self, number: int, dim: Dim) -> Levels:
         kernel, choice = self._kernels[number], self._choice[number]
-        aim = self._reduced_bytes(number, dim) if self._times is None else self._taken(self._times, number, dim)
+        aim = self._reduced_bytes(number, dim)
+        if self._times is not None:
+            aim = self._parts(self._times.kernels.get((number, dim), 0.0))
         is_worse = Dim.NONE in choice and (dim is Dim.NONE) is not self._compatibility.sharding_ties_whole
         return aim, is_worse * round(kernel.output_bytes), 0, _PREFERRED.index(dim)
-
-    def _taken(self, times: SplitTimes, number: int, dim: Dim) -> int:
-        return self._parts(times.kernels.get((number, dim), 0.0))
 
     def _reduced_bytes(self, number: int, dim: Dim) -> int:
         kernel = self._kernels[number]
@@ -177,3 +160,65 @@ def allowed_dims(kernel: DesignKernel) -> tuple[Dim, ...]:
         if extent > 1 and dim is not kernel.tiling.shard and (dim is not Dim.K or kernel.variant.is_gemm)
     )
     return allowed if kernel.has_weight and allowed else (*allowed, Dim.NONE)
+
+
+def candidate_shardings(
+    design: Design, objective: ShardingObjective, compatibility: Compatibility, options: MilpOptions
+) -> tuple[InterChip, ...]:
+    """Return the shardings to try, that of fewest bytes first; one alone if that is what is asked for.
+
+    How long a configuration takes depends on all of its kernels, which are chosen later: compute, memory and network
+    overlap, and what stays inside is not moved. Sums over kernels are what a sharding can be found for: the sum of
+    compute and exchange, as if all tensors stayed on the chip; and that sum with all tensors moved, which is the time
+    itself where each kernel is a configuration of its own and nothing overlaps.
+
+    Raises:
+        InfeasibleError: the pinned shardings contradict what a kernel allows.
+    """
+    if not design.shards_kernels:
+        return (InterChip({kernel.id: kernel.pinned_sharding or Dim.NONE for kernel in design.kernels}, 0.0),)
+    pinned = {kernel.id: kernel.pinned_sharding for kernel in design.kernels if kernel.pinned_sharding is not None}
+    found = [shard(design, options, pinned, None, compatibility)]
+    if objective is ShardingObjective.TIME:
+        # In micro-batches of one input, so that degrees and network alone tell shardings apart.
+        batch = replace(design.execution.batch, micro_batch=1)
+        model = DesignModel(replace(design, execution=replace(design.execution, batch=batch)), {}, 1, compatibility)
+        found += [
+            shard(design, options, pinned, split_times(model, memory=memory), compatibility) for memory in (False, True)
+        ]
+    return tuple({tuple(one.sharding.items()): one for one in reversed(found)}.values())[::-1]
+
+
+def split_times(model: DesignModel, *, memory: bool) -> SplitTimes:
+    """Return what each split of each kernel costs on the chips of a model; its own sharding plays no part.
+
+    Args:
+        model: of the design.
+        memory: whether weights and all tensors, written by one kernel and read by others, are moved as well.
+    """
+    design, counted = model.design, model.design.execution.counted
+    readers = Counter(edge.source for edge in design.edges if not edge.zero_out)
+    kernels: dict[tuple[int, Dim], float] = {}
+    edges: dict[tuple[int, Dim, Collective], float] = {}
+    for dim in Dim:
+        sharding = {kernel.id: dim for kernel in design.kernels if dim in allowed_dims(kernel)}
+        split = DesignModel(design, sharding, model.tiles, model.compatibility)
+        for position, share in enumerate(split.shares):
+            if share.kernel.id not in sharding:
+                continue
+            reduced = sum(size for collective, size in share.exchange if collective is Collective.ALL_REDUCE)
+            taken_ns = float(split.least_parts[position, 0])
+            if "N" in counted:
+                taken_ns += model.tiles * reduced * model.network.ratio_ns_per_byte(Collective.ALL_REDUCE)
+                taken_ns += (reduced > 0) * model.network.latency_ns(Collective.ALL_REDUCE)
+            if memory and "M" in counted:
+                moved = (
+                    float(split.held.moved[position]) + 2 * split.tiles * readers[share.kernel.id] * share.output_bytes
+                )
+                taken_ns += moved / design.machine.dram_gb_per_s
+            kernels[share.kernel.id, dim] = taken_ns
+            whole_bytes = share.output_bytes * split.chips_of_output(share)
+            for change in (Collective.ALL_GATHER, Collective.ALL_TO_ALL):
+                moved_ns = split.tiles * whole_bytes * model.network.ratio_ns_per_byte(change)
+                edges[share.kernel.id, dim, change] = (moved_ns + model.network.latency_ns(change)) * ("N" in counted)
+    return SplitTimes(kernels, edges)

@@ -1,16 +1,48 @@
 """A labelling of least cost by eliminating one node after the other [dechter99]: exact, fast on narrow graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Labels, Levels
+from dfcompile.dfmodel_backend.workload.design import Dim
+
+Levels: TypeAlias = tuple[int, ...]  # not negative; the first that differs counts
+Labels: TypeAlias = dict[int, Dim]
+Array = npt.NDArray[np.int64]  # or of Python's integers, where those are too small
 
 MOST_ENTRIES = 2**20  # of a table
-Array = npt.NDArray[np.int64]  # or of Python's integers, where those are too small
+
+
+class Labelling(Struct, frozen=True):
+    """What labels cost; costs are exact, so that every solver finds the same.
+
+    Attributes:
+        labels: that each node may have, at least one.
+        alone: costs of a node's label; what is not listed costs nothing.
+        between: costs of the labels of two nodes, of all edges between them.
+        levels: of a cost.
+    """
+
+    labels: Mapping[int, tuple[Dim, ...]]
+    alone: Mapping[tuple[int, Dim], Levels]
+    between: Mapping[tuple[int, int], Mapping[tuple[Dim, Dim], Levels]]
+    levels: int
+
+    @property
+    def nothing(self) -> Levels:
+        """A cost of nothing."""
+        return (0,) * self.levels
+
+    def cost(self, labels: Mapping[int, Dim]) -> Levels:
+        """Return what a labelling costs."""
+        found = [self.alone.get(node, self.nothing) for node in labels.items()]
+        for (first, second), costs in self.between.items():
+            found.append(costs.get((labels[first], labels[second]), self.nothing))
+        return tuple(map(sum, zip(self.nothing, *found, strict=True)))
 
 
 class _Factor(Struct, frozen=True):
@@ -61,16 +93,20 @@ def _neighbours(node: int, factors: Sequence[_Factor]) -> tuple[int, ...]:
 
 def _factors(problem: Labelling) -> list[_Factor]:
     """Return a factor per node and pair of nodes that have a choice; what has none is part of what it is beside."""
-    pack = _Packing.of(problem)
+    units, kind = _packing(problem)
+
+    def number(cost: Levels) -> int:
+        return sum(unit * level for unit, level in zip(units, cost, strict=True))
+
     alone: dict[int, Array] = {
-        node: np.array([pack.number(problem.alone.get((node, label), problem.nothing)) for label in labels], pack.type)
+        node: np.array([number(problem.alone.get((node, label), problem.nothing)) for label in labels], kind)
         for node, labels in problem.labels.items()
     }
     pairs = []
     for (first, second), costs in problem.between.items():
         rows, columns = problem.labels[first], problem.labels[second]
         table: Array = np.array(
-            [[pack.number(costs.get((row, column), problem.nothing)) for column in columns] for row in rows], pack.type
+            [[number(costs.get((row, column), problem.nothing)) for column in columns] for row in rows], kind
         )
         if len(rows) == 1:
             alone[second] = alone[second] + table[0]
@@ -81,20 +117,11 @@ def _factors(problem: Labelling) -> list[_Factor]:
     return [_Factor((node,), costs) for node, costs in alone.items() if len(costs) > 1] + pairs
 
 
-class _Packing(Struct, frozen=True):
-    """Costs of several levels as one number each, which add up and compare as the levels do."""
-
-    units: Levels
-    type: type
-
-    @staticmethod
-    def of(problem: Labelling) -> "_Packing":
-        costs = [*problem.alone.values(), *(cost for pairs in problem.between.values() for cost in pairs.values())]
-        most = [1 + sum(cost[level] for cost in costs) for level in range(problem.levels)]
-        units = [1]
-        for size in reversed(most[1:]):
-            units.append(units[-1] * size)
-        return _Packing(tuple(reversed(units)), np.int64 if units[-1] * most[0] < 2**62 else np.object_)
-
-    def number(self, cost: Levels) -> int:
-        return sum(unit * level for unit, level in zip(self.units, cost, strict=True))
+def _packing(problem: Labelling) -> tuple[Levels, type]:
+    """Return the units of the levels of a cost in one number, which adds up and compares as they do, and its type."""
+    costs = [*problem.alone.values(), *(cost for pairs in problem.between.values() for cost in pairs.values())]
+    most = [1 + sum(cost[level] for cost in costs) for level in range(problem.levels)]
+    units = [1]
+    for size in reversed(most[1:]):
+        units.append(units[-1] * size)
+    return tuple(reversed(units)), np.int64 if units[-1] * most[0] < 2**62 else np.object_

@@ -37,39 +37,42 @@ def choices_of(kernel: Kernel, dimensions: int) -> tuple[Choice, ...]:
     return tuple(product((WHOLE, *range(len(kernel.loops))), repeat=dimensions))
 
 
-def operand_layout(kernel: Kernel, operand: int, choice: Choice, elements: int, chips: Sequence[int]) -> Layout:
-    """Return the layout in which a kernel needs an operand."""
-    digits = [loop.inputs[operand] for loop in kernel.loops]
-    return _layout(kernel.loops, digits, choice, elements, chips, is_result=False)
-
-
-def result_layout(kernel: Kernel, result: int, choice: Choice, elements: int, chips: Sequence[int]) -> Layout:
-    """Return the layout in which a kernel leaves a result."""
-    digits = [loop.outputs[result] for loop in kernel.loops]
-    return _layout(kernel.loops, digits, choice, elements, chips, is_result=True)
-
-
-def _layout(
-    loops: Sequence[KernelLoop],
-    digits: Sequence[Digit | None],
-    choice: Choice,
-    elements: int,
-    chips: Sequence[int],
-    *,
-    is_result: bool,
+def layout_of(
+    kernel: Kernel, array: int, choice: Choice, elements: int, chips: Sequence[int], *, is_result: bool
 ) -> Layout:
+    """Return the layout in which a kernel needs an operand, or leaves a result, given its number."""
     held: list[Held] = []
-    for place, number in enumerate(choice):
-        digit = None if number == WHOLE else digits[number]
-        if digit is not None:
-            shared = _dimensions_of(number, choice)
+    for place, (loop, digit) in enumerate(_split_loops(kernel, array, choice, is_result=is_result)):
+        if loop is not None and digit is not None:
+            shared = _dimensions_of(choice[place], choice)
             counts = [chips[dimension] for dimension in shared]
-            held.append(split_of(elements, digit.stride, loops[number].extent, counts, shared.index(place)))
-        elif number != WHOLE and is_result and loops[number].kind is not LoopKind.PARALLEL:
-            held.append(Partial(loops[number].kind))
+            held.append(split_of(elements, digit.stride, loop.extent, counts, shared.index(place)))
         else:
-            held.append(None)
+            held.append(None if loop is None else Partial(loop.kind))
     return tuple(held)
+
+
+def layout_in_words(kernel: Kernel, array: int, choice: Choice, *, is_result: bool) -> Iterator[str]:
+    """Yield how an operand or a result lies along each dimension of the network."""
+    for loop, digit in _split_loops(kernel, array, choice, is_result=is_result):
+        if digit is not None:
+            yield f"split by axis {digit.axis}"
+        else:
+            yield "whole" if loop is None else f"partial over {loop.name}, to be combined by {loop.kind}"
+
+
+def _split_loops(
+    kernel: Kernel, array: int, choice: Choice, *, is_result: bool
+) -> Iterator[tuple[KernelLoop | None, Digit | None]]:
+    """Yield, per dimension, the loop that splits an array, or leaves it partial, and where that moves in it if it does.
+
+    Neither where the array is whole.
+    """
+    for number in choice:
+        loop = None if number == WHOLE else kernel.loops[number]
+        digit: Digit | None = None if loop is None else (loop.outputs if is_result else loop.inputs)[array]
+        is_whole = digit is None and (loop is None or not is_result or loop.kind is LoopKind.PARALLEL)
+        yield (None, None) if is_whole else (loop, digit)
 
 
 def _dimensions_of(number: int, choice: Choice) -> list[int]:
@@ -86,40 +89,6 @@ def loops_left(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[tu
             left = -(-left // chips[dimension])
         found.append((kernel.loops[number], left))
     return tuple(found)
-
-
-def kernel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> Kernel:
-    """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
-    sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
-    whole = part = 1
-    for loop, left in loops_left(kernel, choice, chips):
-        whole, part = whole * loop.extent, part * left
-        if kernel.variant.is_gemm:
-            sizes[loop.part] = sizes[loop.part] // loop.extent * left
-    if part == whole:
-        return kernel
-    if not kernel.variant.is_gemm:
-        elements = -(-math.prod(sizes.values()) * part // whole)
-        sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
-    return replace(kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N])
-
-
-def parallel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[int, int]:
-    """Return the part of a kernel's iterations that the chip with most of it runs, as a fraction."""
-    split = loops_left(kernel, choice, chips)
-    return math.prod(left for _, left in split), math.prod(loop.extent for loop, _ in split)
-
-
-def held_in_words(kernel: Kernel, digits: Sequence[Digit | None], number: int, *, is_result: bool) -> str:
-    """Return how an array lies along a dimension of the network, given the loop that is split along it."""
-    if number == WHOLE:
-        return "whole"
-    digit, loop = digits[number], kernel.loops[number]
-    if digit is not None:
-        return f"split by axis {digit.axis}"
-    if is_result and loop.kind is not LoopKind.PARALLEL:
-        return f"partial over {loop.name}, to be combined by {loop.kind}"
-    return "whole"
 
 
 Words = Mapping[tuple[int, Held], str]  # by dimension of the network
@@ -193,8 +162,22 @@ class SplitGraph:
         self._operands: dict[tuple[str, str, Choice], tuple[Layout, ...]] = {}
 
     def kernel_share(self, name: str, choice: Choice) -> Kernel:
-        """Return the part of a kernel on the chip with most of it."""
-        return kernel_share(self._kernels[name], choice, self.chips)
+        """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
+        kernel = self._kernels[name]
+        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
+        whole = part = 1
+        for loop, left in loops_left(kernel, choice, self.chips):
+            whole, part = whole * loop.extent, part * left
+            if kernel.variant.is_gemm:
+                sizes[loop.part] = sizes[loop.part] // loop.extent * left
+        if part == whole:
+            return kernel
+        if not kernel.variant.is_gemm:
+            elements = -(-math.prod(sizes.values()) * part // whole)
+            sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
+        return replace(
+            kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N]
+        )
 
     def tensor_share(self, tensor: Tensor, source: Choice, readers: tuple[Choice, ...]) -> TensorShare:
         """Return what a tensor is under the choices of its source and of its first readers, in their order."""
@@ -211,9 +194,8 @@ class SplitGraph:
             for layout in self._needs(tensor, use.kernel, choice)
         ]
         if tensor.is_looked_up:
-            part, of = (
-                parallel_share(self._kernels[tensor.uses[0].kernel], readers[0], self.chips) if readers else (1, 1)
-            )
+            split = loops_left(self._kernels[tensor.uses[0].kernel], readers[0], self.chips) if readers else ()
+            part, of = math.prod(left for _, left in split), math.prod(loop.extent for loop, _ in split)
             return TensorShare(-(-tensor.size_bytes * part // of), whole, (), ())
         different = tuple(dict.fromkeys(needed))
         if not tensor.source:
@@ -221,12 +203,8 @@ class SplitGraph:
             return TensorShare(_bytes(tensor, held), whole, (), ())
         given = self._given(tensor, source)
         targets = tuple(layout for layout in different if layout != given)
-        if (
-            tensor.kind is TensorKind.OUTPUT
-            and not targets
-            and not is_complete(given)
-            and len(readers) == len(tensor.uses)
-        ):
+        is_left_so = not targets and len(readers) == len(tensor.uses)
+        if tensor.kind is TensorKind.OUTPUT and is_left_so and not is_complete(given):
             targets = (self.conversions.completed(given, elements, tensor.element_bytes),)
         ways = self.conversions.plan(given, targets, elements, tensor.element_bytes)
         held = max(share_elements(layout, elements) for layout in (given, *targets))
@@ -236,16 +214,22 @@ class SplitGraph:
         kernel = self._kernels[tensor.source]
         if tensor.name not in kernel.outputs:
             return (None,) * len(self.chips)
-        return result_layout(kernel, kernel.outputs.index(tensor.name), choice, tensor.elements, self.chips)
+        return self._layout(kernel, kernel.outputs.index(tensor.name), choice, tensor, is_result=True)
+
+    def _layout(self, kernel: Kernel, array: int, choice: Choice, tensor: Tensor, *, is_result: bool) -> Layout:
+        return layout_of(kernel, array, choice, tensor.elements, self.chips, is_result=is_result)
 
     def _needs(self, tensor: Tensor, reader: str, choice: Choice) -> tuple[Layout, ...]:
         """Return the layouts in which a kernel needs a tensor: one per operand that it is."""
         key = (tensor.name, reader, choice)
         if key not in self._operands:
             kernel = self._kernels[reader]
-            places = [place for place, name in enumerate(kernel.inputs) if name == tensor.name]
-            layouts = [operand_layout(kernel, place, choice, tensor.elements, self.chips) for place in places]
-            self._operands[key] = tuple(layouts) if layouts else ((None,) * len(self.chips),)
+            layouts = tuple(
+                self._layout(kernel, place, choice, tensor, is_result=False)
+                for place, name in enumerate(kernel.inputs)
+                if name == tensor.name
+            )
+            self._operands[key] = layouts or ((None,) * len(self.chips),)
         return self._operands[key]
 
     def shared(self, sharding: Sharding) -> SharedGraph:
@@ -265,30 +249,23 @@ class SplitGraph:
 
     def _exchanges(self, tensor: Tensor, share: TensorShare, chosen: Sharding) -> Iterator[Exchange]:
         words = self._words(tensor, chosen)
-        for way in share.ways:
-            if not way:
-                continue
-            for step in way:
-                if step.moved_bytes:
-                    made = {way[-1].after, step.after}
-                    readers = tuple(
-                        use.kernel
-                        for use in tensor.uses
-                        if not made.isdisjoint(self._needs(tensor, use.kernel, chosen[use.kernel]))
-                    )
-                    yield Exchange(
-                        tensor=tensor.name,
-                        source=tensor.source,
-                        readers=readers,
-                        kind=step.kind,
-                        dimensions=step.dimensions,
-                        before=_in_words(step, step.before, words),
-                        after=_in_words(step, step.after, words),
-                        message_bytes=step.message_bytes,
-                        moved_bytes=step.moved_bytes,
-                        time_ns=step.time_ns,
-                        layouts=(step.before, step.after),
-                    )
+        needed = {use.kernel: self._needs(tensor, use.kernel, chosen[use.kernel]) for use in tensor.uses}
+        steps = [(way[-1].after, step) for way in share.ways for step in way if step.moved_bytes]
+        for last, step in steps:
+            made = {last, step.after}
+            yield Exchange(
+                tensor=tensor.name,
+                source=tensor.source,
+                readers=tuple(use.kernel for use in tensor.uses if not made.isdisjoint(needed[use.kernel])),
+                kind=step.kind,
+                dimensions=step.dimensions,
+                before=_in_words(step, step.before, words),
+                after=_in_words(step, step.after, words),
+                message_bytes=step.message_bytes,
+                moved_bytes=step.moved_bytes,
+                time_ns=step.time_ns,
+                layouts=(step.before, step.after),
+            )
 
     def _words(self, tensor: Tensor, chosen: Sharding) -> Words:
         """Return what people call the parts of a tensor: an axis as its source, or as a reader, sees it."""
@@ -297,14 +274,11 @@ class SplitGraph:
         ends += [(self._kernels[use.kernel], False) for use in tensor.uses]
         for kernel, is_result in ends:
             for place, name in enumerate(kernel.outputs if is_result else kernel.inputs):
-                if name != tensor.name:
-                    continue
-                layout_of = result_layout if is_result else operand_layout
-                choice = chosen[kernel.name]
-                digits = [(loop.outputs if is_result else loop.inputs)[place] for loop in kernel.loops]
-                layout = layout_of(kernel, place, choice, tensor.elements, self.chips)
-                for dimension, (held, number) in enumerate(zip(layout, choice, strict=True)):
-                    words.setdefault((dimension, held), held_in_words(kernel, digits, number, is_result=is_result))
+                if name == tensor.name:
+                    layout = self._layout(kernel, place, chosen[kernel.name], tensor, is_result=is_result)
+                    said = layout_in_words(kernel, place, chosen[kernel.name], is_result=is_result)
+                    for dimension, (held, word) in enumerate(zip(layout, said, strict=True)):
+                        words.setdefault((dimension, held), word)
         return words
 
 

@@ -1,7 +1,7 @@
 """A labelling of least cost as integer programs, one per level: exact, for graphs that are too wide to eliminate."""
 
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
-from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Labels, Levels
+from dfcompile.dfmodel_backend.sharding.elimination import Labelling, Labels
 from dfcompile.errors import InfeasibleError, UserError
 
 # Of a level that later ones keep, in units of its largest cost: above the tolerances of solvers (1e-6), or what they
@@ -56,13 +56,10 @@ class _Programs:
         self._costs += [(pairs[labelled], cost) for labelled, cost in costs.items() if labelled in pairs]
 
     def solve(self) -> Labels:
-        found = self._first()
+        found = {node: labels[0] for node, labels in self._labelling.labels.items()}
         for level in range(self._labelling.levels):
             found = self._settle(level, found)
         return found
-
-    def _first(self) -> Labels:
-        return {node: labels[0] for node, labels in self._labelling.labels.items()}
 
     def _settle(self, level: int, best: Labels) -> Labels:
         """Return the labels of least cost on a level among those of least cost on all before it; keep the level."""
@@ -79,14 +76,11 @@ class _Programs:
             cost = self._labelling.cost(found)
             if level == 0 or cost[:level] <= kept:
                 self._program += level_cost <= cost[level] / largest + SLACK
-                return self._better(found, best, level)
+                is_better = level == 0 or cost[: level + 1] <= self._labelling.cost(best)[: level + 1]
+                return found if is_better else best
             taken = [self._label[one] for one in found.items()]
             self._program += self._pulp.lpSum(taken) <= len(taken) - 1
         raise self._contradiction(level)
-
-    def _better(self, found: Labels, best: Labels, level: int) -> Labels:
-        costs: list[Levels] = [self._labelling.cost(one)[: level + 1] for one in (found, best)]
-        return found if level == 0 or costs[0] <= costs[1] else best
 
     def _chosen(self) -> Labels:
         return {

@@ -6,14 +6,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
-from dfcompile.dfmodel_backend.sharding.graphs import (
-    WHOLE,
-    Choice,
-    choices_of,
-    loops_left,
-    operand_layout,
-    result_layout,
-)
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, choices_of, layout_of, loops_left
 from dfcompile.dfmodel_backend.workload.array_layout import Layout
 
 
@@ -68,23 +61,23 @@ class _Shares:
                 reads.append(copies.setdefault(self._needed(kernel, place), len(copies)))
                 if reads[-1] != OWN:
                     apart.update(((maker.name, kernel.name), None) for maker in self._makers.get(array, ()))
-            shares.append(KernelShare(kernel.name, self._loops(kernel), tuple(reads)))
+            left = loops_left(kernel, self._choices[kernel.name], self._chips)
+            shares.append(KernelShare(kernel.name, tuple((loop.name, many) for loop, many in left), tuple(reads)))
         return ChipShare(ProgramShare(tuple(shares)), tuple(apart), self._choices)
-
-    def _loops(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
-        return tuple((loop.name, left) for loop, left in loops_left(kernel, self._choices[kernel.name], self._chips))
 
     def _given(self, array: str) -> Layout:
         """Return the layout in which an array is made; one that several kernels make is whole."""
         if len(self._makers[array]) > 1:
             return (None,) * len(self._chips)
         (maker,) = self._makers[array]
-        place = maker.outputs.index(array)
-        return result_layout(maker, place, self._choices[maker.name], self._elements[array], self._chips)
+        return self._layout(maker, maker.outputs.index(array), self._choices[maker.name], is_result=True)
 
     def _needed(self, kernel: Kernel, place: int) -> Layout:
-        elements = self._elements[kernel.inputs[place]]
-        return operand_layout(kernel, place, self._choices[kernel.name], elements, self._chips)
+        return self._layout(kernel, place, self._choices[kernel.name], is_result=False)
+
+    def _layout(self, kernel: Kernel, place: int, choice: Choice, *, is_result: bool) -> Layout:
+        elements = self._elements[(kernel.outputs if is_result else kernel.inputs)[place]]
+        return layout_of(kernel, place, choice, elements, self._chips, is_result=is_result)
 
     def _as_needed(self, kernel: Kernel) -> Choice:
         """Return a choice by which a kernel that prepares weights makes them as all readers need them."""
@@ -96,10 +89,7 @@ class _Shares:
             if array in kernel.outputs
         }
         for choice in choices_of(kernel, len(self._chips)):
-            made = {
-                (array, result_layout(kernel, place, choice, self._elements[array], self._chips))
-                for place, array in enumerate(kernel.outputs)
-            }
-            if needed <= made:
+            made = (self._layout(kernel, place, choice, is_result=True) for place in range(len(kernel.outputs)))
+            if needed <= set(zip(kernel.outputs, made, strict=True)):
                 return choice
         return (WHOLE,) * len(self._chips)

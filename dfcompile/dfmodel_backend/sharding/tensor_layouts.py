@@ -1,12 +1,12 @@
 """How the chips of a sharding hold what each kernel reads and writes, axis by axis."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag, Kernel
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend.inter_chip.conversions import share_elements
-from dfcompile.dfmodel_backend.sharding.graphs import Choice, held_in_words, operand_layout, result_layout
+from dfcompile.dfmodel_backend.sharding.graphs import Choice, layout_in_words, layout_of
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 
 
@@ -41,22 +41,13 @@ def tensor_layouts(
         chips: along each dimension of the network.
     """
     elements = {tensor.name: tensor.elements for tensor in dag.tensors}
-    return tuple(
-        layout
-        for kernel in dag.kernels
-        if kernel.name in sharding
-        for layout in _layouts(kernel, sharding[kernel.name], elements, chips)
-    )
-
-
-def _layouts(
-    kernel: Kernel, choice: Choice, elements: Mapping[str, int], chips: Sequence[int]
-) -> Iterator[TensorLayout]:
-    for is_written, names in ((False, kernel.inputs), (True, kernel.outputs)):
-        layout_of = result_layout if is_written else operand_layout
-        for place, name in enumerate(names):
-            size = elements[name]
-            digits = [(loop.outputs if is_written else loop.inputs)[place] for loop in kernel.loops]
-            held = tuple(held_in_words(kernel, digits, number, is_result=is_written) for number in choice)
-            layout = layout_of(kernel, place, choice, size, chips)
-            yield TensorLayout(kernel.name, name, is_written, held, size, share_elements(layout, size))
+    found = []
+    for kernel in (kernel for kernel in dag.kernels if kernel.name in sharding):
+        choice = sharding[kernel.name]
+        for is_result, names in ((False, kernel.inputs), (True, kernel.outputs)):
+            for place, name in enumerate(names):
+                held = tuple(layout_in_words(kernel, place, choice, is_result=is_result))
+                layout = layout_of(kernel, place, choice, elements[name], chips, is_result=is_result)
+                most = share_elements(layout, elements[name])
+                found.append(TensorLayout(kernel.name, name, is_result, held, elements[name], most))
+    return tuple(found)

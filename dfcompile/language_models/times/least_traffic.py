@@ -41,8 +41,7 @@ def least_bytes(product: Product, capacity_bytes: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _least_words(m: int, k: int, n: int, size: int) -> int:
-    from dfcompile.bounds.einsum.plain import plain_curve
-    from dfcompile.bounds.einsum.products import gemm
+    from dfcompile.bounds.einsum.plain import gemm, plain_curve
     from dfcompile.bounds.proved import Contracted, proved_words
     from dfcompile.bounds.tilings import Rules
 

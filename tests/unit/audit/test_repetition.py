@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.audit.repetition import most_under_way
+from dfcompile.audit.reports import most_under_way
 from tests.examples import examples
 
 

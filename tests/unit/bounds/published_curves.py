@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.plain import PlainEinsum
-from dfcompile.bounds.einsum.products import crossed_product, gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, PlainTensor, gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 
 FOLDER = Path(__file__).parents[2] / "data" / "orojenesis"
@@ -52,3 +51,17 @@ def shape_of(text: str) -> Convolution | PlainEinsum:
     rows = WindowAxis(extent("P"), extent("R"), extent("Wstride"), extent("Wdilation"))
     columns = WindowAxis(extent("Q"), extent("S"), extent("Hstride"), extent("Hdilation"))
     return Convolution(extent("N"), 1, extent("C"), extent("K"), (rows, columns))
+
+
+def crossed_product(heads: int, groups: int, m: int, k: int, n: int) -> PlainEinsum:
+    """Return ``A[h, m, k] B[g, k, n] -> C[h, m, n]`` with heads and groups as loops of their own.
+
+    This is what the tool of [huang24] computes for grouped products: each head with each group, hence ``groups`` times
+    the work; `docs/bounds.md` says what is wrong with its figures.
+    """
+    return PlainEinsum(
+        name=f"crossed {heads},{groups},{m},{k},{n}",
+        ranks=("H", "M", "K", "N", "G"),
+        extents=(heads, m, k, n, groups),
+        tensors=(PlainTensor("A", (0, 1, 2)), PlainTensor("B", (4, 2, 3)), PlainTensor("C", (0, 1, 3), is_result=True)),
+    )

@@ -1,7 +1,6 @@
 """Traffic that was measured on GPUs [huang24 Fig. 24a]: a product of 4,096 cubed in fp32, by size of the L2 cache."""
 
-from dfcompile.bounds.einsum.plain import plain_curve
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.plain import gemm, plain_curve
 from dfcompile.bounds.proved import proved_words
 from dfcompile.bounds.tilings import Rules
 

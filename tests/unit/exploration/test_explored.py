@@ -13,8 +13,7 @@ from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.bounds import Bounds
 from dfcompile.exploration.job import Job, run_job
-from dfcompile.exploration.objectives import Figures, figures_of
-from dfcompile.exploration.pareto import covers, pareto_set
+from dfcompile.exploration.objectives import Figures, covers, figures_of, pareto_set
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.space import space_of
 from dfcompile.exploration.workers import InThisProcess

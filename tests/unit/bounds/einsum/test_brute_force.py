@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from dfcompile.bounds.curve import Curve
 from dfcompile.bounds.einsum.convolution import EVERY, Convolution, convolution_curve
-from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops, plain_curve
-from dfcompile.bounds.einsum.products import crossed_product, gemm
+from dfcompile.bounds.einsum.plain import PlainEinsum, gemm, innermost_loops, plain_curve
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from dfcompile.records import replace
 from tests.examples import examples
+from tests.unit.bounds.published_curves import crossed_product
 from tests.unit.bounds.walks import Walked, WalkedTensor, front, points
 
 MOST_MACS = 48  # of a shape that is walked over

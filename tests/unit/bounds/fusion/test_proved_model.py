@@ -66,7 +66,7 @@ def test_segments_have_no_more_products_than_is_said(m: int, k: int, n: int, dat
     left, right = {(a, b) for a, b, _ in done}, {(b, c) for _, b, c in done}
     results = {(a, c) for a, _, c in done}
     made = {(a, c) for a, c in results if all((a, b, c) in done for b in range(k))}
-    passing = Passing(1, k, (m * k, k * n, m * n))
+    passing = Passing(m * k * n, 1, k, (m * k, k * n, m * n))
 
     assert passing.results_within(len(left) + len(right), (0, 0)) >= len(made)
     assert passing.most_products(len(left) + len(right) + len(results - made), (0, 0)) >= len(done)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.pooling import Pooling
-from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.convolution import Convolution, Pooling
+from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues

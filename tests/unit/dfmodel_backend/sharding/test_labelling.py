@@ -12,9 +12,8 @@ import dfcompile.dfmodel_backend.sharding.elimination
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 from dfcompile.dfmodel_backend.sharding.designs import shard
-from dfcompile.dfmodel_backend.sharding.elimination import label_by_elimination
+from dfcompile.dfmodel_backend.sharding.elimination import Labelling, Levels, label_by_elimination
 from dfcompile.dfmodel_backend.sharding.integer_program import label_by_integer_programs
-from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError, UserError
 from tests.examples import examples

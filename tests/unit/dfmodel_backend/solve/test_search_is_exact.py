@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, micro_b
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.milp import MilpOptions
-from dfcompile.dfmodel_backend.sharding.candidates import candidate_shardings
+from dfcompile.dfmodel_backend.sharding.designs import candidate_shardings
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
