@@ -36,7 +36,8 @@ _SCRIPTED = "give the module that it was made of"
 _EXPORT_HINTS = MappingProxyType(  # by what the exporter's message holds
     {
         "data-dependent": "what is done depends on a tensor's value: select with torch.where, or give the branch alone",
-        "_grouped_mm": "of transformers' experts: model.set_experts_implementation('batched_mm') can be exported",
+        "transformers.cache_utils": "give 'use_cache': False among the inputs, and the cache is left out",
+        "grouped_mm": "of transformers' experts: model.set_experts_implementation('batched_mm') can be exported",
     }
 )
 
