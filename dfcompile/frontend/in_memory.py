@@ -24,7 +24,7 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
 
     Args:
         model: the model.
-        example_inputs: of a module: a tensor or a tuple of tensors.
+        example_inputs: of a module: a tensor, a tuple of arguments, or a dictionary of arguments by name.
 
     Raises:
         UserError: it is no model, or the example inputs are missing, or given beside an ONNX model.
@@ -32,7 +32,7 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
     # Whoever has such a value has imported what made it.
     if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
         if example_inputs is None:
-            raise UserError("model: found a torch.nn.Module without example_inputs (a tensor or a tuple of tensors)")
+            raise UserError("model: found a torch.nn.Module without example_inputs (a tensor, a tuple or a dictionary)")
         with _module_reader(model, example_inputs) as read:
             yield read
     elif "onnx" in sys.modules and isinstance(model, sys.modules["onnx"].ModelProto):
@@ -48,15 +48,13 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
 
 @contextmanager
 def _module_reader(module: object, example_inputs: object) -> Iterator[ReadModel]:
-    from dfcompile.frontend.file_kinds.python_file import TorchReference
-    from dfcompile.frontend.onnx_model import program_of
+    from dfcompile.frontend.file_kinds.python_file import model_of
     from dfcompile.frontend.torch.torch_model import export_onnx, inference_mode, require_torch, torch_model
 
     def read(path: Path, options: ReadOptions) -> Model:
         require_torch(path)
         found = torch_model(path, module, example_inputs)
-        exported, weights = export_onnx(found)
-        return Model(program_of(path.name, exported, options, weights), TorchReference(found), found.examples)
+        return model_of(path.name, found, *export_onnx(found), options)
 
     with inference_mode(module):
         yield read

@@ -11,6 +11,8 @@ from dfcompile.frontend.options import ReadOptions
 from dfcompile.plugins import PluginKind
 
 DAG_SUFFIXES = (".dag", ".json")
+_WEIGHTS_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript", ".bin", ".ckpt", ".safetensors")
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 FILE_KINDS: Final = PluginKind(
     singular="kind of model file",
@@ -67,7 +69,11 @@ def _found_kind(path: Path) -> FileKind:
     kinds = [kind for kind in known.by_name.values() if kind.suffix == path.suffix.lower()]
     if not kinds:
         found = repr(path.suffix) if path.suffix else "no suffix"
-        hint = "; a canonical DAG is given to 'dfcompile schedule'" if path.suffix.lower() in DAG_SUFFIXES else ""
+        hint = ""
+        if path.suffix.lower() in DAG_SUFFIXES:
+            hint = "; a canonical DAG is given to 'dfcompile schedule'"
+        elif path.suffix.lower() in _WEIGHTS_SUFFIXES:
+            hint = "; TorchScript and weights: give a .py with model() and example_inputs(), or a .pt2"
         suffixes = dict.fromkeys(kind.suffix for kind in known.by_name.values())
         broken = "".join(f"; {fault}" for fault in known.faults)
         raise UserError(f"{path}: {found} against a model file ({', '.join(suffixes)}{hint}{broken})")
@@ -75,6 +81,9 @@ def _found_kind(path: Path) -> FileKind:
         raise UserError(f"{path}: no such file")
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
+    with path.open("rb") as file:
+        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+            raise UserError(f"{path}: a pointer of Git LFS against the file that it stands for (git lfs pull)")
     return _kind_of(path, kinds)
 
 

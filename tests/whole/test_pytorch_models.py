@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dfcompile.errors import UserError
-from dfcompile.frontend import Coverage, read_model, reference_answer
+from dfcompile.frontend import Coverage, ReadOptions, read_model, reference_answer
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
 from dfcompile.lowering.execution.verification import verified_deviation
 from tests.interpreter import interpret
@@ -183,7 +183,19 @@ example_inputs = torch.ones(2)
 WRONG_INPUT = """import torch
 from torch import nn
 model = nn.Identity()
-example_inputs = (torch.ones(1), 4)
+example_inputs = (torch.ones(1), {4})
+"""
+SCRIPTED = """import torch
+import warnings
+from torch import nn
+with warnings.catch_warnings(action="ignore"):
+    model = torch.jit.trace(nn.Linear(8, 4), torch.zeros(2, 8))
+example_inputs = torch.zeros(2, 8)
+"""
+UNKNOWN_ARGUMENT = """import torch
+from torch import nn
+model = nn.Linear(8, 4)
+example_inputs = {"x": torch.zeros(2, 8)}
 """
 PROTOCOL = "(a model file defines model() and example_inputs())"
 FAULTS = {
@@ -196,7 +208,9 @@ FAULTS = {
     "modle = 1\n": f": no 'model' is defined (did you mean 'modle'?) {PROTOCOL}",
     "from torch import nn\nmodel = nn.Identity()\n": f": no 'example_inputs' is defined {PROTOCOL}",
     "model = 3\nexample_inputs = 4\n": ": model() gives a value of type int against an nn.Module",
-    WRONG_INPUT: ": example_inputs() gives a value of type int at position 1 against a tensor",
+    WRONG_INPUT: ": example_inputs() gives a value of type set at position 1 against a tensor",
+    SCRIPTED: ": model() gives a TorchScript module against an nn.Module (give the module that it was made of)",
+    UNKNOWN_ARGUMENT: ": example_inputs(): got an unexpected keyword argument 'x' (the module takes input)",
     BRANCH: ":7: the model cannot be exported to ONNX: GuardOnDataDependentSymNode: ",
 }
 
@@ -210,6 +224,7 @@ def test_faulty_file_is_one_line_with_its_place(text: str, message: str, tmp_pat
 
     assert str(caught.value).startswith(f"{path}{message}")
     assert "\n" not in str(caught.value)
+    assert text != BRANCH or "torch.where" in str(caught.value)
     assert [found.name for found in tmp_path.iterdir()] == ["user_model.py"]
 
 
@@ -269,3 +284,108 @@ def test_layers_of_recurrent_operators_are_computed_as_pytorch_does(tmp_path: Pa
     expected = dict(zip((port.name for port in model.program.outputs), results, strict=True))
     named = dict(zip((port.name for port in model.program.inputs), feeds, strict=True))
     assert_same(interpret(lowered, named), expected, 1e-5, 1e-6)
+
+
+NESTED = """
+from dataclasses import dataclass
+import torch
+from torch import nn
+
+
+@dataclass
+class Output:
+    total: torch.Tensor
+    parts: dict
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 8)
+        self.b = nn.Linear(6, 8)
+
+    def forward(self, pair, mask=None, options=None, is_scaled=False, times=1):
+        left, right = pair
+        out = self.a(left) * self.b(right) * times
+        if mask is not None:
+            out = out * mask
+        if is_scaled:
+            out = out * options["scale"]
+        return Output(out.sum(-1), {"all": out, "none": None})
+
+
+model = Pair
+x = torch.randn(4, 6)
+example_inputs = """
+ARGUMENTS = {
+    "by name, in another order": '{"mask": torch.randn(4, 8), "is_scaled": True, "pair": (x, x + 1), '
+    '"options": {"scale": torch.tensor(2.0)}}',
+    "by position, the last one a dictionary": '((x, x + 1), torch.randn(4, 8), {"scale": torch.tensor(2.0)})',
+    "no tensors among them": "([x, x + 1], None, None, False, 3)",
+}
+NAMES = ["pair_0", "pair_1", "mask", "options_scale"]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS.values(), ids=ARGUMENTS)
+def test_arguments_and_results_may_be_nested(arguments: str, tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, NESTED + arguments))
+    lowered = checked_maps(lower_to_nests(lower_to_canonical(model.program, TABLE), TABLE))
+    feeds = model.example_feeds(seed=0)
+
+    names = [port.name for port in model.program.inputs]
+    assert names == NAMES[: len(names)]
+    assert [port.shape for port in model.program.outputs] == [(4,), (4, 8)]
+    expected = dict(
+        zip((port.name for port in model.program.outputs), reference_answer(model, feeds).outputs, strict=True)
+    )
+    assert_same(interpret(lowered, dict(zip(names, feeds, strict=True))), expected, 1e-5, 1e-6)
+
+
+DYNAMIC = """
+import torch
+from torch import nn
+
+batch = torch.export.Dim("batch")
+dynamic_shapes = {"x": {0: batch}}
+
+
+def model():
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def example_inputs():
+    return torch.zeros(3, 8)
+"""
+
+
+@pytest.mark.parametrize(("dims", "size"), [({}, 3), ({"batch": 5}, 5)])
+def test_a_size_that_varies_is_that_of_the_example_or_is_given(dims: dict[str, int], size: int, tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, DYNAMIC), ReadOptions(dims=dims))
+
+    assert [port.shape for port in (*model.program.inputs, *model.program.outputs)] == [(size, 8), (size, 4)]
+    assert [each.shape for each in reference_answer(model, model.example_feeds(seed=0)).outputs] == [(size, 4)]
+
+
+def test_an_exported_program_has_its_inputs(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "import torch\nfrom torch import nn\n"
+        "model = torch.export.export(nn.Linear(8, 4), (), {'input': torch.ones(3, 8)})\n"
+        f"torch.export.save(model, {str(tmp_path / 'layer.pt2')!r})\n",
+    )
+
+    models = [read_model(path), read_model(tmp_path / "layer.pt2")]
+
+    for model in models:
+        assert [(port.name, port.shape) for port in model.program.inputs] == [("input", (3, 8))]
+        assert [node.op_type for node in model.program.nodes] == ["Gemm"]
+    answers = [reference_answer(model, model.example_feeds(seed=0)).outputs[0] for model in models]
+    np.testing.assert_array_equal(*answers)
+
+
+def test_what_is_no_exported_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "layer.pt2"
+    path.write_bytes(b"PK\3\4")
+
+    with pytest.raises(UserError, match=r"layer\.pt2: no program of torch\.export: "):
+        read_model(path)

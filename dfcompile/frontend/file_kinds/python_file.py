@@ -1,24 +1,28 @@
 """Python files that hold a PyTorch model: code, run with the user's rights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import onnx
 from msgspec import Struct
 
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.program import Program
 from dfcompile.frontend.torch.python_module import PythonModule, running
 from dfcompile.frontend.torch.torch_model import (
     TorchModel,
     export_onnx,
+    is_exported,
     is_module,
     require_torch,
     seed_torch,
     torch_model,
 )
 from dfcompile.host.stages import stage, work_of
+from dfcompile.records import replace
 
 _PARTS = (3, 3, 1)  # PyTorch is imported, the model exported, and read: about, for what is shown of progress
 
@@ -37,7 +41,9 @@ def read_python(path: Path, options: ReadOptions) -> Model:
     """Return the PyTorch model that a Python file defines.
 
     The file has a function ``model()`` and a function ``example_inputs()``, or values of these names: an
-    ``nn.Module``, and a tensor or a tuple of tensors. Weights and inputs are those after ``torch.manual_seed(0)``.
+    ``nn.Module``, and a tensor, a tuple of arguments or a dictionary of arguments by name; or a program that
+    `torch.export` has made. ``dynamic_shapes``, if it is there, says which sizes vary; they are those of the example
+    unless options say others. Weights and inputs are those after ``torch.manual_seed(0)``.
 
     Raises:
         UserError: PyTorch is missing; the file raises, lacks one of the two, or they are of other types; or the model
@@ -49,17 +55,51 @@ def read_python(path: Path, options: ReadOptions) -> Model:
             require_torch(path)
             seed_torch()
         with running(path) as module:
-            found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))
+            found = _model(path, module)
             with stage("exporting it to ONNX"), work.part(exporting_parts, is_unseen=True):
                 exported, weights = export_onnx(found)
         with work.part(importing_parts):
-            program = program_of(path.stem, exported, options, weights)
-    return Model(program, TorchReference(found), found.examples)
+            return model_of(path.stem, found, exported, weights, options)
+
+
+def model_of(
+    name: str, found: TorchModel, exported: onnx.ModelProto, weights: Mapping[str, Array], options: ReadOptions
+) -> Model:
+    """Return a model that PyTorch has exported; a size that varies is that of the example unless options say it.
+
+    Raises:
+        UserError: as `program_of`.
+    """
+    examples = found.examples
+    sizes = dict(options.dims)
+    for value, example in zip(exported.graph.input, examples, strict=True):
+        if value.name not in options.shapes:
+            for dim, size in zip(value.type.tensor_type.shape.dim, example.shape, strict=True):
+                if dim.dim_param:
+                    sizes.setdefault(dim.dim_param, size)
+    program = program_of(name, exported, replace(options, dims=sizes), weights)
+    is_as_shown = all(shape == example.shape for shape, example in zip(_shapes(program), examples, strict=True))
+    return Model(program, TorchReference(found), examples if is_as_shown else ())
+
+
+def _shapes(program: Program) -> list[tuple[int, ...]]:
+    """Return the shapes of all inputs in the model's order."""
+    shapes = [port.shape for port in program.inputs]
+    for known in program.known_inputs:
+        shapes.insert(known.position, known.value.shape)
+    return shapes
+
+
+def _model(path: Path, module: PythonModule) -> TorchModel:
+    model = _value(module, "model")
+    has_inputs = not is_exported(model) or hasattr(module.module, "example_inputs")
+    inputs = _value(module, "example_inputs") if has_inputs else None
+    return torch_model(path, model, inputs, getattr(module.module, "dynamic_shapes", None))
 
 
 def _value(module: PythonModule, name: str) -> object:
     value = module.value(name)
-    return module.call(name) if callable(value) and not is_module(value) else value
+    return module.call(name) if callable(value) and not is_module(value) and not is_exported(value) else value
 
 
 PYTHON_FILE = FileKind(".py", read_python)

@@ -2,10 +2,12 @@
 
 import contextlib
 import importlib.util
+import inspect
 import io
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -30,19 +32,46 @@ SHARED_TYPES = frozenset({"BFLOAT16", "BOOL", "DOUBLE", "FLOAT", "FLOAT16", "INT
 OWN_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of ml_dtypes, which PyTorch calls the same
 _BITS = MappingProxyType({1: "uint8", 2: "int16"})  # that hold them, by their number of bytes
 _SEED = 0
+_INPUTS = "give a tensor, a tuple of arguments, or a dictionary of arguments by name"
+_SCRIPTED = "give the module that it was made of"
+_EXPORT_HINTS = MappingProxyType(  # by what the exporter's message holds
+    {
+        "data-dependent": "what is done depends on a tensor's value: select with torch.where, or give the branch alone",
+        "transformers.cache_utils": "give 'use_cache': False among the inputs, and the cache is left out",
+        "grouped_mm": "of transformers' experts: model.set_experts_implementation('batched_mm') can be exported",
+    }
+)
 
 
 class TorchModel(Struct, frozen=True):
-    """A PyTorch module in inference mode, with inputs that it takes."""
+    """A PyTorch module in inference mode, with inputs that it takes.
+
+    Attributes:
+        path: of the user's file, for errors.
+        module: what is run.
+        exported: what is exported: the module, or the program that it is of.
+        inputs: arguments by position, then those by name, as they are nested; a value that is no tensor is the same in
+            every run.
+        dynamic_shapes: which sizes of the inputs vary, as `torch.export.export` takes it.
+    """
 
     path: Path
     module: "torch.nn.Module"
-    inputs: "tuple[torch.Tensor, ...]"
+    exported: "torch.nn.Module | torch.export.ExportedProgram"
+    inputs: tuple[tuple[object, ...], Mapping[str, object]]
+    dynamic_shapes: object = None
+
+    @property
+    def tensors(self) -> "tuple[torch.Tensor, ...]":
+        """The tensors of the inputs, in order."""
+        import torch
+
+        return tuple(leaf for leaf in _leaves(self.inputs) if isinstance(leaf, torch.Tensor))
 
     @property
     def examples(self) -> tuple[Array, ...]:
-        """The inputs as read-only arrays."""
-        return tuple(_array(value) for value in self.inputs)
+        """These as read-only arrays."""
+        return tuple(map(_array, self.tensors))
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Return the module's outputs in the order of its result, read-only.
@@ -51,10 +80,15 @@ class TorchModel(Struct, frozen=True):
             UserError: the module raises, or its result holds something else than tensors.
         """
         import torch
+        from torch.utils import _pytree
 
         try:
+            left = iter(inputs)
+            leaves, structure = _pytree.tree_flatten(self.inputs)
+            leaves = [_tensor(next(left)) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            positional, named_ones = _pytree.tree_unflatten(leaves, structure)
             with torch.no_grad():
-                result = self.module(*map(_tensor, inputs))
+                result = self.module(*positional, **named_ones)
         except Exception as error:
             raise UserError(_failure(self.path, "the model cannot be run", error)) from error
         return tuple(_array(value) for value in _tensors(self.path, result))
@@ -92,6 +126,28 @@ def is_module(value: object) -> bool:
     return isinstance(value, torch.nn.Module)
 
 
+def loaded_program(path: Path) -> "torch.export.ExportedProgram":
+    """Return the program that `torch.export.save` has written to a file.
+
+    Raises:
+        UserError: the file holds none.
+    """
+    import torch
+
+    try:
+        with _silence():
+            return torch.export.load(path)
+    except Exception as error:
+        raise UserError(f"{path}: no program of torch.export: {named(error)}") from error
+
+
+def is_exported(value: object) -> bool:
+    """Return whether a value is a program that `torch.export` has made."""
+    import torch
+
+    return isinstance(value, torch.export.ExportedProgram)
+
+
 @contextlib.contextmanager
 def inference_mode(module: object) -> Iterator[None]:
     """Have a module in inference mode within the body; each part of it is in its own mode again behind it."""
@@ -107,29 +163,71 @@ def inference_mode(module: object) -> Iterator[None]:
             part.training = is_training
 
 
-def torch_model(path: Path, module: object, inputs: object) -> TorchModel:
+def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: object = None) -> TorchModel:
     """Return a module and its inputs as a model in inference mode.
 
     Args:
         path: of the user's file, for errors.
-        module: an ``nn.Module``.
-        inputs: a tensor or a tuple of tensors.
+        model: an ``nn.Module``, or a program that `torch.export` has made, which has its inputs.
+        inputs: of a module: a tensor, a tuple of arguments, or a dictionary of arguments by name.
+        dynamic_shapes: which sizes of the inputs vary, as `torch.export.export` takes it.
 
     Raises:
-        UserError: one of the two is of another type.
+        UserError: one of them is of another type, or names an argument that the module does not take.
     """
     import torch
 
-    if not isinstance(module, torch.nn.Module):
-        raise UserError(f"{path}: model() gives {_type_name(module)} against an nn.Module")
-    tensors = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
-    for position, value in enumerate(tensors):
-        if not isinstance(value, torch.Tensor):
+    if isinstance(model, torch.export.ExportedProgram):
+        if inputs is not None:
             raise UserError(
-                f"{path}: example_inputs() gives {_type_name(value)} at position {position} against a tensor "
-                "(give a tensor or a tuple of tensors)"
+                f"{path}: example_inputs beside an exported program against those that it was exported with"
             )
-    return TorchModel(path, module.eval(), tensors)
+        if model.example_inputs is None:
+            raise UserError(f"{path}: an exported program without its example inputs (export it anew)")
+        positional, named_ones = model.example_inputs
+        return _checked(TorchModel(path, model.module(), model, (tuple(positional), named_ones)))
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UserError(f"{path}: model() gives a TorchScript module against an nn.Module ({_SCRIPTED})")
+    if not isinstance(model, torch.nn.Module):
+        raise UserError(f"{path}: model() gives {_type_name(model)} against an nn.Module")
+    module, arguments = model.eval(), _arguments(path, model, inputs)
+    if isinstance(dynamic_shapes, Mapping) and len(dynamic_shapes) == len(arguments[0]) == 1:
+        dynamic_shapes = tuple(dynamic_shapes.values())  # whatever the module calls its one argument
+    return _checked(TorchModel(path, module, module, arguments, dynamic_shapes))
+
+
+def _arguments(path: Path, module: "torch.nn.Module", inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
+    """Return arguments by position and by name, these in the order of the signature, as an exported graph has them."""
+    if not isinstance(inputs, Mapping):
+        return (tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)), {}
+    signature = inspect.signature(module.forward)
+    try:
+        signature.bind_partial(**inputs)
+    except TypeError as error:
+        taken = ", ".join(signature.parameters)
+        raise UserError(f"{path}: example_inputs(): {error} (the module takes {taken})") from error
+    return (), {name: inputs[name] for name in dict.fromkeys((*signature.parameters, *inputs)) if name in inputs}
+
+
+def _checked(model: TorchModel) -> TorchModel:
+    import torch
+
+    for position, leaf in enumerate(_leaves(model.inputs)):
+        if not isinstance(leaf, torch.Tensor | bool | int | float | str | None):
+            raise UserError(
+                f"{model.path}: example_inputs() gives {_type_name(leaf)} at position {position} against a tensor "
+                f"({_INPUTS})"
+            )
+    if not model.tensors:
+        raise UserError(f"{model.path}: example_inputs() gives no tensor ({_INPUTS})")
+    return model
+
+
+def _leaves(value: object) -> list[object]:
+    from torch.utils import _pytree
+
+    leaves: list[object] = _pytree.tree_leaves(value)
+    return leaves
 
 
 def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
@@ -140,27 +238,57 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     Raises:
         UserError: PyTorch cannot export it; the message is the exporter's.
     """
-    import torch
-
     try:
-        with _silence(), torch.no_grad():
-            exported = torch.onnx.export(
-                model.module, model.inputs, dynamo=True, opset_version=OPSET, external_data=False, verbose=False
-            )
+        exported = _exported(model)
     except Exception as error:
         # The exporter's own first line only says in which of its steps it failed.
         cause = error.__cause__ or error
-        raise UserError(_failure(model.path, "the model cannot be exported to ONNX", cause)) from error
+        message = _failure(model.path, "the model cannot be exported to ONNX", cause)
+        hint = next((hint for sign, hint in _EXPORT_HINTS.items() if sign in str(cause)), None)
+        raise UserError(message if hint is None else f"{message} ({hint})") from error
     assert exported is not None
     weights = _take_weights(exported.model.graph.initializers, _narrow_names(model.module))
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
-    if len(proto.graph.input) != len(model.inputs):
+    if len(proto.graph.input) != len(model.tensors):
         raise UserError(
-            f"{model.path}: example_inputs() gives {len(model.inputs)} tensors against {len(proto.graph.input)} inputs "
-            "of the exported model"
+            f"{model.path}: example_inputs() gives {len(model.tensors)} tensors against {len(proto.graph.input)} "
+            "inputs of the exported model"
         )
     return proto, weights
+
+
+def _exported(model: TorchModel) -> "torch.onnx.ONNXProgram | None":
+    import torch
+
+    positional, named_ones = model.inputs
+    if positional and isinstance(positional[-1], dict):  # which the exporter would take for arguments by name
+        positional = (*positional, {})
+    with _silence(), torch.no_grad():
+        for is_again in (False, True):
+            try:
+                return torch.onnx.export(
+                    model.exported, positional, kwargs=dict(named_ones), dynamic_shapes=model.dynamic_shapes,
+                    dynamo=True, opset_version=OPSET, external_data=False, verbose=False,
+                )  # fmt: skip
+            except torch.onnx.errors.OnnxExporterError:
+                if is_again or not _registered_results(model):
+                    raise
+    return None
+
+
+def _registered_results(model: TorchModel) -> bool:
+    """Tell `torch.export` of the dataclasses that a module returns, those that it refuses; return whether there are."""
+    import torch
+    from torch.utils import _pytree
+
+    result = model.module(*model.inputs[0], **model.inputs[1])
+    unknown = {
+        type(leaf) for leaf in _leaves(result) if is_dataclass(leaf) and type(leaf) not in _pytree.SUPPORTED_NODES
+    }
+    for kind in unknown:
+        torch.export.register_dataclass(kind)
+    return bool(unknown)
 
 
 def _narrow_names(module: "torch.nn.Module") -> frozenset[str]:
@@ -219,6 +347,10 @@ def _tensors(path: Path, result: object) -> "tuple[torch.Tensor, ...]":
         return tuple(tensor for value in result.values() for tensor in _tensors(path, value))
     if isinstance(result, tuple | list):
         return tuple(tensor for value in result for tensor in _tensors(path, value))
+    if is_dataclass(result):
+        return _tensors(path, [getattr(result, field.name) for field in fields(result)])
+    if result is None:
+        return ()
     raise UserError(f"{path}: the model returns {_type_name(result)} against tensors")
 
 

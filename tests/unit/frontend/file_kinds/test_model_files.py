@@ -57,7 +57,21 @@ def test_other_suffix_lists_the_known_ones(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.touch()
 
-    assert refusal(path) == f"{path}: '.tflite' against a model file (.onnx, .py)"
+    assert refusal(path) == f"{path}: '.tflite' against a model file (.onnx, .pt2, .py)"
+
+
+def test_weights_alone_are_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    path.touch()
+
+    assert "TorchScript and weights: give a .py with model()" in refusal(path)
+
+
+def test_a_pointer_of_git_lfs_is_not_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12\n")
+
+    assert refusal(path) == f"{path}: a pointer of Git LFS against the file that it stands for (git lfs pull)"
 
 
 def test_text_is_no_onnx_model(tmp_path: Path) -> None:
