@@ -59,7 +59,7 @@ class TorchModel(Struct, frozen=True):
     module: "torch.nn.Module"
     exported: "torch.nn.Module | torch.export.ExportedProgram"
     inputs: tuple[tuple[object, ...], Mapping[str, object]]
-    dynamic_shapes: object = None
+    dynamic_shapes: dict[str, object] | tuple[object, ...] | list[object] | None = None
 
     @property
     def tensors(self) -> "tuple[torch.Tensor, ...]":
@@ -191,7 +191,9 @@ def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: objec
     if not isinstance(model, torch.nn.Module):
         raise UserError(f"{path}: model() gives {_type_name(model)} against an nn.Module")
     module, arguments = model.eval(), _arguments(path, model, inputs)
-    if isinstance(dynamic_shapes, Mapping) and len(dynamic_shapes) == len(arguments[0]) == 1:
+    if not isinstance(dynamic_shapes, dict | tuple | list | None):
+        raise UserError(f"{path}: dynamic_shapes is {_type_name(dynamic_shapes)} against a dictionary or a tuple")
+    if isinstance(dynamic_shapes, dict) and len(dynamic_shapes) == len(arguments[0]) == 1:
         dynamic_shapes = tuple(dynamic_shapes.values())  # whatever the module calls its one argument
     return _checked(TorchModel(path, module, module, arguments, dynamic_shapes))
 
