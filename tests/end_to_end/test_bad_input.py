@@ -45,7 +45,7 @@ MODELS: dict[str, tuple[Callable[[Path], object], str]] = {
     "operator.onnx": (lambda path: save_convolution(path, op_type="Frobnicate"), "Frobnicate"),
     "negative.onnx": (lambda path: save_convolution(path, shape=(-1, 1, 28, 28)), "dimension 0 is -1"),
     "symbolic.onnx": (lambda path: save_convolution(path, shape=("N", 1, 28, 28)), "--shape x=1x1x28x28"),
-    "model.md": (lambda path: path.write_text("x"), "against a model file (.onnx, .py)"),
+    "model.md": (lambda path: path.write_text("x"), "against a model file (.onnx, .pt2, .py)"),
     "raises.py": (lambda path: path.write_text("raise ValueError('boom')"), "ValueError: boom"),
     "leaves.py": (lambda path: path.write_text("import sys; sys.exit(0)"), "SystemExit"),
     "syntax.py": (lambda path: path.write_text("def model(:\n"), "syntax.py"),

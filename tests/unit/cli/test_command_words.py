@@ -123,7 +123,7 @@ def test_hints(words: list[str], expected: str, capsys: Capture) -> None:
 def test_file_named_nearly_like_a_command_is_a_model(capsys: Capture) -> None:
     Path("system").write_text("")
 
-    assert refusal(capsys, "system", "--pes", "4") == "system: no suffix against a model file (.onnx, .py)"
+    assert refusal(capsys, "system", "--pes", "4") == "system: no suffix against a model file (.onnx, .pt2, .py)"
 
 
 def give_input(monkeypatch: pytest.MonkeyPatch, text: str) -> None:

@@ -96,5 +96,5 @@ def test_model_named_like_a_command_is_reached_by_its_path(capsys: CaptureFixtur
 
     assert (status, capsys.readouterr().err) == (
         1,
-        "dfcompile: error: passes: no suffix against a model file (.onnx, .py)\n",
+        "dfcompile: error: passes: no suffix against a model file (.onnx, .pt2, .py)\n",
     )
