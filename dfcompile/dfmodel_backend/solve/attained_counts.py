@@ -36,12 +36,14 @@ class _Share(Struct, frozen=True, eq=False):
         bound_s: a time that no mapping of it beats that would be found.
         on_chips: what all chips have; None on one.
         whole: kernels that every chip runs whole, as no share of them can be lowered.
+        is_undivided: whether each of several chips runs everything, and so takes as long as one.
     """
 
     tasks: TaskModel
     bound_s: float
     on_chips: SharedGraph | None = None
     whole: tuple[str, ...] = ()
+    is_undivided: bool = False
 
 
 class _Count(Struct, eq=False):
@@ -156,7 +158,8 @@ class AttainedCounts:
     def _try(self, count: _Count, below_s: float) -> tuple[TaskMapping, _Share] | None:
         """Map the shares that may take less than a time; return the fastest that is known."""
         for place, share in sorted(enumerate(count.shares), key=lambda one: one[1].bound_s):
-            if place not in count.mappings and share.bound_s <= below_s * (1 + NOTHING):
+            may_be_fastest = share.bound_s <= below_s * (1 + NOTHING) and not share.is_undivided
+            if place not in count.mappings and may_be_fastest:
                 count.mappings[place] = None
                 try:
                     count.mappings[place] = map_tasks(share.tasks)
@@ -180,7 +183,8 @@ class AttainedCounts:
         graph = split.shared({name: chosen[name] for name in split.kernels})
         used = ChipsInUse(split.part, tuple(share.choices.items()), graph.exchanges, share.apart)
         tasks = replace(self._tasks, dag=lowered, system=split.part, chips=used, least_cycles=0, known=None)
-        return _Share(tasks, chain_bound_ns(tasks) / NS_PER_S, graph, tuple(whole))
+        is_undivided = all(choice == WHOLE for choices in chosen.values() for choice in choices)
+        return _Share(tasks, chain_bound_ns(tasks) / NS_PER_S, graph, tuple(whole), is_undivided)
 
     def _check(self, count: _Count) -> None:
         """Check the fastest mapping on a number of chips, if there is one that was not checked before."""

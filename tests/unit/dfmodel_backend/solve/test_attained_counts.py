@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import onnx
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from dfcompile.dfmodel_backend import (
     dataflow_graph,
     load_system,
 )
+from dfcompile.dfmodel_backend.attained.mapping import map_tasks
+from dfcompile.dfmodel_backend.solve import attained_counts
 from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
@@ -88,6 +91,21 @@ def test_a_kernel_without_shares_is_whole_and_said_to_be() -> None:
     (said,) = (one.value for one in kept.assumptions if one.name == "kernels whole on every chip")
     assert said == f"1: {product}: their operators do not say what a share is"
     assert all(one.name != "kernels whole on every chip" for one in split.assumptions)
+
+
+def test_where_no_kernel_is_split_one_chip_alone_is_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped: list[int] = []
+
+    def counting(tasks: TaskModel) -> TaskMapping:
+        mapped.append(1 if tasks.chips is None else tasks.chips.system.chips)
+        return map_tasks(tasks)
+
+    monkeypatch.setattr(attained_counts, "map_tasks", counting)
+    whole = lowered("two layers")
+    everything = tuple(kernel.name for kernel in whole.dag.kernels)
+    (found,) = mappings_of(whole, load_system("sn30").with_cores(4), Overlap.PERFECT_OVERLAP, (4,), never=everything)
+
+    assert (found.chips, mapped) == (1, [1])
 
 
 def test_of_whole_arrays_the_bound_is_that_of_what_was_tried(tmp_path: Path) -> None:
