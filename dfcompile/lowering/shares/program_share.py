@@ -1,5 +1,6 @@
 """The program of level 1 that one of several chips runs: fewer iterations, on parts of arrays."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
@@ -204,6 +205,11 @@ class SharedProgram:
         return tuple(canonical_nodes(self.program, self._table))
 
     @cached_property
+    def _writers(self) -> Counter[str]:
+        """How many operators write each array."""
+        return Counter(tensor.name for op in self.operators for tensor in op.results())
+
+    @cached_property
     def _viewed(self) -> Mapping[str, str]:
         """What each view is of."""
         state = self.program.sdfg.start_state
@@ -214,14 +220,18 @@ class SharedProgram:
         """Return the kernels whose operators cannot run so many iterations of these loops alone.
 
         Where a pass has put the scopes of an operator into another kernel, none can: which part that one reads is not
-        known of the operators.
+        known of the operators. One that writes a part of an array cannot: what the array is then depends on the others.
         """
         wanted = {one.kernel: one for one in share.kernels}
         if any(op.name not in self._kernels for op in self.operators):
             return tuple(one.kernel for one in share.kernels if one.loops)
         return tuple(
-            op.name for op in self.operators if op.name in wanted and self._share(op, wanted[op.name].loops) is None
+            op.name for op in self.operators if op.name in wanted and not self._is_possible(op, wanted[op.name].loops)
         )
+
+    def _is_possible(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> bool:
+        writes_parts = any(self._writers[tensor.name] > 1 for tensor in op.results())
+        return not (loops and writes_parts) and self._share(op, loops) is not None
 
     def _share(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> OperatorShare | None:
         if (op.name, loops) not in self._shares:
@@ -281,6 +291,7 @@ class _ShareBuilder:
         self._taken = set(whole.program.sdfg.arrays)
         self._parts: dict[_Copy, Tensor] = {}  # what is there before the program runs
         self._views: dict[tuple[str, tuple[int, ...], str], Tensor] = {}
+        self._results: dict[str, Tensor] = {}  # several operators may write parts of one
 
     def build(self) -> Program:
         for op in self._operators:
@@ -338,8 +349,11 @@ class _ShareBuilder:
         ]
         results = []
         for tensor, shape in zip(op.results(), share.results, strict=True):
-            in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
-            results.append(builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory))
+            if tensor.name not in self._results:
+                in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
+                added = builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory)
+                self._results[tensor.name] = added
+            results.append(self._results[tensor.name])
         builder.add_canonical((op.name, op.origin), share.operator, operands, results)
 
     def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...], dtype: str) -> Tensor:

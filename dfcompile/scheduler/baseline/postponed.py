@@ -16,7 +16,8 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSch
     """Return a schedule in which tasks that depend on no input run late, and all others stay where they are.
 
     Such tasks write the border of a padded array, or transform filters. Each is put into the latest idle gap before
-    the tasks that read from it, the last one first. If one of them fits nowhere, the schedule stays as it is.
+    the tasks that read from it, the last one first. If one of them fits nowhere, or where they were others could begin
+    so much earlier that the makespan is another, the schedule stays as it is.
 
     Args:
         dag: the graph.
@@ -52,7 +53,19 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSch
     into = dag.is_buffer[dag.edge_target] & is_moved[dag.edge_source]
     np.maximum.at(ended, dag.edge_target[into], ended[dag.edge_source[into]])
     begun = np.where(dag.is_buffer, ended, begun)
-    return replace(found, pe=element, start=begun, end=ended)
+    after = replace(found, pe=element, start=begun, end=ended)
+    return after if _earliest_end(dag, after) == makespan else found
+
+
+def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule) -> int:
+    """Return when all have ended if each task begins once what it reads is there and its element is free."""
+    work = np.where(dag.is_computational, dag.work, 0)
+    tasks = np.flatnonzero(work)
+    tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
+    follows = found.pe[tasks[1:]] == found.pe[tasks[:-1]]
+    source = np.concatenate([dag.edge_source, tasks[:-1][follows]])
+    target = np.concatenate([dag.edge_target, tasks[1:][follows]])
+    return int(longest_paths(source, target, work).max())
 
 
 def _depends_on_no_input(dag: CanonicalDag) -> Bool:

@@ -108,6 +108,20 @@ def test_where_no_kernel_is_split_one_chip_alone_is_mapped(monkeypatch: pytest.M
     assert (found.chips, mapped) == (1, [1])
 
 
+def test_who_writes_a_part_of_an_array_is_whole(tmp_path: Path) -> None:
+    """Each phase of a transposed convolution writes every second column of one result."""
+    model = tmp_path / "phases.onnx"
+    text = "g (float[1,8,4,8] x, float[8,8,1,3] w) => (float[1,8,4,17] y) { y = ConvTranspose<strides=[1,2]>(x, w) }"
+    onnx.save(model_from_text(text), model)
+    options = asked(model, (4,), "ConvTranspose=phases", chips=2, system="h100")
+    (point,) = explore(options).points
+
+    kernels = dict(point.attained.sharding)
+    assert point.attained.chips == 2
+    assert {choice for name, choice in kernels.items() if "interleave" in name} == {(-1,)}
+    assert any(choice != (-1,) for choice in kernels.values())
+
+
 def test_of_whole_arrays_the_bound_is_that_of_what_was_tried(tmp_path: Path) -> None:
     """Each of n tasks counts all of an array: half of them count half of it, a quarter of the work."""
     model = tmp_path / "product.onnx"
