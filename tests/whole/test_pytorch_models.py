@@ -366,6 +366,30 @@ def test_a_size_that_varies_is_that_of_the_example_or_is_given(dims: dict[str, i
     assert [each.shape for each in reference_answer(model, model.example_feeds(seed=0)).outputs] == [(size, 4)]
 
 
+SHARED_SIZE = """
+import torch
+from torch import nn
+
+batch = torch.export.Dim("batch")
+dynamic_shapes = {"x": {0: batch}, "mask": {0: batch}}
+example_inputs = {"x": torch.zeros(3, 8), "mask": torch.ones(3, 8)}
+
+
+class Masked(nn.Module):
+    def forward(self, x, mask):
+        return x * mask
+
+
+model = Masked
+"""
+
+
+def test_a_size_follows_from_the_shape_of_another_input(tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, SHARED_SIZE), ReadOptions(shapes={"x": (5, 8)}))
+
+    assert [port.shape for port in (*model.program.inputs, *model.program.outputs)] == [(5, 8)] * 3
+
+
 def test_an_exported_program_has_its_inputs(tmp_path: Path) -> None:
     path = write(
         tmp_path,

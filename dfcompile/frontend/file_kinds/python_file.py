@@ -70,13 +70,13 @@ def model_of(
     Raises:
         UserError: as `program_of`.
     """
-    examples = found.examples
-    sizes = dict(options.dims)
-    for value, example in zip(exported.graph.input, examples, strict=True):
-        if value.name not in options.shapes:
-            for dim, size in zip(value.type.tensor_type.shape.dim, example.shape, strict=True):
-                if dim.dim_param:
-                    sizes.setdefault(dim.dim_param, size)
+    examples, sizes = found.examples, dict(options.dims)
+    dims = {value.name: [dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in exported.graph.input}
+    said = {dim for name, names in dims.items() if name in options.shapes for dim in names}
+    for names, example in zip(dims.values(), examples, strict=True):
+        for dim, size in zip(names, example.shape, strict=True):
+            if dim and dim not in said:
+                sizes.setdefault(dim, size)
     program = program_of(name, exported, replace(options, dims=sizes), weights)
     is_as_shown = all(shape == example.shape for shape, example in zip(_shapes(program), examples, strict=True))
     return Model(program, TorchReference(found), examples if is_as_shown else ())
