@@ -56,6 +56,12 @@ class TensorGroup(Struct, frozen=True):
         """Chips along each dimension, innermost first."""
         return tuple(link.chips for link in self.links)
 
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """What times follow from: groups of which this is equal differ in power, or on a grid in the order of links."""
+        links = [(link.shape, link.chips, link.gb_per_s) for link in self.links]
+        return (*(sorted(links) if self.shape.is_grid else links), self.link_latency_ns)
+
     def time_ns(self, collective: Collective, size_bytes: float) -> float:
         """Return the time of a collective on a whole tensor.
 

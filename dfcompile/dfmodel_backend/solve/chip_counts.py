@@ -184,8 +184,10 @@ class ChipCounts:
         best: tuple[Found, System, ShardingSearch] | None = None
         bound_s = math.inf
         refused: InfeasibleError | None = None
-        for part, search in self._searches(count):
-            found, least_s, error = search.best(math.inf if best is None else best[0].mapping.figures.time_s)
+        searches = self._searches(count)
+        for part, search in searches:
+            known_s = math.inf if best is None else best[0].mapping.figures.time_s
+            found, least_s, error = search.best(known_s, len(searches))
             bound_s = min(bound_s, least_s)
             refused = refused or error
             if found is not None and (best is None or found.rank < best[0].rank):
@@ -196,11 +198,11 @@ class ChipCounts:
         return _Found(self._of_all_chips(found, part), part, bound_s, found.share, search)
 
     def _searches(self, count: int) -> tuple[tuple[System, ShardingSearch], ...]:
-        """Return each part of so many chips with its search; a part that is like another one is left out."""
+        """Return each part of so many chips with its search; a part that takes as long as another one is left out."""
         if count not in self._prepared:
             different: dict[tuple[object, ...], System] = {}
             for part in self._system.parts(count):
-                different.setdefault((part.network.kind, part.network.dimensions), part)
+                different.setdefault(TensorGroup.of(part).likeness, part)
             self._prepared[count] = tuple(
                 (part, ShardingSearch(self._graph, part, self._options, self._mapped_by(part)))
                 for part in different.values()

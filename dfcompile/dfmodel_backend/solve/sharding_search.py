@@ -27,8 +27,8 @@ WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
 SIMPLEST = (0.0, 0.0, 0.0)  # of those that take no longer than the bound on all of them
 NODES = 100_000  # of the search tree, times the number of kernels
-EVALUATIONS = 6_000  # shardings that are fused, times the square of the number of kernels
-MOST_EVALUATIONS = 80  # on each part of a network, of which eight chips have sixteen
+EVALUATIONS = 6_000  # shardings that are fused for a number of chips, times the square of the number of kernels
+MOST_EVALUATIONS = 80
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]
@@ -83,16 +83,17 @@ class ShardingSearch:
         chosen, _ = self._beam(LEAST_EXCHANGE)[0]
         return dict(zip(self._names, chosen, strict=True))
 
-    def best(self, below_s: float = math.inf) -> tuple[Found | None, float, InfeasibleError | None]:
+    def best(self, below_s: float = math.inf, parts: int = 1) -> tuple[Found | None, float, InfeasibleError | None]:
         """Return the best sharding, a time that no sharding beats, and why there is none, if there is none.
 
         Args:
             below_s: a time that is known: if nothing can be below, nothing is looked at.
+            parts: of the network that have as many chips, and are searched as well.
         """
         best = _Best()
         if self.bound_s >= below_s * (1 - TIE):
             return None, self.bound_s, None
-        budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2))
+        budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2) // parts)
         beam = self._beams()
         for chosen, sums in beam[: max(2, budget // 8)]:
             if not _cannot_be_better(self._costs.least_ns(sums, len(chosen)) / NS_PER_S, sums, best):

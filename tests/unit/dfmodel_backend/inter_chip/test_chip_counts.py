@@ -1,6 +1,7 @@
 """Graphs of models on several chips: parts of networks, exchanges along several dimensions, shares, degrees."""
 
 import math
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
-from dfcompile.dfmodel_backend.sharding.graphs import share_graph
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, share_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import Found, ShardingSearch
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
@@ -130,6 +131,42 @@ def test_the_fastest_part_of_the_network_is_taken() -> None:
     assert found.figures.configs[0].network_ns == pytest.approx(2 * (1 + 1) * 3.0 + 4 * 2 * 3 / 4 / GB_PER_S)
 
 
+@pytest.mark.parametrize(("kind", "is_alike"), [("r_r", True), ("fc_fc", False), ("sw_sw", False)])
+def test_dimensions_of_a_grid_may_change_places(kind: str, is_alike: bool) -> None:
+    """Then each way to split takes as long with its dimensions in the other order, and one order is searched."""
+    graph = DataflowGraph.of(
+        "two products",
+        (
+            replace(split_gemm("a", 7, 5, 6), outputs=("t",)),
+            replace(split_gemm("b", 5, 7, 6), inputs=("v", "t")),
+        ),
+        (
+            floats("x", TensorKind.INPUT, 30, "", "a"),
+            floats("w", TensorKind.WEIGHT, 35, "", "a"),
+            floats("t", TensorKind.INTERMEDIATE, 42, "a", "b"),
+            floats("v", TensorKind.WEIGHT, 35, "", "b"),
+            floats("y", TensorKind.OUTPUT, 30, "b"),
+        ),
+    )
+    one, other = (networked(kind, *chips).parts(6)[-1] for chips in ((2, 3), (3, 2)))
+    loops = (WHOLE, 0, 1, 2)
+    times = {
+        (part.network.dimensions[0].chips, *split): sum(
+            exchange.time_ns for exchange in share_graph(graph, part, {"a": split[:2], "b": split[2:]}).exchanges
+        )
+        for part in (one, other)
+        for split in product(loops, repeat=4)
+        if max(map(len, (split[:2], split[2:]))) == len({*split[:2]}) == len({*split[2:]})
+    }
+    is_same = all(
+        math.isclose(time_ns, times[3, split[1], split[0], split[3], split[2]])
+        for (chips, *split), time_ns in times.items()
+        if chips == 2
+    )
+
+    assert (TensorGroup.of(one).likeness == TensorGroup.of(other).likeness) == is_same == is_alike
+
+
 @examples(20)
 @given(graphs(4), machines(), st.sampled_from([("r", (6,)), ("r_r", (2, 3)), ("r_sw", (2, 3)), ("fc", (6,))]))
 def test_more_chips_at_hand_are_never_slower(
@@ -173,9 +210,9 @@ def test_numbers_of_chips_of_which_nothing_is_told_are_searched_only_if_they_may
             super().__init__(graph, part, *rest)
             self.chips = part.chips
 
-        def best(self, below_s: float = math.inf) -> tuple[Found | None, float, InfeasibleError | None]:
+        def best(self, *known: Any) -> tuple[Found | None, float, InfeasibleError | None]:
             searched.append(self.chips)
-            return super().best(below_s)
+            return super().best(*known)
 
     monkeypatch.setattr("dfcompile.dfmodel_backend.solve.chip_counts.ShardingSearch", Noted)
     tensors = (floats("x", TensorKind.INPUT, 1, "", "a"), floats("y", TensorKind.OUTPUT, 1, "a"))
