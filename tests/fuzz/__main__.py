@@ -79,7 +79,8 @@ class _Progress:
 
 def _report(judged: Sequence[Judged], seconds: float) -> str:
     verdicts = Counter((each.kind, each.outcome.verdict) for each in judged)
-    lines = [f"{len(judged)} cases in {seconds:.0f} s; longest case {max(each.seconds for each in judged):.1f} s", ""]
+    slowest = max(judged, key=lambda each: each.seconds)
+    lines = [f"{len(judged)} cases in {seconds:.0f} s; longest case {slowest.seconds:.1f} s ({slowest.seed})", ""]
     for verdict in Verdict:
         counts = {kind: count for (kind, found), count in verdicts.items() if found is verdict}
         if counts:
