@@ -27,8 +27,8 @@ WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
 SIMPLEST = (0.0, 0.0, 0.0)  # of those that take no longer than the bound on all of them
 NODES = 100_000  # of the search tree, times the number of kernels
-EVALUATIONS = 6_000  # shardings that are fused for a number of chips, times the square of the number of kernels
-MOST_EVALUATIONS = 80
+EVALUATIONS = 3_000  # shardings that are fused for a number of chips, times the square of the number of kernels
+MOST_EVALUATIONS = 40
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]
