@@ -21,9 +21,9 @@ from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
 from tests.onnx_text import program_from_text
 from tests.unit.choosing.automatic_choices import TABLE
-from tests.unit.dfmodel_backend.attained.memory_player import Player
+from tests.whole.memory_player import Player
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 
 
 def played(
