@@ -15,8 +15,9 @@ export PYTHONDONTWRITEBYTECODE :=
 # DaCe calls cmake and ninja, which pip puts beside python.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-# Neighbours share what they made once, such as a solved design: a worker takes a half of the tests, and then from others.
-PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+# Neighbours share what they made once, such as a solved design: a worker takes a part of the tests, and then from others.
+# There is one worker more than processors, up to four: some tests wait for commands that they started.
+PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))') --dist worksteal
 
 .PHONY: demo test unit check docs screenshots fuzz nightly mutants models bench clean
 
@@ -55,7 +56,7 @@ screenshots: docs
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-# Property tests with 80 times as many examples as in `make test`, drawn anew, all cases compiled, then the fuzzer: hours.
+# Property tests with 100 times as many examples as in `make test`, drawn anew, all cases compiled, then the fuzzer: hours.
 nightly: $(INSTALLED)
 	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q $(PARALLEL) tests/unit tests/compiled tests/whole/test_traffic_bounds.py
 	$(BIN)/python -m tests.fuzz $(FUZZ)

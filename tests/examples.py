@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from hypothesis import settings
 
-# Of the number that a test asks for: a quarter of them in `make test` and `make unit`; `make nightly` says 20.
+# Of the number that a test asks for: a fifth of them in `make test` and `make unit`; `make nightly` says 20.
 ASKED = os.environ.get("PROPERTY_EXAMPLES")
-TIMES = Fraction(ASKED or "1/4")
+TIMES = Fraction(ASKED or "1/5")
 DEFAULT = 100
 
 

@@ -87,7 +87,7 @@ pieces = st.sampled_from((None, 1, 2, 4, 7, 16))
 
 
 @given(st.one_of(products(), convolutions()), choices, pieces, machines, st.sampled_from(("best", "sb-rlx")))
-@examples(60)
+@examples(40)
 def test_what_mappings_say_of_memory_holds_for_every_element(
     program: Program, names: tuple[str, str], count: int | None, system: System, partition: str
 ) -> None:

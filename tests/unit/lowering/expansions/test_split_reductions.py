@@ -15,7 +15,7 @@ from dfcompile.lowering import CanonicalOperator, Choice, Reduction, lower_to_ca
 from dfcompile.lowering.operators import MatMul, Reduce
 from dfcompile.lowering.partial_results import PARTS
 from dfcompile.scheduler import ScheduleOptions, schedule
-from dfcompile.testing.expansions import canonical_program, check_expansion
+from dfcompile.testing.expansions import canonical_program
 from tests.examples import examples
 from tests.interpreter import Array, interpret
 from tests.onnx_nodes import TABLE, Node, lowered, random
@@ -92,29 +92,6 @@ def test_product_in_parts_is_numpys(
 
     check_close(found, expected, 1e-12)
     extract(maps.sdfg)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize(("reduction", "parts"), [(Reduction.SUM, 8), (Reduction.MAX, 4)])
-def test_compiled_reduction_is_numpys_and_its_schedules_are_accepted(
-    reduction: Reduction, parts: int, dtype: str
-) -> None:
-    dag = check_expansion(
-        Reduce(reduction, (1,)),
-        f"split{{parts={parts}}}",
-        inputs=[(2, 37)],
-        output=(2, 1),
-        reference=lambda x: NUMPY[reduction](x.astype(np.float64), axis=1, keepdims=True).astype(dtype),
-        dtype=dtype,
-    )
-
-    assert dag.tasks_count >= 2 * parts
-
-
-def test_compiled_product_is_numpys_and_its_schedules_are_accepted() -> None:
-    check_expansion(
-        MatMul(), "split-k{parts=4}", inputs=[(2, 19), (19, 3)], output=(2, 3), reference=lambda a, b: a @ b
-    )
 
 
 def lowered_dag(
