@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
-from dfcompile.lowering.nests.nest_builder import NestBuilder
-from dfcompile.lowering.nests.program import NestProgram
+from dfcompile.lowering.declared import declared_array
+from dfcompile.lowering.kernels import kernel_of
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
@@ -29,20 +29,21 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
     chosen = []
+    constants: set[str] = set()
     unsupported: list[UnsupportedOpError] = []
-    for op in as_they_come(onnx_operators(program, builder), operators_count(program)):
-        fragment = CanonicalFragment(builder, op)
+    operators = onnx_operators(program, builder.add_view, constants)
+    for op in as_they_come(operators, operators_count(program)):
         try:
             found = table.select(op, choices)
-            found.apply(op, fragment)
+            fragment = found.outline(op, builder.border(op))
         except UnsupportedOpError as error:
             unsupported.append(error)
             builder.adopt_outputs(program.sdfg, op)  # to see what comes after it
             continue
-        with faults_of("expansion", found.origin):
-            builder.check_results(op)
+        builder.place(op, fragment)
+        constants.update(fragment.constants)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
+        coverage[op.origin] = Coverage.COSTED if fragment.nodes else Coverage.VIEW
     if unsupported:
         raise together(unsupported)
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
@@ -57,17 +58,23 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
         UserError: naming a node whose attributes are not the fields of its operator.
     """
     _expect(program, Level.CANONICAL)
-    builder = NestBuilder(program)
+    arrays = {name: declared_array(program.sdfg, name) for name in program.sdfg.arrays}
+    steps: list[OperatorNests | View] = []
     chosen = []
     made_by = _third_party_expansions(program, table)
-    for op in as_they_come(canonical_nodes(program, table, builder), operators_count(program)):
+    for op in as_they_come(canonical_nodes(program, table, steps.append), operators_count(program)):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        builder.adopt_outputs(op)
         maker = made_by.get(op.origin, found.origin)
         with faults_of("expansion", maker):
-            builder.expand(op, found, is_checked=not (found.is_own and is_own(maker)))
-    return builder.finish((*program.chosen, *chosen))
+            built = found.nests(op, arrays, is_checked=not (found.is_own and is_own(maker)))
+            written = {nest.write.tensor.name for nest in built.nests}
+            for tensor in op.results():
+                op.check_result(tensor, tensor if tensor.name in written else None)
+            kernel = kernel_of(op, found.name, built.nests)
+        steps.append(OperatorNests(op, kernel, tuple(built.nests), tuple(built.added)))
+        arrays |= built.arrays
+    return NestProgram(program, (*program.chosen, *chosen), tuple(steps), arrays, program.applied)
 
 
 def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:

@@ -10,8 +10,8 @@ from dfcompile.canonical_dag.dag_pass import DagPass
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, VerificationError
 from dfcompile.frontend import CANONICAL, AppliedPass, Level, Program
 from dfcompile.host.private_folder import in_private_folder
+from dfcompile.lowering.nests.check import verify_nests
 from dfcompile.lowering.nests.program import NestProgram
-from dfcompile.lowering.nests.verifier import verify_nests
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.plugins import Collected, faults_of_pass, missing, name_of

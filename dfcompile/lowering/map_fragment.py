@@ -1,26 +1,19 @@
 """What an expansion of a canonical operator builds with: loop nests and arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
+from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.nests.affine import Affine, affine
-from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.nest import Nest, NestAccess, array_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
-
-
-class ArrayMaker(Protocol):
-    """Where the arrays of a nest go: a program, or an operator alone."""
-
-    def new_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool) -> Tensor:
-        """Add an intermediate array of that name, or one with underscores behind it, and return it."""
-        ...
 
 
 class MapFragment:
@@ -31,17 +24,25 @@ class MapFragment:
 
     Attributes:
         nests: what was built, in order.
+        added: arrays between them.
+        arrays: the same as extraction sees them, by name.
     """
 
-    def __init__(self, op: CanonicalNode[CanonicalOperator], arrays: ArrayMaker) -> None:
-        self._op = op
-        self._arrays = arrays
+    def __init__(self, op: CanonicalNode[CanonicalOperator], taken: Container[str]) -> None:
+        self._op, self._taken = op, taken
         self.nests: list[Nest] = []
+        self.added: list[Tensor] = []
+        self.arrays: dict[str, Array] = {}
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
         full = f"{underscored(self._op.name)}_{name}"
-        return self._arrays.new_array(full, shape, dtype or self._op.output().dtype, materialised=materialised)
+        while full in self._taken or full in self.arrays:
+            full += "_"
+        tensor = Tensor(full, tuple(shape), dtype or self._op.output().dtype)
+        self.added.append(tensor)
+        self.arrays[full] = array_of(tensor, is_transient=True, is_materialised=materialised)
+        return tensor
 
     def map(
         self,

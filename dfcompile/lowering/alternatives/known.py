@@ -16,8 +16,8 @@ from dfcompile.errors import PluginError, UserError
 from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
 from dfcompile.lowering.alternatives.outlined import OperatorOutline, outline_of
+from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
@@ -180,7 +180,7 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
     alone = _alone(op)
     for name, found in sorted(table.by_operator.get((ONNX, op.op_type), {}).items()):
         try:
-            outline = canonical_outline(alone, found, Border())
+            outline = found.outline(alone, Border())
             with faults_of("expansion", found.origin):  # what it built may be wrong only for those that come after it
                 operators = tuple(
                     _canonical_alternatives(each, table, outline, found, left_out) for each in outline.nodes
@@ -214,7 +214,7 @@ def _root(array: str, viewed: Mapping[str, str]) -> str:
 def _canonical_alternatives(
     op: CanonicalNode[CanonicalOperator],
     table: ExpansionTable,
-    outline: CanonicalOutline,
+    outline: CanonicalFragment,
     maker: Expansion,
     left_out: dict[str, str],
 ) -> CanonicalAlternatives:
@@ -234,7 +234,7 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _task_scopes(outline: OperatorOutline, maker: CanonicalOutline) -> tuple[TaskScope, ...]:
+def _task_scopes(outline: OperatorOutline, maker: CanonicalFragment) -> tuple[TaskScope, ...]:
     families = divide(outline.scopes)
     writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
     readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
@@ -298,7 +298,7 @@ def _visits_once(access: Access, family: TaskFamily) -> bool:
     return not access.is_indirect and wanted.is_injective
 
 
-def _is_stored(root: str, array: Array, maker: CanonicalOutline) -> bool:
+def _is_stored(root: str, array: Array, maker: CanonicalFragment) -> bool:
     if array.is_transient:
         return array.is_materialised
     made = maker.arrays.get(root)

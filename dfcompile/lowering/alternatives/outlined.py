@@ -7,11 +7,10 @@ from msgspec import Struct
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
-from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
+from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.declared import declared_array
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.operator_nests import OperatorArrays, nests_of
 from dfcompile.lowering.nests.program import renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
@@ -78,14 +77,14 @@ class OutlinedModel:
         key = number, found.name, owned
         if key not in self._outlined:
             op, border = self._operators[number], Border(self._names, self._outputs, owned)
-            self._outlined[key] = OutlinedOperator(op, canonical_outline(op, found, border), is_own=found.is_own)
+            self._outlined[key] = OutlinedOperator(op, found.outline(op, border), is_own=found.is_own)
         return self._outlined[key]
 
 
 class OutlinedOperator:
     """An operator of level 0 under an expansion; what it becomes is outlined once under each expansion asked for."""
 
-    def __init__(self, op: Operator, outline: CanonicalOutline, *, is_own: bool) -> None:
+    def __init__(self, op: Operator, outline: CanonicalFragment, *, is_own: bool) -> None:
         self.op, self.outline, self._is_own = op, outline, is_own
         self._made: dict[tuple[int, str], OperatorOutline] = {}
         self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
@@ -209,9 +208,13 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
         UserError: a form that it does not take, or a call of a library, which is no alternative to what is scheduled.
         PluginError: it is a third party's, and failed.
     """
-    made = OperatorArrays(op)
-    nests = nests_of(op, found, made, is_checked=is_checked)
-    for nest in nests:
+    border = {
+        tensor.name: array_of(tensor, is_transient=False, is_materialised=True)
+        for tensor in (*op.operands(), *op.results())
+    }
+    built = found.nests(op, border, is_checked=is_checked)
+    arrays = {**border, **built.arrays}
+    for nest in built.nests:
         if nest.library:
             raise op.unsupported(f"a call of {nest.library} against canonical tasks")
-    return OperatorOutline(tuple(nest.scope(made.arrays) for nest in nests), made.arrays)
+    return OperatorOutline(tuple(nest.scope(arrays) for nest in built.nests), arrays)

@@ -8,15 +8,33 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UserError
 from dfcompile.frontend import AppliedPass, ChosenExpansion, Level, ModelNode, Program
 from dfcompile.host.printable import printable
 from dfcompile.lowering.expressions import is_complex
 from dfcompile.lowering.nests.nest import Nest
-from dfcompile.lowering.nests.operator_nests import OperatorNests
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
+
+
+class OperatorNests(Struct, frozen=True, eq=False):
+    """A canonical operator as loop nests.
+
+    Attributes:
+        op: the operator.
+        kernel: that all its nests belong to.
+        nests: in an order in which they can run.
+        added: arrays between them.
+    """
+
+    op: CanonicalNode[CanonicalOperator]
+    kernel: Kernel
+    nests: tuple[Nest, ...]
+    added: tuple[Tensor, ...]
 
 
 class View(Struct, frozen=True, eq=False):

@@ -12,8 +12,7 @@ from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.code import RESULT, renamed_words, tasklet_code
 from dfcompile.lowering.nests.map_scopes import MapScopes
 from dfcompile.lowering.nests.nest import Nest, NestAccess
-from dfcompile.lowering.nests.operator_nests import OperatorNests
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -28,7 +27,7 @@ def sdfg_program(nests: NestProgram) -> Program:
     writer = _Writer(builder)
     for step in nests.steps:
         if isinstance(step, View):
-            builder.add_view(builder.tensor(step.source), step.tensor.name, step.tensor.shape, step.tensor.dtype)
+            builder.add_view(step)
         else:
             builder.adopt_outputs(nests.library.sdfg, step.op)
             writer.add(step, nests)

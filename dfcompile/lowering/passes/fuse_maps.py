@@ -12,8 +12,7 @@ from dfcompile.lowering.expressions import stored, substitute, widened
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.nests.code import words_of
 from dfcompile.lowering.nests.nest import Nest, NestAccess
-from dfcompile.lowering.nests.operator_nests import OperatorNests
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 

@@ -16,6 +16,7 @@ from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
 from dfcompile.lowering.declared import is_materialised
+from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
@@ -347,23 +348,25 @@ class _ShareBuilder:
             self._operand(builder, copy, shape, tensor.dtype)
             for copy, shape, tensor in zip(self._reads[op.name], share.operands, op.operands(), strict=True)
         ]
-        results = []
-        for tensor, shape in zip(op.results(), share.results, strict=True):
+        results = [
+            Tensor(tensor.name, shape, tensor.dtype) for tensor, shape in zip(op.results(), share.results, strict=True)
+        ]
+        for tensor in results:
             if tensor.name not in self._results:
                 in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
-                added = builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory)
-                self._results[tensor.name] = added
-            results.append(self._results[tensor.name])
-        builder.add_canonical((op.name, op.origin), share.operator, operands, results)
+                builder.add_array(tensor.name, tensor.shape, tensor.dtype, materialised=in_memory)
+                self._results[tensor.name] = tensor
+        builder.add_canonical(replace(op, operator=share.operator, inputs=tuple(operands), outputs=tuple(results)))
 
     def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...], dtype: str) -> Tensor:
         """Return what an operator reads: an array, or a view of it; both have the same elements in the same order."""
-        name = self._parts[copy].name if copy in self._parts else copy[0]
-        source = builder.tensor(name)
+        source = self._parts[copy] if copy in self._parts else self._results[copy[0]]
         if (source.shape, source.dtype) == (shape, dtype):
             return source
         if source.elements != prod(shape):
-            raise VerificationError(f"array {name!r}: {source} of a chip against a view of {list(shape)}")
-        if (name, shape, dtype) not in self._views:
-            self._views[name, shape, dtype] = builder.add_view(source, self._free_name(f"{name}_view"), shape, dtype)
-        return self._views[name, shape, dtype]
+            raise VerificationError(f"array {source.name!r}: {source} of a chip against a view of {list(shape)}")
+        key = source.name, shape, dtype
+        if key not in self._views:
+            self._views[key] = Tensor(self._free_name(f"{source.name}_view"), shape, dtype)
+            builder.add_view(View(self._views[key], source.name))
+        return self._views[key]
