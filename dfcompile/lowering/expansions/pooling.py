@@ -6,9 +6,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Copy, Window
+from dfcompile.lowering.operators import Copy, Update, Window
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -171,3 +173,76 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)
     build.elementwise(f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y, step="scale")
+
+
+@onnx_expansion("GlobalMaxPool", "map", default=True)
+def global_max_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c] = max X[b, c, …]``: one downsampler."""
+    x, y = op.input(0), op.output()
+    build.reduce(Reduction.MAX, [x], y, range(2, x.rank))
+
+
+@onnx_expansion("GlobalAveragePool", "map", default=True)
+def global_average_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c] = sum X[b, c, …] / n``: one downsampler, one element-wise task."""
+    _sum_and_finish(op, build, "a", f"a / {prod(op.input(0).shape[2:])}")
+
+
+@onnx_expansion("GlobalLpPool", "map", default=True)
+def global_lp_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c] = (sum |X[b, c, …]| ** p) ** (1/p)``: one downsampler, one element-wise task."""
+    _sum_and_finish(op, build, *norm_expressions(op))
+
+
+def _sum_and_finish(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
+    x, y = op.input(0), op.output()
+    dtype = sum_dtype(y.dtype)
+    total = build.reduced("total", Reduction.SUM, [x], range(2, x.rank), before, dtype=dtype, step="sum")
+    build.elementwise(after, [total], y, step="finish")
+
+
+@onnx_expansion("MaxUnpool", "update", default=True)
+def max_unpool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = 0``, but ``Y[indices[…]] = X[…]`` with Y as one row: each element is written where its index says."""
+    x, indices, y = op.input(0), op.input(1), op.output()
+    rank = x.rank - 2
+    kernel, strides = op.integers("kernel_shape"), op.integers("strides", (1,) * rank)
+    pads = op.integers("pads", (0,) * (2 * rank))
+    if (len(kernel), len(strides), len(pads)) != (rank, rank, 2 * rank) or indices.shape != x.shape:
+        raise op.unsupported(f"indices {indices} of {x}, or attributes that are not of {rank} axes")
+    sizes = tuple(
+        (extent - 1) * stride - pads[axis] - pads[rank + axis] + size
+        for axis, (extent, stride, size) in enumerate(zip(x.shape[2:], strides, kernel, strict=True))
+    )
+    if y.shape != (*x.shape[:2], *sizes):
+        # ONNX's definition counts indices in the size that the windows give, onnxruntime in the one that is asked for.
+        raise op.unsupported(f"result {y} against the size {list(sizes)} that its windows give (pad it behind)")
+    elements = prod(y.shape)
+    build.check_parameter((elements,))
+    zeros = build.parameter("zeros", np.zeros((elements,), x.dtype))
+    places, values = build.view(indices, "places", (x.elements,)), build.view(x, "values", (x.elements,))
+    build.view_as(build.made("result", Update(0, (0,)), [zeros, places, values], (elements,), step=""), y)
+
+
+@expansion(Window, "rows", source="dematteis23", default=True)
+def window_rows(op: CanonicalNode[Window], build: MapFragment) -> None:
+    """``Y[b, c, y…] = reduce_k X[b, c, stride*y + dilation*k …]``: one downsampler.
+
+    Where the windows tile the data, every element is read once, in row order, so that the data can stream. Where they
+    overlap or leave something out, the data is in memory anyway, and the loops over a window are the innermost ones:
+    every result is complete at once and can stream.
+    """
+    given, data, counts = op.operator, op.input(0).shape[2:], op.output().shape[2:]
+    pairs = [(f"y{axis}", f"k{axis}") for axis in range(len(counts))]
+    ordered = pairs if tiles(given, data, counts) else zip(*pairs, strict=True)
+    order = ["b", "c", *(name for names in ordered for name in names)]
+    add_scope(op, build, given.expression, given.reduction, order)
+
+
+def tiles(window: Window, data: tuple[int, ...], counts: tuple[int, ...]) -> bool:
+    """Whether every element of the spatial dimensions is in exactly one window, elements of a window side by side."""
+    axes = zip(data, window.kernel, window.strides, window.dilations, counts, strict=True)
+    return all(
+        extent == kernel * count and (kernel == 1 or dilation == 1) and (count == 1 or kernel == stride)
+        for extent, kernel, stride, dilation, count in axes
+    )
