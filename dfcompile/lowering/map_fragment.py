@@ -16,6 +16,16 @@ from dfcompile.lowering.tensor import Tensor
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
 
 
+def loops_over(shape: Iterable[int]) -> dict[str, int]:
+    """Return the loops ``i0``, ``i1`` … over an array in row order, with their extents."""
+    return {f"i{axis}": extent for axis, extent in enumerate(shape)}
+
+
+def along(tensor: Tensor, axis: int, first: int, step: int = 1) -> Access:
+    """Return the element at the loops `loops_over` an array, an axis of which is gone through in steps from a place."""
+    return tensor, [f"{first} + {step}*i{at}" if at == axis else f"i{at}" for at in range(tensor.rank)]
+
+
 class MapFragment:
     """The loop nests that replace one canonical operator.
 

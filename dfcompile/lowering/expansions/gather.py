@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction, Tensor
 from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.map_fragment import along, loops_over
+from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import Gather, Lookup, LookupElements
 from dfcompile.lowering.operators.indexed import Run
 
@@ -21,16 +23,26 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
     Indices that the model computes, or that follow no few progressions, are looked up.
     """
     x, y, axis = op.input(0), op.output(), op.axis()
-    indices = np.array(() if op.input(1).value is None else op.static_integers(1, "indices") or (), np.int64)
-    extent = x.shape[axis]
-    if ((indices < -extent) | (indices >= extent)).any():
-        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
-    runs = few_progressions(indices % extent)
-    if not runs:
+    indices = constant_indices(op, axis)
+    runs = () if indices is None else few_progressions(indices % x.shape[axis])
+    if indices is None or not runs:
         build.add(Lookup(axis), [x, op.input(1)], y)
         return
     shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
     build.add_reshaped(Gather(axis, runs), [x], y, "gathered", shape)
+
+
+def constant_indices(op: Operator, axis: int) -> npt.NDArray[np.int64] | None:
+    """Return the indices, operand 1, flat; None if the model computes them.
+
+    Raises:
+        UnsupportedOpError: one is outside of the axis of operand 0.
+    """
+    extent, value = op.input(0).shape[axis], op.input(1).value
+    indices = None if value is None else np.ravel(value).astype(np.int64)
+    if indices is not None and ((indices < -extent) | (indices >= extent)).any():
+        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
+    return indices
 
 
 def few_progressions(indices: npt.NDArray[np.generic]) -> tuple[Run, ...]:
@@ -64,12 +76,8 @@ def gather_runs(op: CanonicalNode[Gather], build: MapFragment) -> None:
     x, y, axis, runs = op.input(0), op.output(), op.operator.axis, op.operator.runs
     offset = 0
     for position, (first, step, count) in enumerate(runs):
-        extents = [count if at == axis else extent for at, extent in enumerate(y.shape)]
-        loops = {f"i{at}": extent for at, extent in enumerate(extents)}
-        read = [f"{first} + {step}*{name}" if at == axis else name for at, name in enumerate(loops)]
-        write = [f"{offset} + {name}" if at == axis else name for at, name in enumerate(loops)]
-        name = f"run{position}" if len(runs) > 1 else ""
-        build.map(name, loops=loops, reads={"x": (x, read)}, write=(y, write), code="x")
+        loops, name = loops_over(y.shape) | {f"i{axis}": count}, f"run{position}" if len(runs) > 1 else ""
+        build.map(name, loops=loops, reads={"x": along(x, axis, first, step)}, write=along(y, axis, offset), code="x")
         offset += count
 
 
@@ -77,11 +85,7 @@ def gather_runs(op: CanonicalNode[Gather], build: MapFragment) -> None:
 def gather_elements(op: Operator, build: CanonicalFragment) -> None:
     """``Y[i, j, …] = X[i, indices[i, j, …], …]`` along an axis: one task that reads X from memory."""
     x, indices, axis = op.input(0), op.input(1), op.axis()
-    extent = x.shape[axis]
-    if indices.value is not None and any(
-        not -extent <= index < extent for index in op.static_integers(1, "indices") or ()
-    ):
-        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
+    constant_indices(op, axis)
     for at, (count, available) in enumerate(zip(indices.shape, x.shape, strict=True)):
         if at != axis and count > available:
             raise op.unsupported(f"{count} indices along axis {at} of extent {available}")
@@ -91,18 +95,29 @@ def gather_elements(op: Operator, build: CanonicalFragment) -> None:
 @expansion(LookupElements, "map", source="onnx", default=True)
 def lookup_elements(op: CanonicalNode[LookupElements], build: MapFragment) -> None:
     """``Y[i…] = X[i… with indices[i…] at the axis]``: one task in row order; a negative index counts from the end."""
-    x, indices, y, axis = op.input(0), op.input(1), op.output(), op.operator.axis
-    loops = {f"i{at}": extent for at, extent in enumerate(y.shape)}
-    place = list(loops)
-    place[axis] = f"(index + {x.shape[axis]}) % {x.shape[axis]}"
-    build.map(
-        "",
-        loops=loops,
-        reads={"index": (indices, list(loops))},
-        tables={"table": x},
-        write=(y, list(loops)),
-        code=f"table[{', '.join(place)}]",
-    )
+    axis = op.operator.axis
+    _look_up(op, build, axis, slice(None), slice(axis + 1, None))
+
+
+@expansion(Lookup, "map", source="onnx", default=True)
+def lookup(op: CanonicalNode[Lookup], build: MapFragment) -> None:
+    """``Y[…, j…, …] = X[…, indices[j…], …]`` with the indices at ``axis``: one task that reads X from memory.
+
+    A negative index counts from the end.
+    """
+    axis = op.operator.axis
+    behind = axis + op.output().rank - op.input(0).rank + 1
+    _look_up(op, build, axis, slice(axis, behind), slice(behind, None))
+
+
+def _look_up(op: Node, build: MapFragment, axis: int, of_indices: slice, behind: slice) -> None:
+    """Add the task that reads an index and, where it says, an element of a table; given which loops index what."""
+    x, indices, y = op.input(0), op.input(1), op.output()
+    loops, extent = loops_over(y.shape), x.shape[axis]
+    names = list(loops)
+    place = ", ".join([*names[:axis], f"(index + {extent}) % {extent}", *names[behind]])
+    reads, write = {"index": (indices, names[of_indices])}, (y, names)
+    build.map("", loops=loops, reads=reads, tables={"table": x}, write=write, code=f"table[{place}]")
 
 
 @onnx_expansion("GatherND", "rows", default=True)
@@ -182,26 +197,3 @@ def _take_rows(op: Operator, build: CanonicalFragment, rows: Tensor, within: int
     else:
         taken = build.made("taken", Lookup(0), [table, rows], shape, step="lookup")
     build.view_as(taken, y)
-
-
-@expansion(Lookup, "map", source="onnx", default=True)
-def lookup(op: CanonicalNode[Lookup], build: MapFragment) -> None:
-    """``Y[…, j…, …] = X[…, indices[j…], …]`` with the indices at ``axis``: one task that reads X from memory.
-
-    A negative index counts from the end.
-    """
-    x, indices, y, axis = op.input(0), op.input(1), op.output(), op.operator.axis
-    rank = y.rank - x.rank + 1  # of the indices
-    loops = {f"i{at}": extent for at, extent in enumerate(y.shape)}
-    names = list(loops)
-    wanted = names[axis : axis + rank]
-    extent = x.shape[axis]
-    place = [*names[:axis], f"(index + {extent}) % {extent}", *names[axis + rank :]]
-    build.map(
-        "",
-        loops=loops,
-        reads={"index": (indices, wanted)},
-        tables={"table": x},
-        write=(y, names),
-        code=f"table[{', '.join(place)}]",
-    )

@@ -1,16 +1,16 @@
 """MoE of onnxruntime: every token goes through the experts that its router rates highest."""
 
 from collections.abc import Mapping
-from math import pi, sqrt
 
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.unary import GELU_BY_TANH
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.operators import MatMul
 
 _ACTIVATIONS: Mapping[str, str] = {
-    "gelu": f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))",
+    "gelu": GELU_BY_TANH,
     "identity": "a",
     "relu": "max(0, a)",
     "silu": "a / (1 + exp(-a))",

@@ -1,8 +1,11 @@
-"""Concatenation, ONNX's and the canonical Concat."""
+"""ONNX's operators that move elements, or view them, and compute nothing; and the canonical Concat."""
+
+from collections.abc import Sequence
 
 from dfcompile.frontend import PACKED_BITS
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Tensor
 from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.map_fragment import along, loops_over
 from dfcompile.lowering.operators import Concat, Copy
 
 
@@ -22,9 +25,8 @@ def concat_parts(op: CanonicalNode[Concat], build: MapFragment) -> None:
     y, axis = op.output(), op.operator.axis
     offset = 0
     for position, x in enumerate(op.operands()):
-        loops = {f"i{at}": extent for at, extent in enumerate(x.shape)}
-        place = [f"{offset} + {name}" if at == axis and offset else name for at, name in enumerate(loops)]
-        build.map(f"part{position}", loops=loops, reads={"x": (x, list(loops))}, write=(y, place), code="x")
+        loops, place = loops_over(x.shape), along(y, axis, offset)
+        build.map(f"part{position}", loops=loops, reads={"x": (x, list(loops))}, write=place, code="x")
         offset += x.shape[axis]
 
 
@@ -48,11 +50,15 @@ def tile(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(x, y)
         return
     repeats = [total // extent for total, extent in zip(y.shape, x.shape, strict=True)]
-    # Loops: repetition and position of axis 0, of axis 1, …: the row order of the result.
-    loops = tuple(count for axis in range(x.rank) for count in (repeats[axis], x.shape[axis]))
-    read = tuple(f"i{2 * axis + 1}" for axis in range(x.rank))
-    write = tuple(f"{extent}*i{2 * axis} + i{2 * axis + 1}" for axis, extent in enumerate(x.shape))
-    build.add(Copy(loops, read, write), [x], y)
+    build.add(repeated(repeats, x.shape, reads_inner=True), [x], y)
+
+
+def repeated(outer: Sequence[int], inner: Sequence[int], *, reads_inner: bool) -> Copy:
+    """Return the copy to an array whose axes are an outer and an inner loop each, in row order, one of which reads."""
+    axes = range(len(outer))
+    loops = tuple(count for pair in zip(outer, inner, strict=True) for count in pair)
+    read = tuple(f"i{2 * axis + reads_inner}" for axis in axes)
+    return Copy(loops, read, tuple(f"{inner[axis]}*i{2 * axis} + i{2 * axis + 1}" for axis in axes))
 
 
 @onnx_expansion("Slice", "copy", default=True)

@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expansions.recurrent_activations import activations_of
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
 from dfcompile.lowering.operators import Concat, MatMul
 
@@ -16,25 +17,16 @@ _STEP_OPERATORS = 5  # canonical ones of a step, at most
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}  # whether each is reversed
 
 
-class Part(Struct, frozen=True, eq=False):
-    """A part of an array as a step reads it.
-
-    Attributes:
-        tensor: the array.
-        axes: per dimension of it, that of the step's ``[1, batch, hidden]`` that it stands for.
-        starts: where the part begins along each dimension.
-    """
-
-    tensor: Tensor
-    axes: tuple[int, ...] = (0, 1, 2)
-    starts: tuple[int, ...] = (0, 0, 0)
+# A part of an array as a step reads it: which dimension of the step's ``[1, batch, hidden]`` each of its own stands for,
+# and where the part begins along each.
+Part: TypeAlias = tuple[Tensor, tuple[int, ...], tuple[int, ...]]
 
 
 class Term(Struct, frozen=True, eq=False):
     """An expression, and the parts of arrays that its names stand for."""
 
     expression: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Part] = {}
 
     @staticmethod
     def of(expression: str, **terms: "Term") -> "Term":
@@ -47,7 +39,7 @@ class Term(Struct, frozen=True, eq=False):
         name: str, tensor: Tensor, axes: tuple[int, ...] = (0, 1, 2), starts: tuple[int, ...] = (0, 0, 0)
     ) -> "Term":
         """Return the part of an array that a name stands for; see `Part`."""
-        return Term(name, {name: Part(tensor, axes, starts)})
+        return Term(name, {name: (tensor, axes, starts)})
 
 
 class At(Struct, frozen=True):
@@ -67,7 +59,25 @@ class At(Struct, frozen=True):
 
 
 States: TypeAlias = tuple[Tensor | None, ...]  # each [1, batch, hidden]; None: zero
-Cell: TypeAlias = Callable[[At, States], States]
+Cell: TypeAlias = "Callable[[Recurrence, At, States], States]"
+
+
+class Kind(Struct, frozen=True):
+    """What a recurrent operator is.
+
+    Attributes:
+        cell: makes the states after a step of those before; Y has the first of them.
+        states: how many there are.
+        gates: of a step, each as large as a state.
+        activations: names of one direction's if the operator names none.
+        resets: the last gate sees a state that others reset: before it is multiplied with weights, or after that.
+    """
+
+    cell: Cell
+    states: int
+    gates: int
+    activations: tuple[str, ...]
+    resets: bool = False
 
 
 class Extents(Struct, frozen=True):
@@ -141,6 +151,9 @@ class Recurrence(Struct, frozen=True, eq=False):
         lengths: per sequence; None if all are as long as the longest.
         inputs: what the inputs give to all gates: ``[steps, batch, directions * gates * hidden]``.
         biases: arrays ``[directions, …]`` and per gate where in them its summands begin.
+        functions: per direction its activations, as expressions of ``a``.
+        matrices: per direction the recurrent weights ``[rows, hidden]``: of all gates, or of those that see the whole
+            state and of the last one.
     """
 
     op: Operator
@@ -150,6 +163,8 @@ class Recurrence(Struct, frozen=True, eq=False):
     lengths: Tensor | None
     inputs: Tensor
     biases: tuple[tuple[Tensor, tuple[int | None, ...]], ...]
+    functions: tuple[tuple[str, ...], ...]
+    matrices: tuple[tuple[Tensor, ...], ...]
 
     @property
     def is_batch_first(self) -> bool:
@@ -168,16 +183,14 @@ class Recurrence(Struct, frozen=True, eq=False):
         """
         e = self.extents
         first = (at.direction * e.gates + gate) * e.hidden
-        from_inputs = Part(self.inputs, starts=(at.step, 0, first))
-        if self.is_batch_first:
-            from_inputs = Part(self.inputs, (1, 0, 2), (0, at.step, first))
-        parts = {f"{name}x": from_inputs}
+        axes, starts = ((1, 0, 2), (0, at.step, first)) if self.is_batch_first else ((0, 1, 2), (at.step, 0, first))
+        parts: dict[str, Part] = {f"{name}x": (self.inputs, axes, starts)}
         if product is not None:
-            parts[f"{name}h"] = Part(product, starts=(0, 0, row * e.hidden))
-        for number, (bias, starts) in enumerate(self.biases):
-            start = starts[gate]
-            if start is not None:
-                parts[f"{name}b{number}"] = Part(bias, (0, 2), (at.direction, start))
+            parts[f"{name}h"] = product, (0, 1, 2), (0, 0, row * e.hidden)
+        for number, (bias, begins) in enumerate(self.biases):
+            begin = begins[gate]
+            if begin is not None:
+                parts[f"{name}b{number}"] = bias, (0, 2), (at.direction, begin)
         return Term(" + ".join(parts), parts)
 
     def activated(self, term: Term, function: str) -> Term:
@@ -187,10 +200,11 @@ class Recurrence(Struct, frozen=True, eq=False):
             term = Term.of(f"min({bound}, max(-{bound}, a))", a=term)  # in this order a NaN stays one
         return Term.of(function, a=term)
 
-    def product(self, at: At, state: Tensor | None, matrix: Tensor, name: str = "product") -> Tensor | None:
-        """Return ``state @ transposed(matrix)``, ``[1, batch, rows]``; None of a state that is zero."""
+    def product(self, at: At, state: Tensor | None, name: str = "product", number: int = 0) -> Tensor | None:
+        """Return ``state @ transposed(matrix)`` of one of the matrices, ``[1, batch, rows]``; None of a zero state."""
         if state is None:
             return None
+        matrix = self.matrices[at.direction][number]
         rows, hidden = matrix.shape
         step, batch = at.name(name), self.extents.batch
         result = self.build.array(step, (1, batch, rows), sum_dtype(state.dtype))
@@ -206,38 +220,16 @@ class Recurrence(Struct, frozen=True, eq=False):
         if self.lengths is None:
             return self.computed(at, name, value)
         length = Term.read("length", self.lengths, (1,), (0,))
-        kept = Term("0", {}) if old is None else Term.read("old", old)
+        kept = Term("0") if old is None else Term.read("old", old)
         source = f"value if length > {at.step} else kept"
         return self.computed(at, name, Term.of(source, value=value, length=length, kept=kept))
 
     def computed(self, at: At, name: str, value: Term) -> Tensor:
         """Return an array ``[1, batch, hidden]`` of values."""
-        parts = tuple(value.parts.values())
-        names = dict(zip(value.parts, operand_names(len(parts)), strict=True))
-        return self.build.computed(
-            at.name(name),
-            substitute(value.expression, names),
-            [part.tensor for part in parts],
-            (1, self.extents.batch, self.extents.hidden),
-            axes=[part.axes for part in parts],
-            starts=[part.starts for part in parts],
-        )
-
-    def matrices(self, *gates: range) -> tuple[tuple[Tensor, ...], ...]:
-        """Return per direction the recurrent weights of some gates, and of others, ``[rows, hidden]``."""
-        return tuple(
-            tuple(self._matrix(direction, some) for some in gates) for direction in range(self.extents.directions)
-        )
-
-    def _matrix(self, direction: int, gates: range) -> Tensor:
-        e, given = self.extents, self.op.input(2)
-        first, rows = gates.start * e.hidden, len(gates) * e.hidden
-        if given.shape == (1, rows, e.hidden):
-            return self.build.view(given, "recurrent", (rows, e.hidden))
-        if given.value is not None:
-            return self.build.parameter("recurrent", given.value[direction, first : first + rows])
-        read, step = (str(direction), f"{first} + i0", "i1"), f"recurrent{direction}_{gates.start}"
-        return self.build.copied("recurrent", given, read, (rows, e.hidden), step=step)
+        names = dict(zip(value.parts, operand_names(len(value.parts)), strict=True))
+        tensors, axes, starts = zip(*value.parts.values(), strict=True)
+        source, shape = substitute(value.expression, names), (1, self.extents.batch, self.extents.hidden)
+        return self.build.computed(at.name(name), source, tensors, shape, axes=axes, starts=starts)
 
     def _initial(self, position: int, direction: int) -> Tensor | None:
         """Return a direction's initial state from an operand; None if it is zero, which is left out."""
@@ -251,28 +243,23 @@ class Recurrence(Struct, frozen=True, eq=False):
         read = ("i1", str(direction), "i2") if self.is_batch_first else (str(direction), "i1", "i2")
         return self.build.copied("initial", given, read, (1, e.batch, e.hidden), step=f"initial{position}_{direction}")
 
-    def run(self, cell: Cell, states: int) -> None:
-        """Build the steps of every direction, then the results: Y and the last states.
-
-        Args:
-            cell: makes the states after a step of those before; Y has the first of them.
-            states: how many there are.
-        """
+    def run(self, kind: Kind) -> None:
+        """Build the steps of every direction, then the results: Y and the last states."""
         e = self.extents
         shown: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
         is_shown = self.op.optional_output(0) is not None
         for direction, is_reversed in enumerate(reversals(self.op)):
-            current: States = tuple(self._initial(5 + number, direction) for number in range(states))
+            current: States = tuple(self._initial(5 + number, direction) for number in range(kind.states))
             for step in reversed(range(e.steps)) if is_reversed else range(e.steps):
                 at = At(step, direction)
-                current = cell(at, current)
+                current = kind.cell(self, at, current)
                 if is_shown and current[0] is not None:
                     shown[step, direction] = self._shown(at, current[0])
             last.append(tuple(state for state in current if state is not None))
         if is_shown:
             self._join(0, [shown[step, direction] for step in range(e.steps) for direction in range(e.directions)])
-        for number in range(states):
+        for number in range(kind.states):
             self._join(1 + number, [of_direction[number] for of_direction in last])
 
     def _shown(self, at: At, state: Tensor) -> Tensor:
@@ -295,30 +282,46 @@ class Recurrence(Struct, frozen=True, eq=False):
         self.build.add_reshaped(Concat(axis), parts, y, name, shape, step=name)
 
 
-def recurrence_of(
-    op: Operator, build: CanonicalFragment, gates: int, *, is_compact: bool, separate: frozenset[int] = frozenset()
-) -> Recurrence:
-    """Read an operator and build the product of all its inputs.
+def add_steps(op: Operator, build: CanonicalFragment, kind: Kind, *, is_compact: bool) -> None:
+    """Add an operator with the operands X, W, R, B, lengths and initial states: the product of all inputs, then steps.
 
     Args:
-        op: with the operands X, W, R, B, lengths and initial states.
+        op: the operator.
         build: what its steps are built with.
-        gates: of a step.
+        kind: what it is.
         is_compact: every product of a step is one task.
-        separate: gates whose recurrent bias the steps add themselves.
 
     Raises:
         UnsupportedOpError: operands contradict each other, or there are too many steps.
     """
-    e, x = Extents.of(op, gates), op.input(0)
+    e, x = Extents.of(op, kind.gates), op.input(0)
     if op.real("clip", 1.0) <= 0:
         raise op.unsupported(f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
-    columns = e.directions * gates * e.hidden
+    columns, is_after = e.directions * kind.gates * e.hidden, op.integer("linear_before_reset", 0) != 0
+    # What is reset after its product has a recurrent bias of its own, what is reset before has a product of its own.
+    separate = kind.gates - 1 if kind.resets and is_after else None
+    first = kind.gates - 1 if kind.resets and not is_after else kind.gates
     lengths, biases = _lengths(op, e), tuple(_biases(op, build, e, separate))
     inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
     weights = build.view(op.input(1), "weights", (columns, e.features))
     build.add(MatMul(transpose_b=True), [x, weights], inputs, step="inputs")
-    return Recurrence(op, build, e, is_compact, lengths, inputs, biases)
+    functions = activations_of(op, kind.activations, e.directions)
+    groups = [gates for gates in (range(first), range(first, kind.gates)) if gates]
+    matrices = tuple(
+        tuple(_matrix(op, build, e, direction, gates) for gates in groups) for direction in range(e.directions)
+    )
+    Recurrence(op, build, e, is_compact, lengths, inputs, biases, functions, matrices).run(kind)
+
+
+def _matrix(op: Operator, build: CanonicalFragment, e: Extents, direction: int, gates: range) -> Tensor:
+    """Return the recurrent weights of some gates, ``[rows, hidden]``."""
+    given, first, rows = op.input(2), gates.start * e.hidden, len(gates) * e.hidden
+    if given.shape == (1, rows, e.hidden):
+        return build.view(given, "recurrent", (rows, e.hidden))
+    if given.value is not None:
+        return build.parameter("recurrent", given.value[direction, first : first + rows])
+    read, step = (str(direction), f"{first} + i0", "i1"), f"recurrent{direction}_{gates.start}"
+    return build.copied("recurrent", given, read, (rows, e.hidden), step=step)
 
 
 def optional(op: Operator, position: int, shape: Sequence[int]) -> Tensor | None:
@@ -344,7 +347,7 @@ def _lengths(op: Operator, e: Extents) -> Tensor | None:
 
 
 def _biases(
-    op: Operator, build: CanonicalFragment, e: Extents, separate: frozenset[int]
+    op: Operator, build: CanonicalFragment, e: Extents, separate: int | None
 ) -> Iterator[tuple[Tensor, tuple[int | None, ...]]]:
     """Yield what is added to the gates: the sum of both biases if it is known, else one after the other."""
     rows = e.gates * e.hidden
@@ -354,7 +357,7 @@ def _biases(
     of_inputs = tuple(gate * e.hidden for gate in range(e.gates))
     if given.value is None:
         yield given, of_inputs
-        yield given, tuple(None if gate in separate else rows + gate * e.hidden for gate in range(e.gates))
+        yield given, tuple(None if gate == separate else rows + gate * e.hidden for gate in range(e.gates))
         return
-    is_added = np.repeat([gate not in separate for gate in range(e.gates)], e.hidden)
+    is_added = np.repeat([gate != separate for gate in range(e.gates)], e.hidden)
     yield build.parameter("bias", given.value[:, :rows] + given.value[:, rows:] * is_added), of_inputs

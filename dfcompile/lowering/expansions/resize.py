@@ -8,6 +8,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.gather import progressions
+from dfcompile.lowering.expansions.movement import repeated
 from dfcompile.lowering.expressions import is_real, literal, operand_names, sum_dtype
 from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample
 from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, SIMPLE, ResizedAxis, ResizeMode, Taps, taps_of
@@ -35,11 +36,7 @@ def repeat(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(x, y)
         return
     factors = [size // extent for size, extent in zip(y.shape, x.shape, strict=True)]
-    # Loops: position and repetition of axis 0, of axis 1, …: the row order of the result.
-    loops = tuple(count for extent, factor in zip(x.shape, factors, strict=True) for count in (extent, factor))
-    read = tuple(f"i{2 * axis}" for axis in range(x.rank))
-    write = tuple(f"{factor}*i{2 * axis} + i{2 * axis + 1}" for axis, factor in enumerate(factors))
-    build.add(Copy(loops, read, write), [x], y)
+    build.add(repeated(x.shape, factors, reads_inner=False), [x], y)
 
 
 @onnx_expansion("Resize", "taps", default=True)

@@ -22,6 +22,8 @@ class Formula(Struct, frozen=True):
 # Where a zero has a sign: that of ONNX's formulas, hence `+ 0`, which makes a negative zero a positive one.
 _SIGMOID = "1 / (1 + exp(-a))"
 _SOFTPLUS = "max(a, 0) + log1p(exp(-abs(a)))"  # exp of what is never positive: no overflow
+_GELU = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
+GELU_BY_TANH = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
 
 FORMULAS: Mapping[str, Formula] = {
     "Abs": Formula("abs(a)"),
@@ -86,14 +88,10 @@ EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(unary) for op_ty
 @onnx_expansion("Gelu", "map", default=True)
 def gelu(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X/2 * (1 + erf(X / sqrt(2)))``, or its approximation with the hyperbolic tangent."""
-    approximation = op.text("approximate", "none")
-    if approximation == "none":
-        source = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
-    elif approximation == "tanh":
-        source = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
-    else:
+    formulas, approximation = {"none": _GELU, "tanh": GELU_BY_TANH}, op.text("approximate", "none")
+    if approximation not in formulas:
         raise op.unsupported(f"attribute 'approximate' is {approximation!r} against 'none' or 'tanh'")
-    build.elementwise(source, [op.input(0)], op.output())
+    build.elementwise(formulas[approximation], [op.input(0)], op.output())
 
 
 @onnx_expansion("IsInf", "map", default=True)
@@ -128,26 +126,22 @@ def clip(op: Operator, build: CanonicalFragment) -> None:
         build.elementwise(source, operands, op.output())
 
 
-_EXACT = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
-_BY_TANH = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
-
-
 @onnx_expansion("com.microsoft.Gelu", "map", source="onnxruntime", default=True)
-def gelu(op: Operator, build: CanonicalFragment) -> None:
+def contributed_gelu(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X/2 * (1 + erf(X / sqrt(2)))``: one element-wise task."""
-    build.elementwise(_EXACT, [op.input(0)], op.output())
+    build.elementwise(_GELU, [op.input(0)], op.output())
 
 
 @onnx_expansion("com.microsoft.BiasGelu", "map", source="onnxruntime", default=True)
 def bias_gelu(op: Operator, build: CanonicalFragment) -> None:
     """``C = S/2 * (1 + erf(S / sqrt(2)))`` with ``S = A + B``: one element-wise task."""
-    build.elementwise(substitute(_EXACT, {"a": "a + b"}), [op.input(0), op.input(1)], op.output())
+    build.elementwise(substitute(_GELU, {"a": "a + b"}), [op.input(0), op.input(1)], op.output())
 
 
 @onnx_expansion("com.microsoft.FastGelu", "map", source="onnxruntime", default=True)
 def fast_gelu(op: Operator, build: CanonicalFragment) -> None:
     """``Y = S/2 * (1 + tanh(sqrt(2/pi) * (S + 0.044715 * S^3)))`` with ``S = X + bias``: one element-wise task."""
-    source = _BY_TANH if op.optional_input(1) is None else substitute(_BY_TANH, {"a": "a + b"})
+    source = GELU_BY_TANH if op.optional_input(1) is None else substitute(GELU_BY_TANH, {"a": "a + b"})
     build.elementwise(source, op.operands(), op.output())
 
 

@@ -10,7 +10,8 @@ from dfcompile.distinct import distinct
 from dfcompile.frontend import NARROW_REALS
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction, Tensor
 from dfcompile.lowering.expansion import expansion, onnx_expansion
-from dfcompile.lowering.expansions.gather import few_progressions, flat_rows
+from dfcompile.lowering.expansions.gather import constant_indices, few_progressions, flat_rows
+from dfcompile.lowering.map_fragment import along, loops_over
 from dfcompile.lowering.operators import Gather, Scatter, Update
 
 _REDUCTIONS: Mapping[str, Reduction | None] = {
@@ -43,13 +44,9 @@ def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
     Constant indices that write the same rows everywhere, such as a slice that is assigned, are written run by run.
     """
     x, indices, updates, axis = op.input(0), op.input(1), op.input(2), op.axis()
-    extent = x.shape[axis]
-    given = () if indices.value is None else op.static_integers(1, "indices") or ()
-    if any(not -extent <= index < extent for index in given):
-        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
-    others = [at for at in range(x.rank) if at != axis]
-    if indices.value is not None and all(indices.shape[at] == x.shape[at] for at in others):
-        lines = np.moveaxis(indices.value.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % extent
+    known, others = constant_indices(op, axis), [at for at in range(x.rank) if at != axis]
+    if known is not None and all(indices.shape[at] == x.shape[at] for at in others):
+        lines = np.moveaxis(known.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % x.shape[axis]
         if _add_runs(op, build, lines, [x, updates], op.output(), axis):
             return
     _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
@@ -153,17 +150,9 @@ def scatter_runs(op: CanonicalNode[Scatter], build: MapFragment) -> None:
     _copy(build, op)
     offset = 0
     for position, (first, step, count) in enumerate(runs):
-        loops = {f"i{at}": count if at == axis else extent for at, extent in enumerate(y.shape)}
-        read = [f"{offset} + {name}" if at == axis else name for at, name in enumerate(loops)]
-        write = [f"{first} + {step}*{name}" if at == axis else name for at, name in enumerate(loops)]
-        build.map(
-            f"run{position}" if len(runs) > 1 else "write",
-            loops=loops,
-            reads={"u": (updates, read)},
-            write=(y, write),
-            code="u",
-            after_write=True,
-        )
+        name, loops = f"run{position}" if len(runs) > 1 else "write", loops_over(y.shape) | {f"i{axis}": count}
+        reads, write = {"u": along(updates, axis, offset)}, along(y, axis, first, step)
+        build.map(name, loops=loops, reads=reads, write=write, code="u", after_write=True)
         offset += count
 
 
@@ -176,9 +165,8 @@ def update(op: CanonicalNode[Update], build: MapFragment) -> None:
     """
     indices, updates, y, axis = op.input(1), op.input(2), op.output(), op.operator.axis
     _copy(build, op)
-    loops = {f"i{at}": extent for at, extent in enumerate(updates.shape)}
-    names = list(loops)
-    place = list(names)
+    loops = loops_over(updates.shape)
+    names, place = list(loops), list(loops)
     place[axis] = f"(index + {y.shape[axis]}) % {y.shape[axis]}"
     build.map(
         "update",
@@ -194,5 +182,5 @@ def update(op: CanonicalNode[Update], build: MapFragment) -> None:
 
 def _copy(build: MapFragment, op: CanonicalNode[Scatter] | CanonicalNode[Update]) -> None:
     x, y = op.input(0), op.output()
-    loops = {f"i{at}": extent for at, extent in enumerate(y.shape)}
+    loops = loops_over(y.shape)
     build.map("copy", loops=loops, reads={"x": (x, list(loops))}, write=(y, list(loops)), code="x")
