@@ -13,8 +13,8 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
-from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, Port, Program, scalar_type
-from dfcompile.frontend.sdfg.operator_node import OperatorNode, input_connector, output_connector
+from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, OperatorNode, Port, Program, scalar_type
+from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
 from dfcompile.options import Choice, Volumes
 from dfcompile.records import replace

@@ -17,8 +17,8 @@ _STEP_OPERATORS = 5  # canonical ones of a step, at most
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}  # whether each is reversed
 
 
-# A part of an array as a step reads it: which dimension of the step's ``[1, batch, hidden]`` each of its own stands for,
-# and where the part begins along each.
+# A part of an array as a step reads it: which dimension of its ``[1, batch, hidden]`` each dimension stands for, and
+# where along each the part begins.
 Part: TypeAlias = tuple[Tensor, tuple[int, ...], tuple[int, ...]]
 
 
