@@ -1,4 +1,4 @@
-"""Products of what is quantised to 8 bits, accumulated in 32: of matrices, and over windows."""
+"""Products of what is quantised: of integers of 8 bits, accumulated in 32, or with weights of a few bits."""
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from dfcompile.lowering.expansions.quantization import add_dynamic_steps
 from dfcompile.lowering.expressions import literal, operand_names, sum_dtype
 from dfcompile.lowering.operators import MatMul, Pad
 from dfcompile.lowering.steps import ACCUMULATED, Terms, aligned, is_zero, quantised, rescaled, shifted
+
+_BYTE = 8
 
 
 @onnx_expansion("MatMulInteger", "matmul", default=True)
@@ -77,9 +79,8 @@ def factors(
 
 def windows_and_filters(op: Operator, build: CanonicalFragment, at_filters: int, at_zero: int) -> tuple[Tensor, Tensor]:
     """Return data and filters less their zero points: padding, which stands for zero, is 0 then."""
-    w_zero = op.optional_input(at_zero)
     x = shifted(build, op.input(0), op.optional_input(2), (0,), "x")
-    return x, shifted(build, op.input(at_filters), w_zero, () if w_zero is None else (0,), "w")
+    return x, shifted(build, op.input(at_filters), op.optional_input(at_zero), (0,), "w")
 
 
 def qlinear_rescaling(op: Operator) -> PerRow:
@@ -96,18 +97,15 @@ def qlinear_rescaling(op: Operator) -> PerRow:
     return PerRow(source, tuple(operands), ACCUMULATED, "scale", "scaled")
 
 
-_BYTE = 8
-
-
 @onnx_expansion("com.microsoft.QLinearConv", "im2col", source="chellapilla06", default=True)
-def qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
+def contributed_qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As ONNX's QLinearConv by im2col."""
     check_channels_first(op)
     add_im2col(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))
 
 
 @onnx_expansion("com.microsoft.QLinearConv", "direct", default=is_grouped)
-def qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
+def contributed_qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
     """As ONNX's QLinearConv directly."""
     check_channels_first(op)
     add_direct(op, build, *windows_and_filters(op, build, 3, 5), qlinear_rescaling(op))

@@ -6,9 +6,10 @@ from math import prod
 from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
+from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
-from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, moved_windows
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, kernel_loops, moved_up
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
@@ -50,18 +51,17 @@ class Im2col(CanonicalOperator):
         elements, places = _names("k", self.kernel), _names("y", self.counts)
         extents = {"b": x.shape[0], "g": self.group, "c": channels}
         extents |= dict(zip(elements, self.kernel, strict=True)) | dict(zip(places, self.counts, strict=True))
-        rows = linear(["c", *elements], extents)
-        columns = linear(["b", *places], extents)
+        rows = _linear(["c", *elements], extents)
+        columns = _linear(["b", *places], extents)
         write = ("g", rows, columns) if result.rank == 3 else (rows, columns)
         if result.rank != 3 and (result.rank, self.group) != (2, 1):
             return LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
-        read = ("b", linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
+        read = ("b", _linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
         return LoopNest({name: Loop(extent) for name, extent in extents.items()}, (read,), write)
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of windows, of the first windows, of the first groups."""
-        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        strides, dilations = moved_windows(nest, operands, result, extents, windows)
+        strides, dilations = _moved_windows(self, operands, result, extents)
         return replace(
             self,
             strides=strides,
@@ -114,14 +114,13 @@ class Convolution(CanonicalOperator):
             **{name: Loop(n, LoopPart.N) for name, n in zip(places, result.shape[2:], strict=True)},
         }
         extents = {name: loop.extent for name, loop in loops.items()}
-        filters = linear(["g", "o"], extents)
-        read = ("b", linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
+        filters = _linear(["g", "o"], extents)
+        read = ("b", _linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
         return LoopNest(loops, (read, (filters, "c", *elements)), ("b", filters, *places))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first groups, and the first elements of filters."""
-        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        strides, dilations = moved_windows(nest, operands, result, extents, windows)
+        strides, dilations = _moved_windows(self, operands, result, extents)
         return replace(self, strides=strides, dilations=dilations, group=extents["g"])
 
 
@@ -167,7 +166,7 @@ class TransposedConvolution(CanonicalOperator):
         }
         extents = {name: loop.extent for name, loop in loops.items()}
         anywhere = (None,) * (x.rank - 2)
-        channels, filters = linear(["g", "c"], extents), linear(["g", "o"], extents)
+        channels, filters = _linear(["g", "c"], extents), _linear(["g", "o"], extents)
         return LoopNest(loops, (("b", channels, *anywhere), (channels, "o", *anywhere)), ("b", filters, *anywhere))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
@@ -217,19 +216,34 @@ class Window(CanonicalOperator):
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of each window."""
-        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        strides, dilations = moved_windows(nest, operands, result, extents, windows)
+        strides, dilations = _moved_windows(self, operands, result, extents)
         kernel = tuple(extents[f"k{axis}"] for axis in range(len(self.kernel)))
         return replace(self, strides=strides, dilations=dilations, kernel=kernel)
 
 
-def linear(names: Sequence[str], extents: Mapping[str, int]) -> str:
-    """Return the place in row order of an element of an array with one dimension per loop.
+def _moved_windows(
+    operator: Im2col | Convolution | Window, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return strides and dilations of windows in what is left of the first operand ``X[b, c, y…]``.
 
-    >>> linear(["g", "c"], {"g": 2, "c": 8})
-    '8*g + 1*c'
+    Args:
+        operator: whose loops over windows are ``y0`` …, over elements of a window ``k0`` ….
+        operands: of the operator.
+        result: of the operator.
+        extents: of the loops, as many iterations as are left.
     """
-    return " + ".join(f"{prod(extents[inner] for inner in names[n + 1 :])}*{name}" for n, name in enumerate(names))
+    found = kernel_loops(operator.loop_nest(operands, result), [tensor.shape for tensor in operands], result.shape)
+    digits, windows = [(loop, loop.inputs[0]) for loop in found], zip(operator.strides, operator.dilations, strict=True)
+    moved = [
+        moved_up({f"y{axis}": stride, f"k{axis}": dilation}, 2 + axis, digits, extents)
+        for axis, (stride, dilation) in enumerate(windows)
+    ]
+    strides, dilations = (tuple(each[f"{name}{axis}"] for axis, each in enumerate(moved)) for name in "yk")
+    return strides, dilations
+
+
+def _linear(names: Sequence[str], extents: Mapping[str, int]) -> str:
+    return linear_index(names, [extents[name] for name in names])
 
 
 def _names(letter: str, extents: Sequence[int]) -> tuple[str, ...]:

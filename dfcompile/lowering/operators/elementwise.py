@@ -7,7 +7,7 @@ from typing import Self
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axes
-from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
+from dfcompile.lowering.operators.loop_nest import LoopNest, loops_over
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -59,7 +59,7 @@ class Elementwise(CanonicalOperator):
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; one that is broadcast does not move in an operand."""
-        loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
+        loops = loops_over(result.shape)
         return LoopNest(loops, self.indices(operands, result), tuple(loops))
 
     def on_share(
