@@ -43,21 +43,10 @@ def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Seque
         contraction = Contraction(1, iterations // n, 1, n)
         paired = len(activations) > 1
         variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if paired else KernelVariant.ELEMENTWISE_INPUT1
-    return Kernel(
-        name=op.name,
-        op=op.op_type,
-        origin=op.origin,
-        expansion=expansion,
-        variant=variant,
-        outer=contraction.outer,
-        m=contraction.m,
-        k=contraction.k,
-        n=contraction.n,
-        inputs=tuple(tensor.name for tensor in operands),
-        outputs=tuple(tensor.name for tensor in op.outputs if tensor is not None),
-        memory_bytes=sum(tables[name] for name in in_memory),
-        loops=_loops(op, in_memory),
-    )
+    named, extents = (op.name, op.op_type, op.origin, expansion), (contraction.outer, contraction.m, contraction.k)
+    ends = tuple(tensor.name for tensor in operands), tuple(tensor.name for tensor in op.results())
+    memory_bytes = sum(tables[name] for name in in_memory)
+    return Kernel(*named, variant, *extents, contraction.n, *ends, memory_bytes, _loops(op, in_memory))
 
 
 def _loops(op: CanonicalNode[CanonicalOperator], in_memory: list[str]) -> tuple[KernelLoop, ...]:

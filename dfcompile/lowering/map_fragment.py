@@ -12,6 +12,7 @@ from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
 
@@ -88,23 +89,23 @@ class MapFragment:
         Raises:
             VerificationError: a loop is empty, or an index is no affine function of the loops.
         """
-        extents = {**(spatial or {}), **loops}
-        target, indices = write
-        self._add(
-            Nest(
-                self._scope(step),
-                self._op.origin,
-                extents,
-                tuple(spatial or ()),
-                {name: self._access(step, read, extents) for name, read in reads.items()},
-                NestAccess(target, ()) if scattered else self._access(step, write, extents),
-                code,
-                tables or {},
-                accumulate,
-                after_write,
-                tuple(indices) if scattered else None,
-            )
+        extents, (target, indices) = {**(spatial or {}), **loops}, write
+        nest = Nest(
+            self._scope(step),
+            self._op.origin,
+            extents,
+            tuple(spatial or ()),
+            {name: self._access(step, read, extents) for name, read in reads.items()},
+            NestAccess(target, ()) if scattered else self._access(step, write, extents),
+            code,
+            tables or {},
+            accumulate,
+            after_write,
+            tuple(indices) if scattered else None,
         )
+        if any(extent < 1 for extent in extents.values()):
+            raise VerificationError(f"scope {nest.name}: empty loop in {extents}")
+        self.nests.append(nest)
 
     def call(
         self,
@@ -127,17 +128,8 @@ class MapFragment:
             write: of ``result``, likewise.
             code: in C++.
         """
-        accesses = {name: self._access(step, read, spatial) for name, read in reads.items()}
-        target = self._access(step, write, spatial)
-        nest = Nest(
-            self._scope(step), self._op.origin, spatial, tuple(spatial), accesses, target, code, library=library
-        )
-        self._add(nest)
-
-    def _add(self, nest: Nest) -> None:
-        if any(extent < 1 for extent in nest.extents.values()):
-            raise VerificationError(f"scope {nest.name}: empty loop in {nest.extents}")
-        self.nests.append(nest)
+        self.map(step, spatial=spatial, loops={}, reads=reads, write=write, code=code)
+        self.nests[-1] = replace(self.nests[-1], library=library)
 
     def _scope(self, step: str) -> str:
         return f"{self._op.name}.{step}" if step else self._op.name

@@ -13,10 +13,10 @@ from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.fourier import Matrix
 from dfcompile.lowering.node import Operator
-from dfcompile.lowering.operators import Convolution, Copy, MatMul, Pad
+from dfcompile.lowering.operators import Convolution, Copy, MatMul
 from dfcompile.lowering.short_convolutions import ShortConvolution
 from dfcompile.lowering.tensor import Tensor
-from dfcompile.lowering.windows import Windows
+from dfcompile.lowering.windows import Windows, padded
 
 
 class TiledConvolution(Struct, frozen=True, eq=False):
@@ -98,11 +98,7 @@ class TiledConvolution(Struct, frozen=True, eq=False):
         begins = self.windows.pads_begin
         spans = zip(self.extents, x.shape[2:], begins, strict=True)
         ends = [max(wanted - extent - begin, 0) for wanted, extent, begin in spans]
-        if not any((*begins, *ends)):
-            return x
-        extents = (extent + begin + end for extent, begin, end in zip(x.shape[2:], begins, ends, strict=True))
-        pad = Pad((0, 0, *begins, 0, 0, *ends))
-        return build.made("padded", pad, [x], (*x.shape[:2], *extents), x.dtype, step="pad")
+        return padded(build, x, begins, ends)
 
     def _sums(self, build: CanonicalFragment, spectra: Tensor, kernels: Tensor) -> Tensor:
         """Return ``[b, products…, filters, tiles…]``: what is transformed, multiplied and summed over channels."""

@@ -6,12 +6,14 @@ from math import gcd, prod
 
 from msgspec import Struct
 
-from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Tensor
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator
 from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.expansions.conv import add_filters
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.operators import Convolution, Copy, Pad, Reduction, TransposedConvolution
+from dfcompile.lowering.operators import Convolution, Copy, TransposedConvolution
 from dfcompile.lowering.operators.convolution import window_places
+from dfcompile.lowering.windows import padded
 
 
 @onnx_expansion("ConvTranspose", "direct", default=True)
@@ -63,21 +65,14 @@ def _spans(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -
 def transposed_convolution_per_filter(op: CanonicalNode[TransposedConvolution], build: MapFragment) -> None:
     """One task per filter, which adds every element of the data, times the filter, to the place of its window."""
     x, w, y = op.input(0), op.input(1), op.output()
-    group = op.operator.group
-    channels, rows = x.shape[1] // group, w.shape[1]
+    channels, rows = x.shape[1] // op.operator.group, w.shape[1]
     elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
     positions = {f"y{axis}": extent for axis, extent in enumerate(x.shape[2:])}
     places = window_places(op.operator.strides, op.operator.dilations)
-    channel = linear_index(["g", "c"], (group, channels))
-    build.map(
-        "filters",
-        spatial={"g": group, "r": rows},
-        loops={"b": x.shape[0], **positions, "c": channels, **elements},
-        reads={"x": (x, ["b", channel, *positions]), "w": (w, [channel, "r", *elements])},
-        write=(y, ["b", linear_index(["g", "r"], (group, rows)), *places]),
-        code="x * w",
-        accumulate=Reduction.SUM,
-    )
+    channel = linear_index(["g", "c"], (op.operator.group, channels))
+    reads = {"x": (x, ["b", channel, *positions]), "w": (w, [channel, "r", *elements])}
+    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
+    add_filters(build, (op.operator.group, rows), loops, reads, (y, places), "x * w")
 
 
 MOST_PHASES = 64
@@ -164,19 +159,11 @@ def _add_phase(op: Operator, build: CanonicalFragment, chosen: Sequence[_Phase],
     result = y if not suffix else build.array(f"phase{suffix}", (*y.shape[:2], *counts), y.dtype)
     sums = result if bias is None else build.array(f"product{suffix}", result.shape, sum_dtype(y.dtype))
     convolution = Convolution((1,) * len(taps), tuple(each.dilation for each in chosen), group)
-    build.add(convolution, [_padded(build, x, chosen, suffix), filters], sums, step=f"convolution{suffix}")
+    data = padded(build, x, [each.begin for each in chosen], [each.end for each in chosen], suffix=suffix)
+    build.add(convolution, [data, filters], sums, step=f"convolution{suffix}")
     if bias is not None:
         axes = [list(range(y.rank)), [1]]
         build.elementwise("a + b", [sums, bias], result, axes=axes, step=f"bias{suffix}")
     if suffix:
         at = (f"{each.first} + {each.step}*i{2 + axis}" for axis, each in enumerate(chosen))
         build.add(Copy(result.shape, write=("i0", "i1", *at)), [result], y, step=f"interleave{suffix}")
-
-
-def _padded(build: CanonicalFragment, x: Tensor, chosen: Sequence[_Phase], suffix: str) -> Tensor:
-    begins, ends = [each.begin for each in chosen], [each.end for each in chosen]
-    if not any(begins) and not any(ends):
-        return x
-    extents = (extent + begin + end for extent, begin, end in zip(x.shape[2:], begins, ends, strict=True))
-    pad = Pad((0, 0, *begins, 0, 0, *ends))
-    return build.made(f"padded{suffix}", pad, [x], (*x.shape[:2], *extents), x.dtype, step=f"pad{suffix}")
