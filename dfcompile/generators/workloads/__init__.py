@@ -1,6 +1,6 @@
 """Generators of workload graphs: language models, recommendation models, Linpack, Fourier transforms, Mamba [ko24]."""
 
-from dfcompile.generators.workloads.catalogue import WORKLOADS, Argument, Parameter, WorkloadGenerator, workload
+from dfcompile.generators.workloads.catalogue import WORKLOADS, WorkloadGenerator, workload
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
@@ -12,9 +12,7 @@ from dfcompile.generators.workloads.mamba import mamba_scan
 
 __all__ = [
     "WORKLOADS",
-    "Argument",
     "Cache",
-    "Parameter",
     "WorkloadGenerator",
     "design_text",
     "dlrm_training",

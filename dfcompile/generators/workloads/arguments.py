@@ -29,19 +29,6 @@ def check_kernels(workload: str, kernels: int) -> None:
         raise UserError(f"{workload}: found a graph of {kernels} kernels against at most {LARGEST_GRAPH}")
 
 
-def check_heads(workload: str, hidden: int, num_head: int, head_dim: int) -> None:
-    """Check that the heads of attention share the hidden dimension.
-
-    Raises:
-        UserError: they do not.
-    """
-    if num_head * head_dim != hidden:
-        raise UserError(
-            f"{workload}: found num_head {num_head} x head_dim {head_dim} = {num_head * head_dim} "
-            f"against hidden {hidden}"
-        )
-
-
 def share(total: int, parts: int) -> float:
     """Return one of equal parts: an integer where there is one."""
     return total // parts if total % parts == 0 else total / parts

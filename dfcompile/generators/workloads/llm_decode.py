@@ -6,9 +6,9 @@ from typing import assert_never
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
-from dfcompile.generators.workloads.arguments import check_heads, check_positive, share
-from dfcompile.generators.workloads.kernels import elementwise, gemm, graph_of, kernel_of
-from dfcompile.generators.workloads.llm_forward import forward_kernels
+from dfcompile.generators.workloads.arguments import share
+from dfcompile.generators.workloads.kernels import graph_of, kernel_of
+from dfcompile.generators.workloads.llm_forward import Layer
 
 DECODE_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (8, 9), (9, 10), (10, 11), (7, 11), (11, 12)),
@@ -63,32 +63,26 @@ def llm_decode(
     Raises:
         UserError: an argument is not positive, heads do not make up the hidden dimension, or an unknown cache.
     """
-    workload = "llm-decode"
-    mlp = 4 * hidden if mlp_dim is None else mlp_dim
-    check_positive(workload, hidden=hidden, num_head=num_head, head_dim=head_dim, word=word, window=window)
-    check_positive(workload, tensor_parallel=tensor_parallel, mlp_dim=mlp)
-    check_heads(workload, hidden, num_head, head_dim)
+    sizes = {"window": window, "tensor_parallel": tensor_parallel}
+    layer = Layer.of("llm-decode", hidden, num_head, head_dim, word, mlp_dim, **sizes)
     if cache not in tuple(Cache):
-        raise UserError(f"{workload}: found cache {cache!r} against a known one{nearest(cache, tuple(Cache))}")
+        raise UserError(f"llm-decode: found cache {cache!r} against a known one{nearest(cache, tuple(Cache))}")
     is_resident = Cache(cache).is_resident
     tokens = window if is_resident else window + 1
 
-    layer = {kernel.name: kernel for kernel in forward_kernels(hidden, 1, num_head, head_dim, word, mlp)}
-    layer["MHA_GEMM_1"] = gemm("MHA_GEMM_1", num_head, 1, head_dim, tokens, word)
-    layer["SOFTMAX"] = elementwise("SOFTMAX", num_head, 1, tokens, word)
-    layer["DropOut_1"] = elementwise("DropOut_1", num_head, 1, tokens, word)
-    layer["MHA_GEMM_2"] = gemm("MHA_GEMM_2", num_head, head_dim, tokens, 1, word)
-    forward = list(layer.values())
+    kernels = {kernel.name: kernel for kernel in layer.forward(1)}
+    kernels["MHA_GEMM_1"] = layer.attention("MHA_GEMM_1", 1, head_dim, tokens)
+    kernels["SOFTMAX"] = layer.scores("SOFTMAX", 1, tokens)
+    kernels["DropOut_1"] = layer.scores("DropOut_1", 1, tokens)
+    kernels["MHA_GEMM_2"] = layer.attention("MHA_GEMM_2", head_dim, tokens, 1)
+    forward = list(kernels.values())
     for kernel in forward:
         weight = kernel.gemm_input1_weight
         if kernel.HasField("gemm_input1_weight"):
             weight.memory_size = share(weight.outer * weight.M * weight.K * word, tensor_parallel)
     held = share(hidden * window * word, tensor_parallel)
     caches = []
-    for name in (
-        "K_cache",
-        "V_cache",
-    ):
+    for name in ("K_cache", "V_cache"):
         # A new key or value goes in, all of them come out, by way of the systolic units.
         output_bytes, new = hidden * tokens * word, hidden * word
         cached = kernel_of(

@@ -1,7 +1,10 @@
 """Forward pass of decoder layers of a language model [ko24, section 6]."""
 
+from msgspec import Struct
+
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.generators.workloads.arguments import check_heads, check_kernels, check_positive
+from dfcompile.errors import UserError
+from dfcompile.generators.workloads.arguments import check_kernels, check_positive
 from dfcompile.generators.workloads.kernels import elementwise, elementwise_of_two, gemm, graph_of, weighted_gemm
 
 FORWARD_EDGES = (
@@ -33,51 +36,93 @@ def llm_forward(
         UserError: an argument is not positive, or heads do not make up the hidden dimension.
     """
     workload = "llm-fwd" if layers == 1 else "llm-multilayer"
-    mlp = 4 * hidden if mlp_dim is None else mlp_dim
-    check_positive(
-        workload, hidden=hidden, seq=seq, num_head=num_head, head_dim=head_dim, word=word, mlp_dim=mlp, layers=layers
-    )
-    check_heads(workload, hidden, num_head, head_dim)
+    layer = Layer.of(workload, hidden, num_head, head_dim, word, mlp_dim, seq=seq, layers=layers)
     check_kernels(workload, layers * LAYER_KERNELS)
     kernels: list[schema.Kernel] = []
     edges: list[tuple[int, int]] = []
     for number in range(1, layers + 1):
         first = len(kernels)
-        layer = forward_kernels(hidden, seq, num_head, head_dim, word, mlp)
-        for kernel in layer if layers > 1 else ():
+        own = layer.forward(seq)
+        for kernel in own if layers > 1 else ():
             kernel.name += f"_layer_{number}"
-        kernels += layer
+        kernels += own
         edges += [(first, first + 1)] if first else []
         edges += [(first + source, first + target) for source, target in FORWARD_EDGES]
     return graph_of(kernels, edges)
 
 
-def forward_kernels(
-    hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp: int
-) -> tuple[schema.Kernel, ...]:
-    """Return the kernels of one layer in the order of `FORWARD_EDGES`."""
+class Layer(Struct, frozen=True):
+    """A decoder layer.
 
-    def activation(name: str) -> schema.Kernel:
-        return elementwise(name, 1, hidden, seq, word)
+    Attributes:
+        hidden: hidden dimension, ``num_head * head_dim``.
+        num_head: heads of attention.
+        head_dim: dimension of a head.
+        word: bytes per element.
+        mlp: hidden dimension of the feed-forward network.
+    """
 
-    def scores(name: str) -> schema.Kernel:
-        return elementwise(name, num_head, seq, seq, word)
+    hidden: int
+    num_head: int
+    head_dim: int
+    word: int
+    mlp: int
 
-    return (
-        activation("Add_Prev_Layer"),
-        activation("LayerNorm_1"),
-        *(weighted_gemm(name, num_head, head_dim, hidden, seq, word) for name in ("Q", "K", "V")),
-        gemm("MHA_GEMM_1", num_head, seq, head_dim, seq, word),
-        scores("SOFTMAX"),
-        scores("DropOut_1"),
-        gemm("MHA_GEMM_2", num_head, head_dim, seq, seq, word),
-        weighted_gemm("PROJ_GEMM", 1, hidden, hidden, seq, word),
-        activation("DropOut_2"),
-        elementwise_of_two("Add_1", 1, hidden, seq, word),
-        activation("LayerNorm_2"),
-        weighted_gemm("FFN0", 1, mlp, hidden, seq, word),
-        elementwise("GeLU", 1, mlp, seq, word),
-        weighted_gemm("FFN1", 1, hidden, mlp, seq, word),
-        activation("DropOut_3"),
-        elementwise_of_two("Add_2", 1, hidden, seq, word),
-    )
+    @staticmethod
+    def of(
+        workload: str, hidden: int, num_head: int, head_dim: int, word: int, mlp_dim: int | None, **others: int
+    ) -> "Layer":
+        """Return the layer of a workload's arguments; four times `hidden` is the default of `mlp_dim`.
+
+        Raises:
+            UserError: an argument, or one of the others, is not positive, or heads do not make up the hidden dimension.
+        """
+        layer = Layer(hidden, num_head, head_dim, word, 4 * hidden if mlp_dim is None else mlp_dim)
+        sizes = {"hidden": hidden, "num_head": num_head, "head_dim": head_dim, "word": word}
+        check_positive(workload, **sizes, mlp_dim=layer.mlp, **others)
+        if num_head * head_dim != hidden:
+            heads = f"num_head {num_head} x head_dim {head_dim} = {num_head * head_dim}"
+            raise UserError(f"{workload}: found {heads} against hidden {hidden}")
+        return layer
+
+    def activation(self, name: str, seq: int) -> schema.Kernel:
+        """Return an elementwise kernel of the hidden dimension."""
+        return elementwise(name, 1, self.hidden, seq, self.word)
+
+    def scores(self, name: str, rows: int, tokens: int) -> schema.Kernel:
+        """Return an elementwise kernel of the scores of all heads."""
+        return elementwise(name, self.num_head, rows, tokens, self.word)
+
+    def attention(self, name: str, m: int, k: int, n: int, *, is_swapped: bool = False) -> schema.Kernel:
+        """Return a product of activations for each head."""
+        return gemm(name, self.num_head, m, k, n, self.word, is_swapped=is_swapped)
+
+    def weighted(self, name: str, m: int, k: int, seq: int) -> schema.Kernel:
+        """Return a product with one weight."""
+        return weighted_gemm(name, 1, m, k, seq, self.word)
+
+    def per_head(self, name: str, seq: int) -> schema.Kernel:
+        """Return the product with a weight that makes queries, keys or values of all heads."""
+        return weighted_gemm(name, self.num_head, self.head_dim, self.hidden, seq, self.word)
+
+    def forward(self, seq: int) -> tuple[schema.Kernel, ...]:
+        """Return the kernels of one layer in the order of `FORWARD_EDGES`."""
+        hidden, mlp = self.hidden, self.mlp
+        return (
+            self.activation("Add_Prev_Layer", seq),
+            self.activation("LayerNorm_1", seq),
+            *(self.per_head(name, seq) for name in "QKV"),
+            self.attention("MHA_GEMM_1", seq, self.head_dim, seq),
+            self.scores("SOFTMAX", seq, seq),
+            self.scores("DropOut_1", seq, seq),
+            self.attention("MHA_GEMM_2", self.head_dim, seq, seq),
+            self.weighted("PROJ_GEMM", hidden, hidden, seq),
+            self.activation("DropOut_2", seq),
+            elementwise_of_two("Add_1", 1, hidden, seq, self.word),
+            self.activation("LayerNorm_2", seq),
+            self.weighted("FFN0", mlp, hidden, seq),
+            elementwise("GeLU", 1, mlp, seq, self.word),
+            self.weighted("FFN1", hidden, mlp, seq),
+            self.activation("DropOut_3", seq),
+            elementwise_of_two("Add_2", 1, hidden, seq, self.word),
+        )

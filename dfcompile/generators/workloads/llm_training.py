@@ -1,9 +1,8 @@
 """Forward and backward pass of one decoder layer of a language model [ko24, section 6]."""
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.generators.workloads.arguments import check_heads, check_positive
-from dfcompile.generators.workloads.kernels import elementwise, exchanging, gemm, graph_of, weighted_gemm
-from dfcompile.generators.workloads.llm_forward import FORWARD_EDGES, forward_kernels
+from dfcompile.generators.workloads.kernels import elementwise, exchanging, gemm, graph_of
+from dfcompile.generators.workloads.llm_forward import FORWARD_EDGES, Layer
 
 # Gradients of activations, then of weights; both read activations that the forward pass saved.
 BACKWARD_EDGES = (
@@ -30,49 +29,39 @@ def llm_training(
     Raises:
         UserError: an argument is not positive, or heads do not make up the hidden dimension.
     """
-    workload = "llm-fwdbwd"
-    mlp = 4 * hidden if mlp_dim is None else mlp_dim
-    check_positive(workload, hidden=hidden, seq=seq, num_head=num_head, head_dim=head_dim, word=word, mlp_dim=mlp)
-    check_heads(workload, hidden, num_head, head_dim)
-    backward = (
-        *_activation_gradients(hidden, seq, num_head, head_dim, word, mlp),
-        *_weight_gradients(hidden, seq, word, mlp),
-    )
+    layer = Layer.of("llm-fwdbwd", hidden, num_head, head_dim, word, mlp_dim, seq=seq)
+    backward = (*_activation_gradients(layer, seq), *_weight_gradients(layer, seq))
     for kernel in backward:
         kernel.fwd_bwd = schema.BWD
-    kernels = (*forward_kernels(hidden, seq, num_head, head_dim, word, mlp), *backward)
-    return graph_of(kernels, (*FORWARD_EDGES, *BACKWARD_EDGES))
+    return graph_of((*layer.forward(seq), *backward), (*FORWARD_EDGES, *BACKWARD_EDGES))
 
 
-def _activation_gradients(
-    hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp: int
-) -> tuple[schema.Kernel, ...]:
-    def activation(name: str) -> schema.Kernel:
-        return elementwise(name, 1, hidden, seq, word)
-
+def _activation_gradients(layer: Layer, seq: int) -> tuple[schema.Kernel, ...]:
+    hidden, head_dim, mlp = layer.hidden, layer.head_dim, layer.mlp
     return (
-        activation("Loss_bwd"),
-        activation("DropOut_3_bwd"),
-        weighted_gemm("FFN1_bwd", 1, mlp, hidden, seq, word),
-        elementwise("GeLU_bwd", 1, mlp, seq, word),
-        weighted_gemm("FFN0_bwd", 1, hidden, mlp, seq, word),
-        activation("LayerNorm_2_bwd"),
-        activation("DropOut_2_bwd"),
-        weighted_gemm("PROJ_GEMM_bwd", 1, hidden, hidden, seq, word),
-        gemm("MHA_GEMM_2_bwd1", num_head, seq, head_dim, seq, word),
-        gemm("MHA_GEMM_2_bwd2", num_head, head_dim, seq, seq, word),
-        weighted_gemm("V_bwd", 1, hidden, hidden, seq, word),
-        elementwise("DropOut_1_bwd", num_head, seq, seq, word),
-        elementwise("SOFTMAX_bwd", num_head, seq, seq, word),
-        gemm("MHA_GEMM_1_bwd1", num_head, head_dim, seq, seq, word, is_swapped=True),
-        gemm("MHA_GEMM_1_bwd2", num_head, head_dim, seq, seq, word, is_swapped=True),
-        weighted_gemm("Q_bwd", num_head, head_dim, hidden, seq, word),
-        weighted_gemm("K_bwd", num_head, head_dim, hidden, seq, word),
+        layer.activation("Loss_bwd", seq),
+        layer.activation("DropOut_3_bwd", seq),
+        layer.weighted("FFN1_bwd", mlp, hidden, seq),
+        elementwise("GeLU_bwd", 1, mlp, seq, layer.word),
+        layer.weighted("FFN0_bwd", hidden, mlp, seq),
+        layer.activation("LayerNorm_2_bwd", seq),
+        layer.activation("DropOut_2_bwd", seq),
+        layer.weighted("PROJ_GEMM_bwd", hidden, hidden, seq),
+        layer.attention("MHA_GEMM_2_bwd1", seq, head_dim, seq),
+        layer.attention("MHA_GEMM_2_bwd2", head_dim, seq, seq),
+        layer.weighted("V_bwd", hidden, hidden, seq),
+        layer.scores("DropOut_1_bwd", seq, seq),
+        layer.scores("SOFTMAX_bwd", seq, seq),
+        layer.attention("MHA_GEMM_1_bwd1", head_dim, seq, seq, is_swapped=True),
+        layer.attention("MHA_GEMM_1_bwd2", head_dim, seq, seq, is_swapped=True),
+        layer.per_head("Q_bwd", seq),
+        layer.per_head("K_bwd", seq),
     )
 
 
-def _weight_gradients(hidden: int, seq: int, word: int, mlp: int) -> tuple[schema.Kernel, ...]:
+def _weight_gradients(layer: Layer, seq: int) -> tuple[schema.Kernel, ...]:
     """Products over the sequence of an activation and, as input 1, the gradient: the right operand."""
+    hidden, mlp, word = layer.hidden, layer.mlp, layer.word
     sides = {"FFN1": (mlp, hidden), "FFN0": (hidden, mlp)}
     products = []
     for name in ("FFN1", "FFN0", "PROJ_GEMM", "V", "K", "Q"):
