@@ -128,10 +128,12 @@ class CanonicalFragment:
         return source if source.shape == shape else self.view(source, name, shape)
 
     def view_as(self, source: Tensor, target: Tensor) -> None:
-        """Make the operator's result a view of ``source``; a copy where the result must be an array of its own.
+        """Make the operator's result a view of ``source``; a copy where it must be an array of its own.
 
         A result that leaves the program is no view: an array that only this program sees leaves it instead.
         """
+        if source.name == target.name:
+            return
         is_output = target.name in self._border.outputs
         if is_output and not (self._is_owned(source.name) and source.dtype == target.dtype):
             self.add(Copy(), [self.view(source, "view", target.shape, target.dtype)], target)

@@ -61,7 +61,7 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
             table.check(choice)
         if choice.origin:
             _named(choice, choice.origin, origins)
-        within = {op_type for origin, op_type in present if not choice.origin or _is_named(choice.origin, origin)}
+        within = {op_type for origin, op_type in present if not choice.origin or _names(choice.origin, [origin])}
         names = {
             name
             for (_, op_type), named in table.by_operator.items()
@@ -84,8 +84,4 @@ def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:
 
 
 def _names(pattern: str, origins: Collection[str]) -> bool:
-    return any(_is_named(pattern, origin) for origin in origins)
-
-
-def _is_named(pattern: str, origin: str) -> bool:
-    return pattern == origin or is_within(pattern, origin)
+    return any(pattern == origin or is_within(pattern, origin) for origin in origins)

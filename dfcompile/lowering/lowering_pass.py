@@ -140,19 +140,14 @@ def _verify(changed: object, program: Program | NestProgram) -> None:
         raise VerificationError(f"returned {type(changed).__name__} against a {type(program).__name__}")
     if isinstance(changed, NestProgram):
         verify_nests(changed)
-    else:
-        assert isinstance(changed, Program) and isinstance(program, Program)  # noqa: PT018
-        _verify_program(changed, program)
-
-
-def _verify_program(changed: Program, program: Program) -> None:
+        return
+    assert isinstance(changed, Program) and isinstance(program, Program)  # noqa: PT018
     from dace.sdfg.validation import InvalidSDFGError  # takes half a second
 
     if changed.level is not program.level:
         raise VerificationError(f"level {changed.level.name} against {program.level.name}")
-    for what in ("inputs", "outputs"):
-        before, after = ([(port.name, port.shape, port.dtype) for port in getattr(each, what)]
-                         for each in (program, changed))  # fmt: skip
+    for what, *ports in (("inputs", program.inputs, changed.inputs), ("outputs", program.outputs, changed.outputs)):
+        before, after = ([(port.name, port.shape, port.dtype) for port in each] for each in ports)
         if before != after:
             raise VerificationError(f"{what} {after} against {before}")
     held = changed.sdfg.arrays

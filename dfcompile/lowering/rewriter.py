@@ -29,7 +29,7 @@ from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import in_order, operator_of
+from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -81,7 +81,7 @@ class ProgramRewriter:
 
     def intermediates(self) -> tuple[Tensor, ...]:
         """Return the tensors that operators write and that are no outputs of the model, operator after operator."""
-        written = (tensor for op in self.operators() for tensor in op.outputs if tensor is not None)
+        written = (tensor for op in self.operators() for tensor in op.results())
         return tuple(tensor for tensor in written if tensor.name not in self._outputs)
 
     def producer(self, tensor: Tensor) -> Operator | None:
@@ -140,7 +140,7 @@ class ProgramRewriter:
         self._change()
         last = old[-1]
         names = {op.name for op in old}
-        inner = [tensor for op in old[:-1] for tensor in op.outputs if tensor is not None]
+        inner = [tensor for op in old[:-1] for tensor in op.results()]
         for tensor in inner:
             others = [reader.name for reader in self.readers(tensor) if reader.name not in names]
             if others or not self.is_internal(tensor):
@@ -150,15 +150,12 @@ class ProgramRewriter:
         operands = tuple(last.inputs if inputs is None else inputs)
         new = replace(last, op_type=op_type, inputs=operands, attributes=MappingProxyType(dict(kept)))
         _check(operator, new)
-        gone = [self._nodes[op.name] for op in old]
         node = self._add(new)
-        for removed in (*gone, *(access for tensor in inner for access in self._access.pop(tensor.name, ()))):
-            self._state.remove_node(removed)
         for op in old:
-            self._nodes.pop(op.name)
+            self._state.remove_node(self._nodes.pop(op.name))
             self._merged.add(op.origin)
         for tensor in inner:
-            self._sdfg.remove_data(tensor.name, validate=False)
+            self._remove_data(tensor)
         self._nodes[new.name] = node
         return self._operator(node)
 
@@ -207,12 +204,11 @@ class ProgramRewriter:
             VerificationError: a result is used.
         """
         self._change()
-        results = [tensor for tensor in op.outputs if tensor is not None]
-        for tensor in results:
+        for tensor in op.results():
             if self.is_used(tensor):
                 raise VerificationError(f"operator {op.name!r}: its result {tensor.name!r} is used")
         self._state.remove_node(self._nodes.pop(op.name))
-        for tensor in results:
+        for tensor in op.results():
             self._remove_data(tensor)
 
     def remove_unused_views(self) -> None:
@@ -278,8 +274,8 @@ class ProgramRewriter:
             self._sdfg.remove_data(name, validate=False)
         parameters = {name: value for name, value in self._parameters.items() if name in self._sdfg.arrays}
         number_elements(self._sdfg)
-        before, after = (_origins(sdfg) for sdfg in (self._program.sdfg, self._sdfg))
-        gone = before - after - self._merged
+        gone = {node.origin for node in operator_nodes(self._program)} - self._merged
+        gone -= {node.origin for node in self._nodes.values()}
         nodes = tuple(
             replace(node, coverage=Coverage.FOLDED) if node.name in gone else node for node in self._program.nodes
         )
@@ -360,7 +356,3 @@ def _check(operator: CanonicalOperator | str | None, op: Operator) -> None:
     """Check the fields of a canonical operator against its tensors."""
     if isinstance(operator, CanonicalOperator):
         operator.check(op.operands(), op.results())
-
-
-def _origins(sdfg: dace.SDFG) -> set[str]:
-    return {node.origin for node in sdfg.start_state.nodes() if isinstance(node, OperatorNode)}

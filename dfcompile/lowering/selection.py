@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError
 from dfcompile.expansion_names import told_names
-from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import CanonicalOperator
@@ -68,13 +67,10 @@ class ExpansionTable(Struct, frozen=True):
             UserError: it does not; the message has the nearest one.
         """
         names = {
-            name
-            for dialect in (CANONICAL, ONNX)
-            for name in self.by_operator.get((dialect, choice.op_type), {})
-        }  # fmt: skip
+            name for (_, op_type), named in self.by_operator.items() if op_type == choice.op_type for name in named
+        }
         if not names:
-            known = {op_type for _, op_type in self.by_operator}
-            hint = missing(choice.op_type, known, self.faults)
+            hint = missing(choice.op_type, {op_type for _, op_type in self.by_operator}, self.faults)
             raise UserError(f"expansion '{choice}': no operator type {choice.op_type!r}{hint}")
         if choice.name not in names:
             raise UserError(

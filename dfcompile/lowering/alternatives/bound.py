@@ -131,15 +131,12 @@ def is_sliced(scope: TaskScope, streams: set[str]) -> bool:
 
 def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
     from_tasks = streams_within(alternative, streams)
-    work = 0
-    for op in alternative.operators:
-        work += min(sum(_least_work(scope, from_tasks) for scope in scopes) for scopes in op.scopes.values())
-    return work
 
+    def least(scope: TaskScope) -> int:
+        taken = is_sliced(scope, from_tasks)
+        return scope.members * (min(scope.written, scope.iterations) if taken else scope.iterations)
 
-def _least_work(scope: TaskScope, from_tasks: set[str]) -> int:
-    taken = is_sliced(scope, from_tasks)
-    return scope.members * (min(scope.written, scope.iterations) if taken else scope.iterations)
+    return sum(min(sum(map(least, scopes)) for scopes in op.scopes.values()) for op in alternative.operators)
 
 
 def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:

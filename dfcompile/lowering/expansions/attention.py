@@ -24,7 +24,7 @@ def unfused_attention(op: Operator, build: CanonicalFragment) -> None:
         attention.attend(build, heads, op.output(), weights=shown)
         return
     dtype = sum_dtype(heads.queries.dtype)
-    scores = attention.product_of_heads(build, heads, heads.keys, "scores", dtype)
+    scores = attention.product_of_heads(build, heads.queries, heads.keys, "scores", dtype, is_transposed=True)
     stages = {_RAW: ([], [*cap, *bias]), _CAPPED: (cap, bias), _BIASED: ([*cap, *bias], [])}
     if mode not in stages:
         raise op.unsupported(f"attribute 'qk_matmul_output_mode' is {mode} against 0 to 3")
@@ -58,12 +58,9 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     past = op.optional_input(4), op.optional_input(5)
     if (past[0] is None) != (past[1] is None):
         raise op.unsupported("one of 'past_key' and 'past_value' is omitted against both or none")
-    results = (*op.outputs, None, None, None)[1:3]
     keys, values = (
-        attention.appended(
-            build, before, attention.separate_heads(build, x, counts[1], name), result, f"present_{name}"
-        )
-        for name, x, before, result in (("keys", k, past[0], results[0]), ("values", v, past[1], results[1]))
+        attention.with_past(op, build, attention.separate_heads(build, x, counts[1], name), name, (4, 5))
+        for name, x in (("keys", k), ("values", v))
     )
     heads = Heads(queries, keys, values, (), _precision(op))
     return heads, _bias(op, build, heads, 0 if past[0] is None else past[0].shape[2])

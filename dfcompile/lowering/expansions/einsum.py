@@ -132,12 +132,12 @@ def _parsed(op: Operator) -> tuple[tuple[_Term, ...], Labels, Mapping[str, int]]
             raise op.unsupported(f"equation {equation!r} has {len(labels)} labels for {operand}")
         dimensions.append(list(zip(labels, shape, strict=True)))
     everything = [label for pairs in dimensions for label, _ in pairs]
-    hidden = [label for label in dict.fromkeys(everything) if label.startswith(_ELLIPSIS)]
-    hidden.sort(key=lambda label: -int(label.removeprefix(_ELLIPSIS)))
+    hidden = sum(label.startswith(_ELLIPSIS) for label in set(everything))
     if arrow:
-        wanted = _labels(result, len(hidden))
+        wanted = _labels(result, hidden)
     else:
-        wanted = (*hidden, *(label for label in sorted(everything) if label.isalpha() and everything.count(label) == 1))
+        once = (label for label in sorted(everything) if label.isalpha() and everything.count(label) == 1)
+        wanted = (*_labels(_ELLIPSIS, hidden), *once)
     if len(set(wanted)) != len(wanted) or not set(wanted) <= set(everything):
         raise op.unsupported(f"equation {equation!r} has a label in the result twice, or one of no operand")
     extents: dict[str, int] = {}

@@ -52,7 +52,7 @@ def solution_by_elimination(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B``: elimination of ``[A | B]`` with exchange of rows; of any regular matrix."""
     sides, x = _sides(op, build)
     build.add(Eliminate(), [op.input(0), sides], x, step="eliminate")
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.solve", "lu", source="higham02")
@@ -60,7 +60,7 @@ def solution_by_factors(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B``: factors, two triangular systems; no exchange of rows."""
     sides, x = _sides(op, build)
     _solved_by_factors(op, build, sides, x)
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.solve", "cholesky", source="higham02")
@@ -71,7 +71,7 @@ def solution_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
     factor = build.made("factor", Factor("cholesky", checks=True), [a], a.shape)
     half = build.made("half", TriangularSolve(), [factor, sides], x.shape, step="forward")
     build.add(TriangularSolve(upper=True, adjoint=True), [factor, half], x, step="backward")
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.solve", "lapack", source="anderson99", runs_only=True)
@@ -79,7 +79,7 @@ def solution_by_lapack(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B`` by gesv of an installed LAPACK: for running, it cannot be scheduled."""
     sides, x = _sides(op, build)
     build.add(Lapack("solution"), [op.input(0), sides], x)
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.cholesky", "lapack", source="anderson99", runs_only=True)
@@ -113,8 +113,3 @@ def _sides(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
     if not op.integer("vector", 0):
         return b, x
     return build.view(b, "sides", (*b.shape, 1)), build.array("solution", (*x.shape, 1), x.dtype)
-
-
-def _finish(op: Operator, build: CanonicalFragment, x: Tensor) -> None:
-    if x is not op.output():
-        build.view_as(x, op.output())

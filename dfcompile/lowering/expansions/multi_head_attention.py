@@ -24,21 +24,12 @@ def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> No
     if biases[0] is not None and k.rank == 4:
         raise op.unsupported("the operand 'bias' with keys by head against keys side by side")
     queries = attention.separate_heads(build, q, count, "queries", bias=biases[0], factor=scale)
-    results = (*op.outputs, None, None)[1:3]
-    sides = (("keys", k, biases[1], 6, results[0]), ("values", v, biases[2], 7, results[1]))
     keys, values = (
-        attention.appended(
-            build,
-            op.optional_input(past),
-            attention.separate_heads(build, x, count, name, bias=bias),
-            result,
-            f"present_{name}",
-        )
-        for name, x, bias, past, result in sides
+        attention.with_past(op, build, attention.separate_heads(build, x, count, name, bias=bias), name, (6, 7))
+        for name, x, bias in (("keys", k, biases[1]), ("values", v, biases[2]))
     )
     heads = Heads(queries, keys, values, (), sum_dtype(q.dtype))
-    past_keys = op.optional_input(6)
-    masks = op.optional_input(4), op.optional_input(5)
+    past_keys, masks = op.optional_input(6), (op.optional_input(4), op.optional_input(5))
     before = 0 if past_keys is None else past_keys.shape[2]
     attend_to(build, _masked(op, build, heads, masks, before), op.output())
 
@@ -73,7 +64,7 @@ def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> Non
     scale = op.real("scale", 0.0) or 1 / sqrt(widths[0] // count)
     queries = attention.separate_heads(build, parts[0], count, "queries", factor=scale)
     keys, values = (
-        attention.appended(build, _past(build, past, at), part, None, f"present_{name}")
+        attention.appended(build, past and _past(build, past, at), part, None, f"present_{name}")
         for at, (name, part) in enumerate(zip(("keys", "values"), parts[1:], strict=True))
     )
     present = op.optional_output(1)
@@ -97,10 +88,8 @@ def flash_projected_attention(op: Operator, build: CanonicalFragment) -> None:
     _projected(op, build, attention.attend_by_blocks)
 
 
-def _past(build: CanonicalFragment, past: Tensor | None, at: int) -> Tensor | None:
+def _past(build: CanonicalFragment, past: Tensor, at: int) -> Tensor:
     """Return the keys or the values of ``past[2, b, n, p, h]``."""
-    if past is None:
-        return None
     return build.copied(f"past{at}", past, (str(at), "i0", "i1", "i2", "i3"), past.shape[1:])
 
 
@@ -110,22 +99,18 @@ def _biases(
     """Return the parts of a bias for queries, keys and values."""
     if bias is None:
         return None, None, None
-    parts = []
-    for at, (name, width) in enumerate(zip(("queries", "keys", "values"), widths, strict=True)):
-        first = sum(widths[:at])
+    parts: list[Tensor] = []
+    for name, width in zip(("bias_of_queries", "bias_of_keys", "bias_of_values"), widths, strict=True):
+        first = sum(part.elements for part in parts)
         if bias.value is not None:
-            parts.append(build.parameter(f"bias_of_{name}", bias.value[first : first + width]))
+            parts.append(build.parameter(name, bias.value[first : first + width]))
         else:
-            parts.append(build.copied(f"bias_of_{name}", bias, (f"{first} + i0",), (width,)))
+            parts.append(build.copied(name, bias, (f"{first} + i0",), (width,)))
     return parts[0], parts[1], parts[2]
 
 
 def _masked(
-    op: Operator,
-    build: CanonicalFragment,
-    heads: Heads,
-    masks: tuple[Tensor | None, Tensor | None],
-    before: int,
+    op: Operator, build: CanonicalFragment, heads: Heads, masks: tuple[Tensor | None, Tensor | None], before: int
 ) -> Heads:
     """Return the heads with what is added to their scores: a bias, and what masks leave out.
 
@@ -148,9 +133,8 @@ def _masked(
     if op.integer("unidirectional", 0):
         if keys != before + queries:
             # Of more keys onnxruntime hides none from the last query.
-            raise op.unsupported(
-                f"attribute 'unidirectional' with {queries} queries and {keys - before} keys of theirs"
-            )
+            sizes = f"{queries} queries and {keys - before} keys of theirs"
+            raise op.unsupported(f"attribute 'unidirectional' with {sizes}")
         terms += attention.causal_terms(build, (queries, keys), before)
     return replace(heads, terms=tuple(terms))
 

@@ -16,21 +16,17 @@ def batch_normalization(op: Operator, build: CanonicalFragment) -> None:
     if op.integer("training_mode", 0):
         raise op.unsupported("attribute 'training_mode' is 1 against 0 (export the model for inference)")
     x, y = op.input(0), op.output()
-    scale, bias, mean, variance = (op.input(position) for position in range(1, 5))
-    epsilon = op.real("epsilon", 1e-5)
-    x_axes = list(range(x.rank))
-    channel = [1] if x.rank > 1 else [0]
-    values = [tensor.value for tensor in (scale, bias, mean, variance)]
-    known = [np.asarray(value, np.float64) for value in values if value is not None]
-    if len(known) == len(values):
+    operands, epsilon = [op.input(position) for position in range(1, 5)], _epsilon(op)
+    x_axes, channel = list(range(x.rank)), [1] if x.rank > 1 else [0]
+    known = [np.asarray(tensor.value, np.float64) for tensor in operands if tensor.value is not None]
+    if len(known) == len(operands):
         factor = known[0] / np.sqrt(known[3] + epsilon)
         factors = build.parameter("factor", factor.astype(x.dtype))
         offsets = build.parameter("offset", (known[1] - known[2] * factor).astype(x.dtype))
         build.elementwise("a * b + c", [x, factors, offsets], y, axes=[x_axes, channel, channel])
         return
     source = f"(a - d) / sqrt(e + {literal(epsilon, 'float32')}) * b + c"
-    axes = [x_axes, channel, channel, channel, channel]
-    build.elementwise(source, [x, scale, bias, mean, variance], y, axes=axes)
+    build.elementwise(source, [x, *operands], y, axes=[x_axes, *[channel] * len(operands)])
 
 
 def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
@@ -126,8 +122,7 @@ def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
 
 
 def _last_axes(op: Operator) -> tuple[int, ...]:
-    rank = op.input(0).rank
-    return tuple(range(op.axis(default=-1), rank))
+    return tuple(range(op.axis(default=-1), op.input(0).rank))
 
 
 def statistics(build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor]:
@@ -151,10 +146,10 @@ def add_scaled(
     build: CanonicalFragment, x: Tensor, of_x: tuple[Tensor, Tensor], scale: Tensor, bias: Tensor | None, y: Tensor
 ) -> None:
     """``Y = (X - mean) * inverse * scale + bias``, with what `statistics` returns of X; a bias may be omitted."""
-    if bias is None:
-        build.elementwise("(a - b) * c * d", [x, *of_x, scale], y, step="scale")
-    else:
-        build.elementwise("(a - b) * c * d + e", [x, *of_x, scale, bias], y, step="scale")
+    source, operands = "(a - b) * c * d", [x, *of_x, scale]
+    if bias is not None:
+        source, operands = f"{source} + e", [*operands, bias]
+    build.elementwise(source, operands, y, step="scale")
 
 
 def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -210,8 +205,7 @@ def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     segments, table = op.optional_input(1), op.optional_input(4)
     if segments is not None and table is not None:
         looked_up.append(_rows(build, table, segments, "segments"))
-    total = op.optional_output(2) or build.array("sum", y.shape, y.dtype)
-    build.elementwise(" + ".join("abc"[: len(looked_up)]), looked_up, total, step="add")
+    total = _added(op, build, looked_up, y, 2)
     _normalise(op, build, total, op.input(5), op.input(6))
 
 
@@ -225,8 +219,11 @@ def _sum(op: Operator, build: CanonicalFragment, bias: Tensor | None) -> Tensor:
         if op.optional_output(position) is not None:
             raise op.unsupported(f"the result {name!r} has no expansion (it is of training)")
     x, skip = op.input(0), op.input(1)
-    total = op.optional_output(3) or build.array("sum", x.shape, x.dtype)
-    operands = [x, skip] if bias is None else [x, skip, bias]
+    return _added(op, build, [x, skip] if bias is None else [x, skip, bias], x, 3)
+
+
+def _added(op: Operator, build: CanonicalFragment, operands: Sequence[Tensor], like: Tensor, position: int) -> Tensor:
+    total = op.optional_output(position) or build.array("sum", like.shape, like.dtype)
     build.elementwise(" + ".join("abc"[: len(operands)]), operands, total, step="add")
     return total
 

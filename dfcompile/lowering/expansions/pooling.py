@@ -1,6 +1,5 @@
 """ONNX's pooling: a reduction over windows, of what is padded first."""
 
-from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -17,8 +16,7 @@ from dfcompile.lowering.windows import Windows, windows_of
 @onnx_expansion("MaxPool", "window", default=True)
 def max_pool(op: Operator, build: CanonicalFragment) -> None:
     """The largest element of every window; padding counts as minus infinity."""
-    windows = windows_of(op, op.integers("kernel_shape"))
-    x = windows.padded(build, op.input(0), float("-inf"))
+    x, windows = _padded(op, build, float("-inf"))
     if op.optional_output(1) is not None:
         _add_with_places(op, build, x, windows)
     else:
@@ -48,13 +46,11 @@ def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows:
     build.reduce(Reduction.MIN, [elements, largest, numbers], in_plane, axes, source, step="first")
     firsts = np.arange(prod(planes), dtype=places.dtype).reshape(planes) * prod(data.shape[2:])
     operands = [in_plane, build.parameter("planes", firsts)]
-    source = "a + b"
+    source, spatial = "a + b", data.shape[2:]
     if op.integer("storage_order", 0):  # the first is sought in row order all the same
-        steps = [
-            (extent, prod(data.shape[3 + axis :]), prod(data.shape[2 : 2 + axis]))
-            for axis, extent in enumerate(data.shape[2:])
-        ]
-        source = " + ".join(["b", *(f"a / {row} % {extent} * {column}" for extent, row, column in steps)])
+        for axis, extent in enumerate(spatial):
+            place = f"a / {prod(spatial[axis + 1 :])} % {extent} * {prod(spatial[:axis])}"
+            source = f"{source} + {place}" if axis else f"b + {place}"
     build.elementwise(source, operands, places, axes=[tuple(range(y.rank)), (0, 1)], step="places")
 
 
@@ -78,9 +74,7 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
 
     Where windows lie partly outside, the numbers of elements are a constant array.
     """
-    y = op.output()
-    windows = windows_of(op, op.integers("kernel_shape"))
-    x = windows.padded(build, op.input(0))
+    y, (x, windows) = op.output(), _padded(op, build)
     total = build.made("total", window_of(windows), [x], y.shape, sum_dtype(y.dtype), step="window")
     sizes = window_sizes(op, build, windows)
     if sizes.min() == sizes.max():
@@ -92,16 +86,20 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("LpPool", "window", default=True)
 def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     """``(sum |x| ** p) ** (1/p)`` of every window: one downsampler, one element-wise task."""
-    y = op.output()
-    before, after = norm_expressions(op)
-    windows = windows_of(op, op.integers("kernel_shape"))
-    x = windows.padded(build, op.input(0))
+    y, (before, after) = op.output(), norm_expressions(op)
+    x, windows = _padded(op, build)
     window = window_of(windows, expression=before)
     if after == "a":
         build.add(window, [x], y, step="window")
     else:
         total = build.made("total", window, [x], y.shape, sum_dtype(y.dtype), step="window")
         build.elementwise(after, [total], y, step="root")
+
+
+def _padded(op: Operator, build: CanonicalFragment, value: float = 0) -> tuple[Tensor, Windows]:
+    """Return the data with a value around it, and the windows over it."""
+    windows = windows_of(op, op.integers("kernel_shape"))
+    return windows.padded(build, op.input(0), value), windows
 
 
 def window_of(windows: Windows, reduction: Reduction = Reduction.SUM, expression: str = "a") -> Window:
@@ -140,8 +138,7 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
     behind it never do.
     """
     extents = op.input(0).shape[2:]
-    before: Sequence[int] = (0,) * len(extents)
-    behind: Sequence[int] = before
+    before = behind = (0,) * len(extents)
     if op.integer("count_include_pad", 0):
         before, behind = windows.pads_begin, windows.pads_end
         if op.text("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
@@ -235,8 +232,7 @@ def window_rows(op: CanonicalNode[Window], build: MapFragment) -> None:
     given, data, counts = op.operator, op.input(0).shape[2:], op.output().shape[2:]
     pairs = [(f"y{axis}", f"k{axis}") for axis in range(len(counts))]
     ordered = pairs if tiles(given, data, counts) else zip(*pairs, strict=True)
-    order = ["b", "c", *(name for names in ordered for name in names)]
-    add_scope(op, build, given.expression, given.reduction, order)
+    add_scope(op, build, given.expression, given.reduction, ["b", "c", *(name for names in ordered for name in names)])
 
 
 def tiles(window: Window, data: tuple[int, ...], counts: tuple[int, ...]) -> bool:

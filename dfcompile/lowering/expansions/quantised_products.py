@@ -191,8 +191,7 @@ def matmul_n_bits(op: Operator, build: CanonicalFragment) -> None:
         product = build.made("product", multiply, [data, weights], shape, sum_dtype(y.dtype), step="matmul")
         biased = y if y.shape == shape else build.array("biased", shape)
         build.elementwise("a + b", [product, bias], biased, step="bias")
-        if biased is not y:
-            build.view_as(biased, y)
+        build.view_as(biased, y)
 
 
 def _weights(op: Operator, build: CanonicalFragment, bits: int, shape: tuple[int, int, int]) -> Tensor:
