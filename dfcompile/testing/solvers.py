@@ -62,9 +62,8 @@ def _check_mapping(
     assert found_s >= least_s * (1 - TOLERANCE), f"{where}: found {found_s} s against at least {least_s}"
     assert found.optimal or not solver.is_exact, f"{where}: an exact solver does not claim the optimum"
     if found.optimal:
-        assert math.isclose(found_s, least_s, rel_tol=TOLERANCE), (
-            f"{where}: claims the optimum, but {_sets(found)} take {found_s} s against {least_s} of {_sets(best)}"
-        )
+        said = f"claims the optimum, but {_sets(found)} take {found_s} s against {least_s} of {_sets(best)}"
+        assert math.isclose(found_s, least_s, rel_tol=TOLERANCE), f"{where}: {said}"
 
 
 def _mapping(solver: FusionSolver, graph: DataflowGraph, system: System, options: MappingOptions) -> Mapping | None:

@@ -64,7 +64,7 @@ def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> Non
     scale = op.real("scale", 0.0) or 1 / sqrt(widths[0] // count)
     queries = attention.separate_heads(build, parts[0], count, "queries", factor=scale)
     keys, values = (
-        attention.appended(build, past and _past(build, past, at), part, None, f"present_{name}")
+        attention.appended(build, None if past is None else _past(build, past, at), part, None, f"present_{name}")
         for at, (name, part) in enumerate(zip(("keys", "values"), parts[1:], strict=True))
     )
     present = op.optional_output(1)
