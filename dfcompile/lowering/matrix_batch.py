@@ -41,13 +41,7 @@ class MatrixBatch:
         tables: Mapping[str, Tensor] | None = None,
     ) -> None:
         """Add a scope; see `MapFragment.map`."""
+        at, to = {name: self.at(*element) for name, element in reads.items()}, self.at(*write)
         self._build.map(
-            step,
-            spatial=self.spatial,
-            loops=loops,
-            reads={name: self.at(*element) for name, element in reads.items()},
-            write=self.at(*write),
-            code=code,
-            accumulate=accumulate,
-            tables=tables,
+            step, spatial=self.spatial, loops=loops, reads=at, write=to, code=code, accumulate=accumulate, tables=tables
         )

@@ -15,6 +15,8 @@ from dfcompile.lowering.operators import Convolution, Copy, TransposedConvolutio
 from dfcompile.lowering.operators.convolution import window_places
 from dfcompile.lowering.windows import padded
 
+_MOST_PHASES = 64  # convolutions
+
 
 @onnx_expansion("ConvTranspose", "direct", default=True)
 def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
@@ -75,11 +77,13 @@ def transposed_convolution_per_filter(op: CanonicalNode[TransposedConvolution], 
     add_filters(build, (op.operator.group, rows), loops, reads, (y, places), "x * w")
 
 
-MOST_PHASES = 64
-
-
 class _Phase(Struct, frozen=True):
-    """The results of one remainder along a spatial dimension.
+    """The results of one remainder by the stride along a spatial dimension: they see the same taps.
+
+    A result at place t, of a stride s and a dilation d, sums ``X[y] * W[k]`` over ``s*y + d*k = t + pad``. Of all t
+    with ``t + pad = s*q + r`` these are the taps with ``d*k = r`` modulo s: every ``s / gcd(d, s)``-th one, and y falls by
+    ``d / gcd(d, s)`` from each of them to the next. So each remainder r is a convolution of stride 1 with those taps in
+    reverse [shi16, section 2].
 
     Attributes:
         first: place of the first of them.
@@ -109,8 +113,8 @@ def phases(op: Operator, build: CanonicalFragment) -> None:
     """A canonical Convolution of stride 1 per remainder of places by the strides; then the bias; results interleave."""
     x, w, y = op.input(0), op.input(1), op.output()
     strides, dilations, begins = geometry(op)
-    if prod(strides) > MOST_PHASES:
-        raise op.unsupported(f"{prod(strides)} convolutions, of strides {strides}, against at most {MOST_PHASES}")
+    if prod(strides) > _MOST_PHASES:
+        raise op.unsupported(f"{prod(strides)} convolutions, of strides {strides}, against at most {_MOST_PHASES}")
     columns = zip(x.shape[2:], w.shape[2:], y.shape[2:], strides, dilations, begins, strict=True)
     per_axis = [_phases(op, *column) for column in columns]
     several = list(product(*per_axis))

@@ -1,4 +1,4 @@
-"""ONNX DFT and STFT: discrete Fourier transforms of real or complex numbers."""
+"""ONNX DFT and STFT, Fourier transforms of real or complex numbers; tables for spectra, which are constants."""
 
 from collections.abc import Callable
 from math import prod
@@ -70,8 +70,7 @@ def _transform(op: Operator) -> tuple[Transform, int]:
     is_inverse, is_onesided = op.integer("inverse", 0) != 0, op.integer("onesided", 0) != 0
     mirrors = is_inverse and is_onesided
     extent = x.shape[axis]
-    lengths = op.static_integers(1, "dft_length")
-    length = lengths[0] if lengths else 2 * (extent - 1) if mirrors else extent
+    (length,) = op.static_integers(1, "dft_length") or (2 * (extent - 1) if mirrors else extent,)
     if length < 1:
         raise op.unsupported(f"a transform of {length} numbers against at least 1")
     half = length // 2 + 1
@@ -168,8 +167,7 @@ def _frames(op: Operator) -> tuple[int, int]:
     if x.rank not in (2, 3) or x.shape[2:] not in ((), (1,), (2,)) or not is_real(x.dtype):
         raise op.unsupported(f"signal {x} against rows of real numbers or complex ones")
     (step,) = op.static_integers(1, "frame_step") or (0,)
-    lengths = op.static_integers(3, "frame_length")
-    length = lengths[0] if lengths else x.shape[1] if window is None else window.elements
+    (length,) = op.static_integers(3, "frame_length") or (x.shape[1] if window is None else window.elements,)
     if step < 1 or not 1 <= length <= x.shape[1]:
         raise op.unsupported(f"frames of {length} at a distance of {step} in {x.shape[1]} numbers")
     if window is not None and window.shape != (length,):

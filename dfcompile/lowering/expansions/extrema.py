@@ -1,4 +1,4 @@
-"""Positions of the largest and smallest elements: ArgMax, ArgMin, Hardmax."""
+"""The largest and smallest elements, and where they are: ArgMax, ArgMin, Hardmax, TopK."""
 
 from math import prod
 

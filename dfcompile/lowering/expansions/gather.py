@@ -1,4 +1,4 @@
-"""ONNX Gather, and the canonical Gather, whose indices are constant."""
+"""Gathers, of ONNX and canonical: elements and rows of an array at indices, constant or only known to a run."""
 
 from collections.abc import Sequence
 from math import prod

@@ -1,4 +1,4 @@
-"""ONNX Gemm and MatMul."""
+"""ONNX Gemm and MatMul, and onnxruntime's FusedMatMul: products of matrices, which may be scaled."""
 
 from itertools import zip_longest
 

@@ -1,4 +1,4 @@
-"""ONNX OneHot."""
+"""ONNX OneHot, Trilu, CumSum and CumProd: what constant positions choose."""
 
 from math import prod
 

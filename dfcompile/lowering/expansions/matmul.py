@@ -112,14 +112,8 @@ def outer_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     by_columns = {**p.batch, **p.columns, **p.rows}
     partial = build.array("products", (*p.k.values(), *c.shape), sum_dtype(c.dtype)), ("k", *p.c[1])
     p.add(build, "op", p.k, by_columns, partial)
-    build.map(
-        "reduce",
-        loops={**by_columns, **p.k},
-        reads={"product": partial},
-        write=p.c,
-        code="product",
-        accumulate=Reduction.SUM,
-    )
+    loops, total = {**by_columns, **p.k}, Reduction.SUM
+    build.map("reduce", loops=loops, reads={"product": partial}, write=p.c, code="product", accumulate=total)
 
 
 @expansion(MatMul, "ip", source="dematteis23")

@@ -1,4 +1,4 @@
-"""Systems of equations by Gauss-Jordan elimination with exchange of rows."""
+"""Linear algebra on the matrices of a batch: systems and factors by scopes of a task per matrix, or by LAPACK."""
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
 from dfcompile.lowering.expressions import conjugate, is_complex, real_type

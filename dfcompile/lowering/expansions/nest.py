@@ -12,10 +12,7 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
     loops = operator.loops()
     names = list(loops)
     read = operands[:-1] if operator.has_base else operands
-    reads = {
-        name: (tensor, indices)
-        for name, tensor, indices in zip(operand_names(len(read)), read, operator.reads, strict=True)
-    }
+    reads = dict(zip(operand_names(len(read)), zip(read, operator.reads, strict=True), strict=True))
     if operator.has_base:
         every = {f"d{axis}": extent for axis, extent in enumerate(y.shape)}
         build.map("kept", loops=every, reads={"a": (operands[-1], list(every))}, write=(y, list(every)), code="a")

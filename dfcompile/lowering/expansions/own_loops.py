@@ -69,14 +69,9 @@ def add_scope(
     nest = op.operator.loop_nest(operands, result)
     assert nest is not None
     order = order or sorted(nest.loops, key=lambda name: nest.loops[name].kind is not LoopKind.PARALLEL)
-    build.map(
-        "",
-        loops={name: nest.loops[name].extent for name in order},
-        reads=_reads(operands, nest, variables),
-        write=(result, _known(nest.write)),
-        code=code,
-        accumulate=accumulate,
-    )
+    loops, write = {name: nest.loops[name].extent for name in order}, (result, _known(nest.write))
+    reads = _reads(operands, nest, variables)
+    build.map("", loops=loops, reads=reads, write=write, code=code, accumulate=accumulate)
 
 
 def _reads(operands: Sequence[Tensor], nest: LoopNest, variables: str = ascii_lowercase) -> Mapping[str, Access]:

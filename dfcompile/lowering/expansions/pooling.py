@@ -1,4 +1,4 @@
-"""ONNX's pooling: a reduction over windows, of what is padded first."""
+"""Pooling: a reduction over windows, of what is padded first, or over channels; the canonical Window."""
 
 from math import prod
 

@@ -102,13 +102,13 @@ def _finish(op: Operator, build: CanonicalFragment, data: Tensor, every: list[Ta
 
 def _add_gather(build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, taps: Taps, step: str) -> None:
     extent, places = x.shape[axis], taps.places[:, 0]
-    runs = progressions([int(place) for place in places])
+    runs = progressions(places.tolist())
     if taps.repeats(extent):
         factor = len(places) // extent
         loops = (*x.shape[: axis + 1], factor, *x.shape[axis + 1 :])
-        names = [f"i{at}" for at in range(len(loops)) if at != axis + 1]
-        write = [f"{factor}*i{axis} + i{axis + 1}" if at == axis else name for at, name in enumerate(names)]
-        build.add(Copy(loops, tuple(names), tuple(write)), [x], y, step=step)
+        names = tuple(f"i{at}" for at in range(len(loops)) if at != axis + 1)
+        write = (*names[:axis], f"{factor}*i{axis} + i{axis + 1}", *names[axis + 1 :])
+        build.add(Copy(loops, names, write), [x], y, step=step)
     elif len(runs) == 1:
         build.add(Gather(axis, runs), [x], y, step=step)
     else:

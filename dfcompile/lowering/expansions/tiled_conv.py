@@ -1,4 +1,4 @@
-"""Conv by Winograd's minimal filtering: a product per element of a tile of the data instead of one per tap."""
+"""Conv by tiles of the data: by Winograd's minimal filtering, or by Fourier transforms in real arithmetic."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,4 +1,4 @@
-"""ONNX's element-wise operators of one operand: formulas with their attributes."""
+"""ONNX's element-wise operators of one operand, and onnxruntime's: formulas with their attributes."""
 
 from collections.abc import Mapping
 from math import pi, sqrt

@@ -1,7 +1,8 @@
-"""ONNX ScatterND, ScatterElements and TensorScatter: an array with other elements at some places."""
+"""ONNX ScatterND, ScatterElements, TensorScatter; canonical Scatter and Update: other elements at some places."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from dfcompile.lowering.expansions.gather import constant_indices, few_progressi
 from dfcompile.lowering.map_fragment import along, loops_over
 from dfcompile.lowering.operators import Gather, Scatter, Update
 
+Values: TypeAlias = npt.NDArray[np.generic]
 _REDUCTIONS: Mapping[str, Reduction | None] = {
     "none": None,
     "add": Reduction.SUM,
@@ -97,12 +99,7 @@ def _write_rows(
 
 
 def _add_runs(
-    op: Operator,
-    build: CanonicalFragment,
-    lines: npt.NDArray[np.generic],
-    operands: Sequence[Tensor],
-    y: Tensor,
-    axis: int,
+    op: Operator, build: CanonicalFragment, lines: Values, operands: Sequence[Tensor], y: Tensor, axis: int
 ) -> bool:
     """Write at few runs of constant places, if they are the same in all lines, and different; return whether it was.
 
@@ -168,15 +165,10 @@ def update(op: CanonicalNode[Update], build: MapFragment) -> None:
     loops = loops_over(updates.shape)
     names, place = list(loops), list(loops)
     place[axis] = f"(index + {y.shape[axis]}) % {y.shape[axis]}"
+    reads = {"index": (indices, [names[at] for at in op.operator.index_axes]), "u": (updates, names)}
+    write, total = (y, place), op.operator.reduction
     build.map(
-        "update",
-        loops=loops,
-        reads={"index": (indices, [names[at] for at in op.operator.index_axes]), "u": (updates, names)},
-        write=(y, place),
-        code="u",
-        accumulate=op.operator.reduction,
-        after_write=True,
-        scattered=True,
+        "update", loops=loops, reads=reads, write=write, code="u", accumulate=total, after_write=True, scattered=True
     )
 
 
