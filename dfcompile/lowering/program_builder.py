@@ -165,25 +165,16 @@ class ProgramBuilder:
 
     def add_canonical(self, op: CanonicalNode[CanonicalOperator]) -> None:
         """Add a canonical operator between arrays that are there."""
-        operands, results = op.operands(), op.results()
-        node = self.nodes.operator(
-            op.name,
-            dialect=CANONICAL,
-            op_type=op.op_type,
-            origin=op.origin,
-            attributes=op.operator.attributes(),
-            inputs=[input_connector(position) for position in range(len(operands))],
-            outputs=[output_connector(position) for position in range(len(results))],
-        )
+        inputs = {input_connector(position): tensor.name for position, tensor in enumerate(op.operands())}
+        outputs = {output_connector(position): tensor.name for position, tensor in enumerate(op.results())}
+        named = {"dialect": CANONICAL, "op_type": op.op_type, "origin": op.origin}
+        attributes = op.operator.attributes()
+        node = self.nodes.operator(op.name, **named, attributes=attributes, inputs=list(inputs), outputs=list(outputs))
         self.state.add_node(node)
-        for position, tensor in enumerate(operands):
-            self.state.add_edge(
-                self.read(tensor.name), None, node, input_connector(position), self.whole.of(tensor.name)
-            )
-        for position, tensor in enumerate(results):
-            self.state.add_edge(
-                node, output_connector(position), self.write(tensor.name), None, self.whole.of(tensor.name)
-            )
+        for connector, name in inputs.items():
+            self.state.add_edge(self.read(name), None, node, connector, self.whole.of(name))
+        for connector, name in outputs.items():
+            self.state.add_edge(node, connector, self.write(name), None, self.whole.of(name))
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)

@@ -91,11 +91,7 @@ class Taps(Struct, frozen=True):
 
 
 def _half_pixel(axis: ResizedAxis, at: Reals) -> Reals:
-    return _half_pixel_for_nn(axis, at) - np.float32(0.5)
-
-
-def _half_pixel_for_nn(axis: ResizedAxis, at: Reals) -> Reals:
-    return (at + np.float32(0.5)) / np.float32(axis.scale)
+    return (at + np.float32(0.5)) / np.float32(axis.scale) - np.float32(0.5)
 
 
 def _symmetric(axis: ResizedAxis, at: Reals) -> Reals:
@@ -124,7 +120,7 @@ COORDINATES: Mapping[str, Callable[[ResizedAxis, Reals], Reals]] = {
     "half_pixel_symmetric": _symmetric,
     "pytorch_half_pixel": lambda axis, at: _half_pixel(axis, at) if axis.size > 1 else np.zeros_like(at),
     "tf_crop_and_resize": _crop,
-    "tf_half_pixel_for_nn": _half_pixel_for_nn,
+    "tf_half_pixel_for_nn": lambda axis, at: (at + np.float32(0.5)) / np.float32(axis.scale),
 }
 ROUNDINGS: Mapping[str, Callable[[Reals], Reals]] = {
     "ceil": np.ceil,

@@ -81,9 +81,9 @@ class _Phase(Struct, frozen=True):
     """The results of one remainder by the stride along a spatial dimension: they see the same taps.
 
     A result at place t, of a stride s and a dilation d, sums ``X[y] * W[k]`` over ``s*y + d*k = t + pad``. Of all t
-    with ``t + pad = s*q + r`` these are the taps with ``d*k = r`` modulo s: every ``s / gcd(d, s)``-th one, and y falls by
-    ``d / gcd(d, s)`` from each of them to the next. So each remainder r is a convolution of stride 1 with those taps in
-    reverse [shi16, section 2].
+    with ``t + pad = s*q + r`` these are the taps with ``d*k = r`` modulo s: every ``s / gcd(d, s)``-th one, and y falls
+    by ``d / gcd(d, s)`` from each of them to the next. So each remainder r is a convolution of stride 1 with those taps
+    in reverse [shi16, section 2].
 
     Attributes:
         first: place of the first of them.

@@ -46,12 +46,8 @@ class MapScopes:
         """
         target, memlet = write
         arrays = sorted({node.data for node, _ in reads.values()})
-        tasklet = _tasklet().copy(
-            label=label,
-            code=CodeBlock(code),
-            in_connectors=untyped_connectors(reads),
-            out_connectors=untyped_connectors([result]),
-        )
+        connectors = {"in_connectors": untyped_connectors(reads), "out_connectors": untyped_connectors([result])}
+        tasklet = _tasklet().copy(label=label, code=CodeBlock(code), **connectors)
         around = _map(tuple(loops.values())).copy(label=f"{label}_map", params=list(loops))
         entry = _entry().copy(map=around, **_ports(arrays))
         exit_ = _exit().copy(map=around, **_ports([target.data]))
