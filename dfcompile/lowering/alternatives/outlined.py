@@ -1,17 +1,18 @@
 """A program of canonical operators as the map scopes that it would become, under any choice of expansions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
+from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, MapScope
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.declared import declared_array
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.program import renamed
+from dfcompile.lowering.nests.program import graph_of_scopes, renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
@@ -57,7 +58,9 @@ class OutlinedModel:
         for number, op in enumerate(self._operators):
             try:
                 found = self._table.select(op, choices)
-                program.place(self._outline_of(number, found, program.owned(op) & self._owned(op)))
+                # On whose its operands are it depends how an operator is lowered that ends the model.
+                ends = any(tensor.name in self._outputs for tensor in op.results())
+                program.place(self._outline_of(number, found, program.owned(op) if ends else frozenset()))
             except UnsupportedOpError as error:
                 unsupported.append(error)
                 program.leave_out(op)
@@ -67,11 +70,6 @@ class OutlinedModel:
             raise together(unsupported)
         named, graph = program.expanded(self._table, choices)
         return Outline((*self._program.chosen, *chosen, *named), graph)
-
-    def _owned(self, op: Operator) -> frozenset[str]:
-        """Return the operands on whose owners it depends how an operator is lowered: none, unless it ends the model."""
-        ends = any(tensor.name in self._outputs for tensor in op.results())
-        return frozenset(tensor.name for tensor in op.operands()) if ends else frozenset()
 
     def _outline_of(self, number: int, found: Expansion, owned: frozenset[str]) -> "OutlinedOperator":
         key = number, found.name, owned
@@ -101,7 +99,10 @@ class OutlinedOperator:
         operands = {tensor.name: roots[tensor.name] for tensor in (*node.operands(), *node.results())}
         key = number, found.name, tuple(operands.values())
         if key not in self._scopes:
-            made = self._outline_of(number, found)
+            if (number, found.name) not in self._made:
+                is_checked = not (found.is_own and self._is_own)
+                self._made[number, found.name] = outline_of(node, found, is_checked=is_checked)
+            made = self._made[number, found.name]
             names = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
             used = {access.array: None for access in accesses}
@@ -110,13 +111,6 @@ class OutlinedOperator:
             }
             self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
         return self._scopes[key]
-
-    def _outline_of(self, number: int, found: Expansion) -> "OperatorOutline":
-        key = number, found.name
-        if key not in self._made:
-            is_checked = not (found.is_own and self._is_own)
-            self._made[key] = outline_of(self.outline.nodes[number], found, is_checked=is_checked)
-        return self._made[key]
 
 
 class _PlacedOperators:
@@ -178,15 +172,7 @@ class _PlacedOperators:
                 part = outlined.scopes(number, found, roots)
                 scopes.extend(part.scopes)
                 arrays.update(part.arrays)
-        accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
-        used = {name: arrays[name] if name in arrays else self._arrays[name] for name in _names(accesses)}
-        for name in _names(access for access in accesses if access.is_indirect):
-            used[name] = replace(used[name], is_materialised=True)
-        return tuple(chosen), LoweredGraph(self._name, tuple(scopes), used)
-
-
-def _names(accesses: Iterable[Access]) -> Mapping[str, None]:
-    return dict.fromkeys(access.array for access in accesses)
+        return tuple(chosen), graph_of_scopes(self._name, tuple(scopes), ChainMap(arrays, self._arrays))
 
 
 class OperatorOutline(Struct, frozen=True, eq=False):

@@ -1,6 +1,6 @@
 """A program of level 2: loop nests."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
@@ -126,12 +126,7 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         scopes = tuple(
             scope for step in self.steps if isinstance(step, OperatorNests) for scope in self._scopes(step, roots)
         )
-        accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
-        names = dict.fromkeys((*(access.array for access in accesses), *roots.values()))
-        arrays = {name: self.arrays[name] for name in names}
-        for name in dict.fromkeys(access.array for access in accesses if access.is_indirect):
-            arrays[name] = replace(arrays[name], is_materialised=True)
-        return LoweredGraph(str(self.library.sdfg.name), scopes, arrays)
+        return graph_of_scopes(str(self.library.sdfg.name), scopes, self.arrays, roots.values())
 
     def __str__(self) -> str:
         """One line per view and nest, in an order in which they can run."""
@@ -152,6 +147,17 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
                     f"scheduled, against canonical tasks (name another expansion)"
                 )
             yield renamed(replace(nest.scope(self.arrays), kernel=kernel), roots)
+
+
+def graph_of_scopes(
+    name: str, scopes: tuple[MapScope, ...], arrays: Mapping[str, Array], others: Iterable[str] = ()
+) -> LoweredGraph:
+    """Return scopes with the arrays that they access, and others; what is read where data says is in memory."""
+    accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
+    used = {name: arrays[name] for name in dict.fromkeys((*(access.array for access in accesses), *others))}
+    for indirect in (access.array for access in accesses if access.is_indirect):
+        used[indirect] = replace(used[indirect], is_materialised=True)
+    return LoweredGraph(name, scopes, used)
 
 
 def renamed(scope: MapScope, names: Mapping[str, str]) -> MapScope:

@@ -206,11 +206,6 @@ class SharedProgram:
         return tuple(canonical_nodes(self.program, self._table))
 
     @cached_property
-    def _writers(self) -> Counter[str]:
-        """How many operators write each array."""
-        return Counter(tensor.name for op in self.operators for tensor in op.results())
-
-    @cached_property
     def _viewed(self) -> Mapping[str, str]:
         """What each view is of."""
         state = self.program.sdfg.start_state
@@ -226,13 +221,13 @@ class SharedProgram:
         wanted = {one.kernel: one for one in share.kernels}
         if any(op.name not in self._kernels for op in self.operators):
             return tuple(one.kernel for one in share.kernels if one.loops)
-        return tuple(
-            op.name for op in self.operators if op.name in wanted and not self._is_possible(op, wanted[op.name].loops)
-        )
+        writers = Counter(tensor.name for op in self.operators for tensor in op.results())
 
-    def _is_possible(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> bool:
-        writes_parts = any(self._writers[tensor.name] > 1 for tensor in op.results())
-        return not (loops and writes_parts) and self._share(op, loops) is not None
+        def is_possible(op: CanonicalNode[CanonicalOperator]) -> bool:
+            loops, writes_parts = wanted[op.name].loops, any(writers[tensor.name] > 1 for tensor in op.results())
+            return not (loops and writes_parts) and self._share(op, loops) is not None
+
+        return tuple(op.name for op in self.operators if op.name in wanted and not is_possible(op))
 
     def _share(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> OperatorShare | None:
         if (op.name, loops) not in self._shares:
