@@ -3,6 +3,7 @@
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,10 @@ from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
+
+Tensors: TypeAlias = Sequence[Tensor]
+Axes: TypeAlias = Sequence[Sequence[int]]  # per operand a number per dimension
+Shape: TypeAlias = tuple[int, ...]
 
 _MOST_ELEMENTS = 2**26  # of a constant that lowering computes
 
@@ -168,7 +173,7 @@ class CanonicalFragment:
             full += "_"
         return full
 
-    def add(self, operator: CanonicalOperator, operands: Sequence[Tensor], *results: Tensor, step: str = "") -> None:
+    def add(self, operator: CanonicalOperator, operands: Tensors, *results: Tensor, step: str = "") -> None:
         """Add a canonical operator, as in ``build.add(Reduce(Reduction.SUM, axes=(1,)), [x], y, step="sum")``.
 
         Args:
@@ -209,7 +214,7 @@ class CanonicalFragment:
         self,
         name: str,
         operator: CanonicalOperator,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         shape: Iterable[int],
         dtype: str | None = None,
         *,
@@ -231,14 +236,7 @@ class CanonicalFragment:
         return self.made(name, Copy(read=tuple(read)), [x], shape, x.dtype, step=step)
 
     def add_reshaped(
-        self,
-        operator: CanonicalOperator,
-        operands: Sequence[Tensor],
-        y: Tensor,
-        name: str,
-        shape: tuple[int, ...],
-        *,
-        step: str = "",
+        self, operator: CanonicalOperator, operands: Tensors, y: Tensor, name: str, shape: Shape, *, step: str = ""
     ) -> None:
         """Add an operator that writes Y under another shape: to an array of that name, of which Y is a view."""
         if y.shape == shape:
@@ -249,11 +247,11 @@ class CanonicalFragment:
     def elementwise(
         self,
         expression: str,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         result: Tensor,
         *,
-        axes: Sequence[Sequence[int]] | None = None,
-        starts: Sequence[Sequence[int]] | None = None,
+        axes: Axes | None = None,
+        starts: Axes | None = None,
         step: str = "",
     ) -> None:
         """Add an `Elementwise`; constants of one element are written into its expression.
@@ -276,12 +274,12 @@ class CanonicalFragment:
         self,
         name: str,
         expression: str,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         shape: Iterable[int],
         dtype: str | None = None,
         *,
-        axes: Sequence[Sequence[int]] | None = None,
-        starts: Sequence[Sequence[int]] | None = None,
+        axes: Axes | None = None,
+        starts: Axes | None = None,
         step: str | None = None,
     ) -> Tensor:
         """Add an array and the `Elementwise` that writes it, and return the array; see `elementwise` and `made`."""
@@ -292,7 +290,7 @@ class CanonicalFragment:
     def reduce(
         self,
         reduction: Reduction,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         result: Tensor,
         axes: Sequence[int],
         expression: str = "a",
@@ -317,7 +315,7 @@ class CanonicalFragment:
         self,
         name: str,
         reduction: Reduction,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         axes: Sequence[int],
         expression: str = "a",
         *,

@@ -14,7 +14,9 @@ from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
-Access: TypeAlias = tuple[Tensor, Sequence[str]]
+Access: TypeAlias = tuple[Tensor, Sequence[str]]  # an array, one affine index of the loops per dimension
+Loops: TypeAlias = Mapping[str, int]  # with their extents, outer to inner
+Reads: TypeAlias = Mapping[str, Access]  # by variable of the code
 
 
 def loops_over(shape: Iterable[int]) -> dict[str, int]:
@@ -59,11 +61,11 @@ class MapFragment:
         self,
         step: str,
         *,
-        loops: Mapping[str, int],
-        reads: Mapping[str, Access],
+        loops: Loops,
+        reads: Reads,
         write: Access,
         code: str,
-        spatial: Mapping[str, int] | None = None,
+        spatial: Loops | None = None,
         tables: Mapping[str, Tensor] | None = None,
         accumulate: Reduction | None = None,
         after_write: bool = False,
@@ -107,16 +109,7 @@ class MapFragment:
             raise VerificationError(f"scope {nest.name}: empty loop in {extents}")
         self.nests.append(nest)
 
-    def call(
-        self,
-        step: str,
-        *,
-        library: str,
-        spatial: Mapping[str, int],
-        reads: Mapping[str, Access],
-        write: Access,
-        code: str,
-    ) -> None:
+    def call(self, step: str, *, library: str, spatial: Loops, reads: Reads, write: Access, code: str) -> None:
         """Add a map scope that calls a library once per iteration: it can be run, but not scheduled.
 
         Args:
@@ -134,11 +127,11 @@ class MapFragment:
     def _scope(self, step: str) -> str:
         return f"{self._op.name}.{step}" if step else self._op.name
 
-    def _access(self, step: str, access: Access, extents: Mapping[str, int]) -> NestAccess:
+    def _access(self, step: str, access: Access, extents: Loops) -> NestAccess:
         tensor, indices = access
         return NestAccess(tensor, tuple([self._index(step, index, extents) for index in indices]))
 
-    def _index(self, step: str, index: str, extents: Mapping[str, int]) -> Affine:
+    def _index(self, step: str, index: str, extents: Loops) -> Affine:
         where = f"scope {self._scope(step)}: index {index!r}"
         try:
             found = affine(index)

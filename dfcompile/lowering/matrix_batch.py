@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from dfcompile.lowering.map_fragment import Access, MapFragment
+from dfcompile.lowering.map_fragment import Access, Loops, MapFragment
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -33,7 +33,7 @@ class MatrixBatch:
     def map(
         self,
         step: str,
-        loops: Mapping[str, int],
+        loops: Loops,
         reads: Mapping[str, Element],
         write: Element,
         code: str,

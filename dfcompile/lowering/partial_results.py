@@ -4,14 +4,14 @@
 instead of ``n`` [brent74].
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
 from msgspec import Struct
 
 from dfcompile.lowering.expressions import substitute, sum_dtype
-from dfcompile.lowering.map_fragment import Access, MapFragment
+from dfcompile.lowering.map_fragment import Access, Loops, MapFragment, Reads
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -33,9 +33,9 @@ class Reduced(Struct, frozen=True, eq=False):
         reduction: how its values are combined.
     """
 
-    kept: Mapping[str, int]
-    reduced: Mapping[str, int]
-    reads: Mapping[str, Access]
+    kept: Loops
+    reduced: Loops
+    reads: Reads
     write: Access
     code: str
     reduction: Reduction
@@ -53,12 +53,12 @@ class _Parts(Struct, frozen=True):
         inner: loops of each part.
     """
 
-    outer: Mapping[str, int]
+    outer: Loops
     name: str
     count: int
     length: int
     rest: int
-    inner: Mapping[str, int]
+    inner: Loops
 
 
 def split_reduction(build: MapFragment, whole: Reduced, parts: int) -> None:
@@ -80,19 +80,13 @@ def split_reduction(build: MapFragment, whole: Reduced, parts: int) -> None:
 
 
 def _add(
-    build: MapFragment,
-    whole: Reduced,
-    step: str,
-    spatial: Mapping[str, int],
-    loops: Mapping[str, int],
-    reads: Mapping[str, Access],
-    write: Access,
+    build: MapFragment, whole: Reduced, step: str, spatial: Loops, loops: Loops, reads: Reads, write: Access
 ) -> None:
     code, total = whole.code, whole.reduction
     build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)
 
 
-def _parts_of(reduced: Mapping[str, int], parts: int) -> _Parts | None:
+def _parts_of(reduced: Loops, parts: int) -> _Parts | None:
     """Divide the outermost loops first; one inside of others evenly, so that all parts are alike."""
     outer: dict[str, int] = {}
     left = parts
@@ -161,7 +155,7 @@ def _elements(level: Tensor, kept: Sequence[str], places: Sequence[int]) -> tupl
     return tuple((level, (*kept, str(place))) for place in places)
 
 
-def _moved(whole: Reduced, parts: _Parts, start: str) -> Mapping[str, Access]:
+def _moved(whole: Reduced, parts: _Parts, start: str) -> Reads:
     """Return the reads with the divided loop from a place on."""
     moved = {parts.name: f"{start} + {parts.name}"}
     return {

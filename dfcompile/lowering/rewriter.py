@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeAlias
 
 import dace
 import numpy as np
@@ -32,6 +33,9 @@ from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
+
+Attributes: TypeAlias = Mapping[str, AttributeValue]
+Operands: TypeAlias = Sequence[Tensor | None]  # by position; None where an optional one is omitted
 
 
 class ProgramRewriter:
@@ -122,8 +126,8 @@ class ProgramRewriter:
         self,
         *old: Operator,
         operator: CanonicalOperator | str | None = None,
-        inputs: Sequence[Tensor | None] | None = None,
-        attributes: Mapping[str, AttributeValue] | None = None,
+        inputs: Operands | None = None,
+        attributes: Attributes | None = None,
     ) -> Operator:
         """Put one operator in the place of several; it has the last one's name and writes its results.
 
@@ -163,9 +167,9 @@ class ProgramRewriter:
         self,
         operator: CanonicalOperator | str,
         name: str,
-        inputs: Sequence[Tensor | None],
-        outputs: Sequence[Tensor | None],
-        attributes: Mapping[str, AttributeValue] | None = None,
+        inputs: Operands,
+        outputs: Operands,
+        attributes: Attributes | None = None,
         *,
         origin: str,
     ) -> Operator:
@@ -291,10 +295,7 @@ class ProgramRewriter:
             self._whole = WholeMemlets(self._sdfg)
 
     def _form(
-        self,
-        operator: CanonicalOperator | str,
-        attributes: Mapping[str, AttributeValue] | None,
-        last: Operator | None = None,
+        self, operator: CanonicalOperator | str, attributes: Attributes | None, last: Operator | None = None
     ) -> tuple[str, Mapping[str, AttributeValue]]:
         """Return type and attributes; those of the operator that is replaced if none are given."""
         is_canonical = self._program.level is Level.CANONICAL

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -9,6 +10,8 @@ from msgspec import Struct
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.tensor import Tensor
+
+Placed: TypeAlias = tuple[Tensor, tuple[int, ...]]  # an array, and dimensions of another one that its own stand for
 
 
 class AxisTaps(Struct, frozen=True):
@@ -57,10 +60,7 @@ def taps_beside(
 
 
 def add_flat_places(
-    build: CanonicalFragment,
-    taps: Sequence[AxisTaps],
-    shape: Sequence[int],
-    image: tuple[Tensor, tuple[int, ...]] | None = None,
+    build: CanonicalFragment, taps: Sequence[AxisTaps], shape: Sequence[int], image: Placed | None = None
 ) -> Tensor:
     """Add the places in an image whose axes are one behind the other; negative where one of them is.
 
@@ -84,10 +84,7 @@ def add_flat_places(
 
 
 def add_weights(
-    build: CanonicalFragment,
-    taps: Sequence[AxisTaps],
-    shape: Sequence[int],
-    factor: tuple[Tensor, tuple[int, ...]] | None = None,
+    build: CanonicalFragment, taps: Sequence[AxisTaps], shape: Sequence[int], factor: Placed | None = None
 ) -> Tensor:
     """Add the weights of `add_flat_places`: the products of those along the axes, and of a factor."""
     given = [(each.weights, each.axes) for each in taps if each.weights is not None]

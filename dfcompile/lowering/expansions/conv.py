@@ -3,7 +3,6 @@
 Any number of spatial dimensions, strides, padding, dilation and groups.
 """
 
-from collections.abc import Mapping
 from math import prod
 
 from msgspec import Struct
@@ -11,7 +10,7 @@ from msgspec import Struct
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import product_of, sum_dtype
-from dfcompile.lowering.map_fragment import Access
+from dfcompile.lowering.map_fragment import Access, Loops, Reads
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Reduction
 from dfcompile.lowering.operators.convolution import window_places
@@ -143,12 +142,7 @@ def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -
 
 
 def add_filters(
-    build: MapFragment,
-    filters: tuple[int, int],
-    loops: Mapping[str, int],
-    reads: Mapping[str, Access],
-    places: Access,
-    code: str,
+    build: MapFragment, filters: tuple[int, int], loops: Loops, reads: Reads, places: Access, code: str
 ) -> None:
     """Add one task per filter of each group, which sums products up at places of the result's spatial dimensions."""
     y, at = places

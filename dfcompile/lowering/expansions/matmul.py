@@ -1,12 +1,10 @@
 """Matrix multiplication ``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``: n rows, m columns, a contraction of k."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
 from dfcompile.lowering.expressions import product_of, sum_dtype
-from dfcompile.lowering.map_fragment import Access
+from dfcompile.lowering.map_fragment import Access, Loops
 from dfcompile.lowering.operators import MatMul
 from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
@@ -29,11 +27,11 @@ class _Product(Struct, frozen=True):
     a: Access
     b: Access
     c: Access
-    batch: Mapping[str, int]
-    rows: Mapping[str, int]
-    columns: Mapping[str, int]
-    in_order: Mapping[str, int]
-    k: Mapping[str, int]
+    batch: Loops
+    rows: Loops
+    columns: Loops
+    in_order: Loops
+    k: Loops
     times: str
 
     @staticmethod
@@ -60,8 +58,8 @@ class _Product(Struct, frozen=True):
         self,
         build: MapFragment,
         step: str,
-        spatial: Mapping[str, int],
-        loops: Mapping[str, int],
+        spatial: Loops,
+        loops: Loops,
         write: Access,
         a: Access | None = None,
         b: Access | None = None,
@@ -70,7 +68,7 @@ class _Product(Struct, frozen=True):
         total, reads = None if "k" in spatial else Reduction.SUM, {"a": a or self.a, "b": b or self.b}
         build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=self.times, accumulate=total)
 
-    def gather(self, build: MapFragment, parts: Tensor, loops: Mapping[str, int]) -> None:
+    def gather(self, build: MapFragment, parts: Tensor, loops: Loops) -> None:
         """Add the task that takes the elements of a family in turn."""
         build.map("gather", loops=loops, reads={"part": (parts, self.c[1])}, write=self.c, code="part")
 
