@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
-from dfcompile.lowering.operators.field_kinds import Axes, Axis, Extents
+from dfcompile.lowering.operators.field_kinds import Axes, Axis
 from dfcompile.lowering.operators.loop_nest import KINDS, Index, Loop, LoopNest, axes_but, loops_over
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -185,38 +185,6 @@ def _followed(x: Tensor, other: Tensor, but: int) -> tuple[Index, ...]:
 def _check_same(operator: CanonicalOperator, x: Tensor, result: Tensor) -> None:
     if x.shape != result.shape:
         raise operator.fault(f"the result {result} against {x}")
-
-
-@dataclass(frozen=True, slots=True)
-class Col2im(AnyExtents):
-    """``Y[b, c, stride*y + dilation*k …] += X[b, c, k…, y…]``: windows are added up where they overlap.
-
-    Attributes:
-        strides: distance between windows of the result, per spatial dimension.
-        dilations: distance between the elements of a window, per spatial dimension.
-    """
-
-    strides: Extents
-    dilations: Extents
-
-    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Check that the windows lie within the result."""
-        self.check_operands(operands, 1)
-        x, y = operands[0], results[0]
-        rank = len(self.strides)
-        self.check_length("dilations", rank)
-        if y.rank != 2 + rank or x.rank != 2 + 2 * rank or x.shape[:2] != y.shape[:2]:
-            raise self.fault(f"windows {x} of {rank} spatial dimensions against the result {y}")
-        for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True)):
-            span = stride * (x.shape[2 + rank + axis] - 1) + dilation * (x.shape[2 + axis] - 1) + 1
-            if span > y.shape[2 + axis]:
-                raise self.fault(f"windows span {span} elements against {y.shape[2 + axis]} of axis {2 + axis} of {y}")
-
-    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
-        """Return batch and channels; windows overlap."""
-        anywhere = (None,) * (result.rank - 2)
-        loops = {"b": Loop(result.shape[0]), "c": Loop(result.shape[1])}
-        return LoopNest(loops, (("b", "c", *anywhere, *anywhere),), ("b", "c", *anywhere))
 
 
 @dataclass(frozen=True, slots=True)
