@@ -39,16 +39,13 @@ class ExpansionTable(Struct, frozen=True):
             named = table.setdefault((found.dialect, found.op_type), {})
             rival = next((other for other in named.values() if other.is_default and found.is_default), None)
             if rival is not None:
-                raise RegistrationError(
-                    f"default expansion of {found.op_type}: claimed by {rival.module}.{rival.name} and by "
-                    f"{found.module}.{found.name} (only one can be the default)"
-                )
+                claims = f"claimed by {rival.module}.{rival.name} and by {found.module}.{found.name}"
+                raise RegistrationError(f"default expansion of {found.op_type}: {claims} (only one can be the default)")
             named[found.name] = found
             if found.operator is not None and operators.setdefault(found.op_type, found.operator) != found.operator:
-                raise RegistrationError(
-                    f"canonical operator {found.op_type}: claimed by {operators[found.op_type].__module__!r} and by "
-                    f"{found.operator.__module__!r} (rename one or uninstall one)"
-                )
+                claims = f"{operators[found.op_type].__module__!r} and by {found.operator.__module__!r}"
+                told = f"canonical operator {found.op_type}: claimed by {claims}"
+                raise RegistrationError(f"{told} (rename one or uninstall one)")
         return ExpansionTable(ordered, table, operators, faults)
 
     def offering(self, names: Collection[str]) -> "ExpansionTable":
@@ -97,10 +94,9 @@ class ExpansionTable(Struct, frozen=True):
             return named[chosen[1]]
         met = [found for found in named.values() if found.is_wanted(op)]
         if len(met) > 1:
-            raise RegistrationError(
-                f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {met[0].module}.{met[0].name} and "
-                f"by {met[1].module}.{met[1].name}, whose conditions it meets (name one with --expand)"
-            )
+            claims = " and by ".join(f"{found.module}.{found.name}" for found in met[:2])
+            told = f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {claims}"
+            raise RegistrationError(f"{told}, whose conditions it meets (name one with --expand)")
         default = met or [found for found in named.values() if found.is_default or len(named) == 1]
         if not default:
             raise op.unsupported(f"no default among the expansions {', '.join(sorted(named))} (name one with --expand)")
