@@ -59,7 +59,7 @@ BESIDE = {
         "lowering/expressions.py", "lowering/reduction.py",  # values
         "lowering/nests/program.py",
         "lowering/nests/affine.py", "lowering/map_fragment.py",  # nests
-        "lowering/kernels.py", "lowering/operators/loop_nest.py",  # kernels
+        "lowering/operators/loop_nest.py",  # kernels
     ),
     "configuration": (
         "dfmodel_backend/columns.py", "dfmodel_backend/options.py", "dfmodel_backend/workload/graph.py",

@@ -5,9 +5,7 @@ from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
 from dfcompile.generators.workloads.kernels import design_text, graph_text
-from dfcompile.generators.workloads.llm_decode import Cache, llm_decode
-from dfcompile.generators.workloads.llm_forward import llm_forward
-from dfcompile.generators.workloads.llm_training import llm_training
+from dfcompile.generators.workloads.language_models import Cache, llm_decode, llm_forward, llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
 
 __all__ = [

@@ -13,9 +13,7 @@ from dfcompile.generators.settings import Argument, Setting
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
-from dfcompile.generators.workloads.llm_decode import llm_decode
-from dfcompile.generators.workloads.llm_forward import llm_forward
-from dfcompile.generators.workloads.llm_training import llm_training
+from dfcompile.generators.workloads.language_models import llm_decode, llm_forward, llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
 
 

@@ -5,8 +5,7 @@ import math
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, exchanging, graph_of, kernel_of
+from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, check_positive, exchanging, graph_of, kernel_of
 
 LARGEST_RADIX = 4096
 

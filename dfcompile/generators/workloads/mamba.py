@@ -3,8 +3,13 @@
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.kernels import elementwise_of_two, graph_of, kernel_of, weighted_gemm
+from dfcompile.generators.workloads.kernels import (
+    check_positive,
+    elementwise_of_two,
+    graph_of,
+    kernel_of,
+    weighted_gemm,
+)
 
 
 def mamba_scan(*, seq: int, hidden: int, word: int) -> schema.Dataflow_Graph:

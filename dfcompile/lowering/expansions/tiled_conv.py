@@ -1,12 +1,175 @@
-"""Conv by tiles of the data: by Winograd's minimal filtering, or by Fourier transforms in real arithmetic."""
+"""Conv by tiles of the data: by Winograd's minimal filtering, or by Fourier transforms in real arithmetic.
 
-from collections.abc import Iterator
+Data and filters are transformed, products summed over channels, results transformed back. Along every spatial
+dimension there is a short convolution; the dimensions are transformed one after another. All of it are canonical
+convolutions with constant matrices, but the sums over channels, which are matrix products.
+"""
+
+from collections.abc import Iterator, Sequence
 from itertools import product
+from math import prod
+
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.fourier import Matrix
+from dfcompile.lowering.node import Operator
+from dfcompile.lowering.operators import Convolution, Copy, MatMul
 from dfcompile.lowering.short_convolutions import MOST_PRODUCTS, ShortConvolution, cook_toom, fourier, single_tap
-from dfcompile.lowering.tiled_convolution import TiledConvolution
-from dfcompile.lowering.windows import Windows, windows_of
+from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.windows import Windows, padded, windows_of
+
+
+class TiledConvolution(Struct, frozen=True, eq=False):
+    """``Y[b, g*rows, y…]`` of ``X[b, g*channels, x…]`` and ``W[g*rows, channels, k…]`` in tiles.
+
+    Attributes:
+        windows: of X.
+        short: the short convolution along each spatial dimension.
+        batch: extent of b.
+        group: number of groups of channels.
+        rows: filters of a group.
+        channels: of a group.
+    """
+
+    windows: Windows
+    short: tuple[ShortConvolution, ...]
+    batch: int
+    group: int
+    rows: int
+    channels: int
+
+    @staticmethod
+    def of(op: Operator, windows: Windows, short: Sequence[ShortConvolution]) -> "TiledConvolution":
+        """Return the convolution of a Conv operator by short convolutions."""
+        x, w, group = op.input(0), op.input(1), op.integer("group", 1)
+        return TiledConvolution(windows, tuple(short), x.shape[0], group, w.shape[0] // group, w.shape[1])
+
+    @property
+    def tiles(self) -> tuple[int, ...]:
+        """Number of tiles, per spatial dimension."""
+        return tuple(-(-count // each.outputs) for count, each in zip(self.windows.counts, self.short, strict=True))
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Distance between the first elements of neighbouring tiles of X, per spatial dimension."""
+        return tuple(step * each.outputs for step, each in zip(self.windows.strides, self.short, strict=True))
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Elements of X that the tiles span, per spatial dimension."""
+        tiled = zip(self.tiles, self.steps, self.short, strict=True)
+        return tuple((count - 1) * step + each.tile for count, step, each in tiled)
+
+    @property
+    def work(self) -> int:
+        """Iterations of everything but copies and padding."""
+        filters, tiles, taps = self.group * self.rows, prod(self.tiles), [each.taps for each in self.short]
+        of_data = self.batch * self._transformed(self.extents, [each.tile for each in self.short], self.tiles)
+        of_filters = self.rows * self._transformed(taps, taps, [1] * len(taps))
+        products = left = prod(each.products for each in self.short)
+        sums = products * self.channels
+        of_result, made = 0, 1
+        for each in self.short:
+            made *= each.outputs
+            of_result += made * left
+            left //= each.products
+        return of_data + of_filters + self.batch * filters * tiles * (sums + of_result)
+
+    def _transformed(self, given: Sequence[int], widths: Sequence[int], tiles: Sequence[int]) -> int:
+        """Return the iterations that transform all channels of a grid of elements into tiles."""
+        found, before = 0, self.group * self.channels
+        for axis, (each, width, count) in enumerate(zip(self.short, widths, tiles, strict=True)):
+            before *= each.products * count
+            found += before * prod(given[axis + 1 :]) * width
+        return found
+
+    def add(self, build: CanonicalFragment, x: Tensor, w: Tensor, bias: Tensor | None, y: Tensor) -> None:
+        """Add it to a fragment; a bias is added to the sums of each filter."""
+        x = self._padded(build, x)
+        data = build.view(x, "channels", (x.shape[0], 1, *x.shape[1:]))
+        weights = build.view(w, "weights", (1, 1, prod(w.shape[:2]), *w.shape[2:]))
+        spectra = _transform(build, "data", data, [each.data for each in self.short], self.steps, self.tiles)
+        once = (1,) * len(self.short)
+        kernels = _transform(build, "filters", weights, [each.filters for each in self.short], once, once)
+        self._finish(build, self._sums(build, spectra, kernels), bias, y)
+
+    def _padded(self, build: CanonicalFragment, x: Tensor) -> Tensor:
+        """Return X with zeros around it, so many that the last tile lies within."""
+        begins = self.windows.pads_begin
+        spans = zip(self.extents, x.shape[2:], begins, strict=True)
+        ends = [max(wanted - extent - begin, 0) for wanted, extent, begin in spans]
+        return padded(build, x, begins, ends)
+
+    def _sums(self, build: CanonicalFragment, spectra: Tensor, kernels: Tensor) -> Tensor:
+        """Return ``[b, products…, filters, tiles…]``: what is transformed, multiplied and summed over channels."""
+        products, tiles = prod(each.products for each in self.short), prod(self.tiles)
+        lead = (products, self.group) if self.group > 1 else (products,)
+        batch = (self.batch,) if self.batch > 1 else ()
+        left = build.view(kernels, "kernels", (*lead, self.rows, self.channels))
+        right = build.view(spectra, "spectra", (*batch, *lead, self.channels, tiles))
+        shape, dtype = (*batch, *lead, self.rows, tiles), spectra.dtype
+        if self.channels == 1:
+            return build.computed("sums", "a * b", [left, right], shape, dtype, step="products")
+        return build.made("sums", MatMul(), [left, right], shape, dtype, step="matmul")
+
+    def _finish(self, build: CanonicalFragment, sums: Tensor, bias: Tensor | None, y: Tensor) -> None:
+        """Transform the sums back, lay tiles side by side, cut off what is too much, and add the bias."""
+        made, left = self.batch, sums.elements // self.batch
+        for axis, each in enumerate(self.short):
+            left //= each.products
+            given = build.view(sums, f"products{axis}", (made, each.products, left))
+            matrix = build.parameter(f"result_matrix{axis}", each.result[..., None].astype(sums.dtype))
+            shape = (made, each.outputs, left)
+            sums = build.made(f"result{axis}", Convolution((1,), (1,)), [given, matrix], shape, sums.dtype)
+            made *= each.outputs
+        outputs, filters = [each.outputs for each in self.short], self.group * self.rows
+        grid = build.view(sums, "grid", (self.batch, *outputs, filters, *self.tiles))
+        extents = tuple(tiles * each for tiles, each in zip(self.tiles, outputs, strict=True))
+        is_done = bias is None and extents == y.shape[2:]
+        image = y if is_done else build.array("image", (self.batch, filters, *extents), sums.dtype)
+        build.add(self._side_by_side(filters), [grid], image, step="image")
+        if bias is not None:
+            axes, starts = [list(range(y.rank)), [1]], [[0] * y.rank, [0]]
+            build.elementwise("a + b", [image, bias], y, axes=axes, starts=starts, step="bias")
+        elif not is_done:
+            build.add(Copy(read=tuple(f"i{axis}" for axis in range(y.rank))), [image], y, step="crop")
+
+    def _side_by_side(self, filters: int) -> Copy:
+        """Return ``image[b, filter, outputs*tile + output …] = grid[b, output…, filter, tile…]`` in row order."""
+        # Loops: i0 = batch, i1 = filter, then a tile and an element of it per spatial dimension.
+        pairs = list(zip(self.tiles, (each.outputs for each in self.short), strict=True))
+        loops = (self.batch, filters, *(extent for pair in pairs for extent in pair))
+        tile, output = ([f"i{2 + 2 * axis + at}" for axis in range(len(pairs))] for at in (0, 1))
+        places = (f"{extent}*{outer} + {inner}" for (_, extent), outer, inner in zip(pairs, tile, output, strict=True))
+        return Copy(loops, ("i0", *output, "i1", *tile), ("i0", "i1", *places))
+
+
+def _transform(
+    build: CanonicalFragment,
+    name: str,
+    given: Tensor,
+    matrices: Sequence[Matrix],
+    steps: Sequence[int],
+    tiles: Sequence[int],
+) -> Tensor:
+    """Return ``[b*products…, 1, c, tiles…]`` of ``[b, 1, c, x…]``, transformed along one dimension after another."""
+    rank, dtype = len(matrices), sum_dtype(given.dtype)
+    for axis, (matrix, step, count) in enumerate(zip(matrices, steps, tiles, strict=True)):
+        products, width = matrix.shape
+        at = 3 + axis
+        if matrix.size == 1 and given.shape[at] == count:
+            continue  # a single tap
+        along, strides = [1] * (rank + 1), [1] * (rank + 1)
+        along[1 + axis], strides[1 + axis] = width, step
+        constants = build.parameter(f"{name}_matrix{axis}", matrix.reshape(products, 1, *along).astype(dtype))
+        spatial = (*given.shape[2:at], count, *given.shape[at + 1 :])
+        convolution, shape = Convolution(tuple(strides), (1,) * (rank + 1)), (given.shape[0], products, *spatial)
+        made = build.made(f"{name}{axis}", convolution, [given, constants], shape, dtype)
+        given = build.view(made, f"{name}{axis}_tiles", (given.shape[0] * products, 1, *spatial))
+    return given
 
 
 @onnx_expansion("Conv", "winograd", source="lavin16")

@@ -7,7 +7,7 @@ from math import prod
 from typing import TypeAlias
 
 from dfcompile.errors import UserError
-from dfcompile.lowering.expression_tree import expression_tree
+from dfcompile.lowering.expressions import expression_tree
 
 Affine: TypeAlias = Mapping[str, int]  # factor of each loop and, under the empty name, the constant
 

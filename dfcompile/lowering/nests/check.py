@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from dfcompile.errors import VerificationError
-from dfcompile.lowering.expression_tree import expression_tree
+from dfcompile.lowering.expressions import expression_tree
 from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.code import tasklet_code
 from dfcompile.lowering.nests.nest import Nest, NestAccess

@@ -10,8 +10,7 @@ from typing import Self, TypeVar, get_type_hints
 from dfcompile.canonical_dag import LoopPart
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
 from dfcompile.frontend import AttributeValue
-from dfcompile.lowering.expression_tree import expression_tree
-from dfcompile.lowering.expressions import operand_names
+from dfcompile.lowering.expressions import expression_tree, operand_names
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
 from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor

@@ -5,8 +5,7 @@ from typing import TypeAlias
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored, substitute
+from dfcompile.lowering.expressions import MOST_OPERANDS, is_readable, operand_names, stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator, Elementwise

@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.frontend import Level
-from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import stored, substitute, widened
+from dfcompile.lowering.expressions import is_readable, stored, substitute, widened
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.nests.code import words_of
 from dfcompile.lowering.nests.nest import Nest, NestAccess

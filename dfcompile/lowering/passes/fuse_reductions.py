@@ -1,8 +1,7 @@
 """The pass fuse-reductions: what a reduction alone reads is computed as it is reduced."""
 
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored, substitute
+from dfcompile.lowering.expressions import MOST_OPERANDS, is_readable, operand_names, stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Elementwise, Reduce
