@@ -11,14 +11,11 @@ from math import prod
 
 from msgspec import Struct
 
-from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.fourier import Matrix
-from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Convolution, Copy, MatMul
 from dfcompile.lowering.short_convolutions import MOST_PRODUCTS, ShortConvolution, cook_toom, fourier, single_tap
-from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import Windows, padded, windows_of
 
 
