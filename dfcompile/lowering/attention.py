@@ -274,18 +274,15 @@ def _block(
         Term(term.expression, tuple(_part(build, each, keys, f"mask{number}") for each in term.operands))
         for term in heads.terms
     ]
-    block_keys, block_values = (
-        _part(build, tensor, keys, f"{name}{number}", axis=2)
-        for name, tensor in (("keys", heads.keys), ("values", heads.values))
-    )
+    sides = (("keys", heads.keys), ("values", heads.values))
+    block_keys, block_values = (_part(build, x, keys, f"{name}{number}", axis=2) for name, x in sides)
     scores = scores_of(build, heads, block_keys, f"scores{number}", terms)
     scores = with_terms(build, scores, terms, f"biased{number}", dtype, step=f"bias{number}")
     largest = build.reduced(f"largest{number}", Reduction.MAX, [scores], [3], dtype=dtype, step=f"max{number}")
     if before is not None:
         largest = build.computed(f"top{number}", "max(a, b)", [largest, before.largest], largest.shape, dtype)
-    exponentials = build.computed(
-        f"exponentials{number}", heads.exponential, [scores, largest], scores.shape, dtype, step=f"exp{number}"
-    )
+    source, name, operands = heads.exponential, f"exponentials{number}", [scores, largest]
+    exponentials = build.computed(name, source, operands, scores.shape, dtype, step=f"exp{number}")
     total = build.reduced(f"total{number}", Reduction.SUM, [exponentials], [3], dtype=dtype, step=f"sum{number}")
     mixed = product_of_heads(build, exponentials, block_values, f"mix{number}", dtype)
     if before is None:

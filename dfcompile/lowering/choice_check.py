@@ -72,9 +72,8 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
         if choice.op_type and choice.op_type not in within:
             raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, within)}")
         if choice.name not in names:
-            raise UserError(
-                f"expansion '{choice}': {where} has no {choice.name!r}{nearest(choice.name, told_names(names))}"
-            )
+            hint = nearest(choice.name, told_names(names))
+            raise UserError(f"expansion '{choice}': {where} has no {choice.name!r}{hint}")
 
 
 def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:

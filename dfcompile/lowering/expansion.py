@@ -152,9 +152,8 @@ def expansion(
         RegistrationError: it is no class of a canonical operator.
     """
     if not (isinstance(operator, type) and issubclass(operator, CanonicalOperator)):
-        raise RegistrationError(
-            f"expansion {name!r}: operator {operator!r} against a class of dfcompile.lowering.operators or your own"
-        )
+        wanted = "a class of dfcompile.lowering.operators or your own"
+        raise RegistrationError(f"expansion {name!r}: operator {operator!r} against {wanted}")
     schema_of(operator)
     return _decorator((CANONICAL, operator.__name__, name), source, default, operator, runs_only=runs_only)
 

@@ -221,6 +221,5 @@ def widened(expression: str, dtypes: Mapping[str, str]) -> str:
     """
     if expression in dtypes or NARROW_REALS.isdisjoint(dtypes.values()):
         return expression
-    return substitute(
-        expression, {name: f"dace.float32({name})" for name, dtype in dtypes.items() if dtype in NARROW_REALS}
-    )
+    narrow = (name for name, dtype in dtypes.items() if dtype in NARROW_REALS)
+    return substitute(expression, {name: f"dace.float32({name})" for name in narrow})

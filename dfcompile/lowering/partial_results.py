@@ -158,9 +158,8 @@ def _elements(level: Tensor, kept: Sequence[str], places: Sequence[int]) -> tupl
 def _moved(whole: Reduced, parts: _Parts, start: str) -> Reads:
     """Return the reads with the divided loop from a place on."""
     moved = {parts.name: f"{start} + {parts.name}"}
-    return {
-        name: (tensor, [substitute(each, moved) for each in indices]) for name, (tensor, indices) in whole.reads.items()
-    }
+    reads = whole.reads.items()
+    return {name: (tensor, [substitute(each, moved) for each in indices]) for name, (tensor, indices) in reads}
 
 
 def _part_loop(whole: Reduced) -> str:

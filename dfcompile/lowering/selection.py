@@ -63,17 +63,14 @@ class ExpansionTable(Struct, frozen=True):
         Raises:
             UserError: it does not; the message has the nearest one.
         """
-        names = {
-            name for (_, op_type), named in self.by_operator.items() if op_type == choice.op_type for name in named
-        }
+        of_type = (named for (_, op_type), named in self.by_operator.items() if op_type == choice.op_type)
+        names = {name for named in of_type for name in named}
         if not names:
             hint = missing(choice.op_type, {op_type for _, op_type in self.by_operator}, self.faults)
             raise UserError(f"expansion '{choice}': no operator type {choice.op_type!r}{hint}")
         if choice.name not in names:
-            raise UserError(
-                f"expansion '{choice}': {choice.op_type} has no {choice.name!r}"
-                f"{missing(choice.name, told_names(names), self.faults)}"
-            )
+            hint = missing(choice.name, told_names(names), self.faults)
+            raise UserError(f"expansion '{choice}': {choice.op_type} has no {choice.name!r}{hint}")
 
     def select(self, op: Node, choices: Iterable[Choice]) -> Expansion:
         """Return the expansion of one operator: the choice that fits it best, of equals the first, else the default.

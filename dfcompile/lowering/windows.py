@@ -66,13 +66,10 @@ def windows_of(op: Operator, kernel: tuple[int, ...]) -> Windows:
     pads = op.integers("pads", (0,) * (2 * rank))
     lengths = (len(kernel), len(strides), len(dilations), len(counts))
     if lengths != (rank,) * 4 or len(pads) != 2 * rank:
-        raise op.unsupported(
-            f"kernel, strides, dilations, pads have {(*lengths[:3], len(pads))} entries for {rank} axes"
-        )
-    spans = [
-        (count - 1) * stride + (extent - 1) * dilation + 1
-        for count, stride, extent, dilation in zip(counts, strides, kernel, dilations, strict=True)
-    ]
+        found = (*lengths[:3], len(pads))
+        raise op.unsupported(f"kernel, strides, dilations, pads have {found} entries for {rank} axes")
+    places = zip(counts, strides, kernel, dilations, strict=True)
+    spans = [(count - 1) * stride + (extent - 1) * dilation + 1 for count, stride, extent, dilation in places]
     missing = [max(span - extent, 0) for span, extent in zip(spans, data, strict=True)]
     auto_pad = op.text("auto_pad", "NOTSET")
     if auto_pad == "NOTSET":

@@ -47,9 +47,8 @@ def _check_argument(workload: str, parameter: Setting, value: Argument) -> None:
         if not isinstance(value, int) or isinstance(value, bool):
             raise UserError(f"{workload}: found {parameter.name} {value!r} against an integer")
     elif value not in parameter.choices:
-        raise UserError(
-            f"{workload}: found {parameter.name} {value!r} against a known one{nearest(str(value), parameter.choices)}"
-        )
+        hint = nearest(str(value), parameter.choices)
+        raise UserError(f"{workload}: found {parameter.name} {value!r} against a known one{hint}")
 
 
 _TEXTS: Mapping[str, str] = MappingProxyType(

@@ -89,10 +89,8 @@ def graph_of(
     """Return kernels, numbered from 1 by position, with connections along edges whose ids ascend."""
     for number, kernel in enumerate(kernels, start=1):
         kernel.id = number
-    connections = [
-        schema.Connection(startIdx=source, endIdx=target, id=number)
-        for number, (source, target) in enumerate(edges, start=first_id)
-    ]
+    numbered = enumerate(edges, start=first_id)
+    connections = [schema.Connection(startIdx=one, endIdx=other, id=number) for number, (one, other) in numbered]
     return schema.Dataflow_Graph(kernels=kernels, connections=connections)
 
 

@@ -86,9 +86,8 @@ def expansion_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound
         given = {f"x{at}": arrivals.get(array, _AT_ONCE) for at, array in op.inputs.items()}
         outcomes = [_lowered(each, given, pes) for each in op.expansions]
         for at, array in op.outputs.items():
-            arrivals[array] = _earliest(
-                [outcome.arrivals[each.results[at]] for outcome, each in zip(outcomes, op.expansions, strict=True)]
-            )
+            ways = zip(outcomes, op.expansions, strict=True)
+            arrivals[array] = _earliest([outcome.arrivals[each.results[at]] for outcome, each in ways])
         end = max(end, min(outcome.end for outcome in outcomes))
         work += min(outcome.work for outcome in outcomes)
         operators.extend(_alone(op, pes))

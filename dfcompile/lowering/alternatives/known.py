@@ -175,9 +175,8 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         try:
             outline = found.outline(alone, Border())
             with faults_of("expansion", found.origin):  # what it built may be wrong only for those that come after it
-                operators = tuple(
-                    _canonical_alternatives(each, table, outline, found, left_out) for each in outline.nodes
-                )
+                made = (_canonical_alternatives(each, table, outline, found, left_out) for each in outline.nodes)
+                operators = tuple(made)
         except PluginError as error:
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
             continue

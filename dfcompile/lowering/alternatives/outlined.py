@@ -106,9 +106,8 @@ class OutlinedOperator:
             names = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
             used = {access.array: None for access in accesses}
-            arrays = {
-                names[name]: replace(made.arrays[name], name=names[name]) for name in used if name not in operands
-            }
+            added = (name for name in used if name not in operands)
+            arrays = {names[name]: replace(made.arrays[name], name=names[name]) for name in added}
             self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
         return self._scopes[key]
 
@@ -124,11 +123,8 @@ class _PlacedOperators:
 
     def owned(self, op: Operator) -> frozenset[str]:
         """Return the operands of an operator that other operators wrote as arrays of their own."""
-        return frozenset(
-            tensor.name
-            for tensor in op.operands()
-            if self._roots[tensor.name] == tensor.name and self._arrays[tensor.name].is_transient
-        )
+        own = (tensor.name for tensor in op.operands() if self._roots[tensor.name] == tensor.name)
+        return frozenset(name for name in own if self._arrays[name].is_transient)
 
     def leave_out(self, op: Operator) -> None:
         """Note that the results of an operator are there, to see what comes after it."""
@@ -194,10 +190,8 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
         UserError: a form that it does not take, or a call of a library, which is no alternative to what is scheduled.
         PluginError: it is a third party's, and failed.
     """
-    border = {
-        tensor.name: array_of(tensor, is_transient=False, is_materialised=True)
-        for tensor in (*op.operands(), *op.results())
-    }
+    ends = (*op.operands(), *op.results())
+    border = {one.name: array_of(one, is_transient=False, is_materialised=True) for one in ends}
     built = found.nests(op, border, is_checked=is_checked)
     arrays = {**border, **built.arrays}
     for nest in built.nests:

@@ -58,10 +58,8 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     past = op.optional_input(4), op.optional_input(5)
     if (past[0] is None) != (past[1] is None):
         raise op.unsupported("one of 'past_key' and 'past_value' is omitted against both or none")
-    keys, values = (
-        attention.with_past(op, build, attention.separate_heads(build, x, counts[1], name), name, (4, 5))
-        for name, x in (("keys", k), ("values", v))
-    )
+    by_head = ((name, attention.separate_heads(build, x, counts[1], name)) for name, x in (("keys", k), ("values", v)))
+    keys, values = (attention.with_past(op, build, x, name, (4, 5)) for name, x in by_head)
     heads = Heads(queries, keys, values, (), _precision(op))
     return heads, _bias(op, build, heads, 0 if past[0] is None else past[0].shape[2])
 

@@ -136,9 +136,8 @@ def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -
     read = "b", linear_index(["g", "c"], (group, channels)), *places
     reads = {"x": (x, read), "w": (w, [linear_index(["g", "r"], (group, rows)), "c", *elements])}
     loops = {"b": x.shape[0], **positions, "c": channels, **elements}
-    add_filters(
-        build, (group, rows), loops, reads, (y, list(positions)), product_of("x", "w", (x.dtype, w.dtype), y.dtype)
-    )
+    code = product_of("x", "w", (x.dtype, w.dtype), y.dtype)
+    add_filters(build, (group, rows), loops, reads, (y, list(positions)), code)
 
 
 def add_filters(

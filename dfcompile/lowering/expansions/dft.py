@@ -206,9 +206,8 @@ EXPANSIONS = tuple(onnx_expansion(op_type, "table", default=True)(window) for op
 @onnx_expansion("MelWeightMatrix", "table", default=True)
 def mel_weights(op: Operator, build: CanonicalFragment) -> None:
     """``Y[frequency, mel]``: triangles whose corners are equally far from each other in mel; a constant, copied."""
-    (bins,), (length,), (rate,) = (
-        op.static_integers(at, name) or (0,) for at, name in enumerate(("num_mel_bins", "dft_length", "sample_rate"))
-    )
+    names = ("num_mel_bins", "dft_length", "sample_rate")
+    (bins,), (length,), (rate,) = (op.static_integers(at, name) or (0,) for at, name in enumerate(names))
     edges = [float(op.constant(at, name).item()) for at, name in ((3, "lower_edge_hertz"), (4, "upper_edge_hertz"))]
     if min(bins, length, rate) < 1 or not 0 <= edges[0] < edges[1] or op.output().shape != (length // 2 + 1, bins):
         raise op.unsupported(f"{bins} bins, {length} numbers, rate {rate}, from {edges[0]:g} to {edges[1]:g}")

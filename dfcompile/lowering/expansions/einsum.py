@@ -144,10 +144,8 @@ def _parsed(op: Operator) -> tuple[tuple[_Term, ...], Labels, Mapping[str, int]]
     for label, extent in (pair for pairs in dimensions for pair in pairs):
         extents[label] = max(extent, extents.get(label, 1))
     # An extent of 1 that stands for more is the same for each of them: as if the operand had no such dimension.
-    terms = tuple(
-        _Term(operand, tuple(label for label, extent in pairs if extent == extents[label]))
-        for operand, pairs in zip(operands, dimensions, strict=True)
-    )
+    kept = (tuple(label for label, extent in pairs if extent == extents[label]) for pairs in dimensions)
+    terms = tuple(_Term(operand, labels) for operand, labels in zip(operands, kept, strict=True))
     return terms, wanted, extents
 
 

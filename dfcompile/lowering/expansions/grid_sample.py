@@ -76,9 +76,8 @@ def grid_sample(op: Operator, build: CanonicalFragment) -> None:
     x, grid, y = op.input(0), op.input(1), op.output()
     mode, padding = op.text("mode", "linear"), op.text("padding_mode", "zeros")
     if mode not in _MODES or padding not in _PADDINGS:
-        raise op.unsupported(
-            f"modes {mode!r} and {padding!r} against {', '.join(_MODES)} and {', '.join(_PADDINGS)}"
-        )  # fmt: skip
+        known = f"{', '.join(_MODES)} and {', '.join(_PADDINGS)}"
+        raise op.unsupported(f"modes {mode!r} and {padding!r} against {known}")
     sides = [_Side(extent, op.integer("align_corners", 0) != 0) for extent in x.shape[2:]]
     if x.rank < 3 or grid.shape != (x.shape[0], *y.shape[2:], len(sides)):
         raise op.unsupported(f"grid {grid} against one place of {len(sides)} axes per element of {y}")

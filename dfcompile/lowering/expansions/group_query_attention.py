@@ -36,10 +36,8 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
         tables = op.input(7), op.input(8)
         cosines, sines = angles_at(op, build, tables, op.optional_input(9) or lengths.positions())
         interleaved = op.integer("rotary_interleaved", 0) != 0
-        q, k = (
-            rotate(build, x, cosines, sines, interleaved=interleaved, name=name)
-            for x, name in ((q, "rotated_queries"), (k, "rotated_keys"))
-        )
+        sides = ((q, "rotated_queries"), (k, "rotated_keys"))
+        q, k = (rotate(build, x, cosines, sines, interleaved=interleaved, name=name) for x, name in sides)
     scale = op.real("scale", 0.0) or 1 / sqrt(width)
     queries = _by_head(build, q, "queries", scale)
     keys, values = (

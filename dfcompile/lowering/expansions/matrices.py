@@ -190,11 +190,8 @@ def substitution(op: CanonicalNode[TriangularSolve], build: MapFragment) -> None
             return
         rest = batch.array(f"left{number + 1}", left - 1, columns)
         row = "i" if operator.upper else f"i + {k + 1}"
-        reads = {
-            "s": (sides, "i" if operator.upper else "i + 1", "j"),
-            "f": (a, str(k), row) if operator.adjoint else (a, row, str(k)),
-            **reads,
-        }
+        factors = (a, str(k), row) if operator.adjoint else (a, row, str(k))
+        reads = {"s": (sides, "i" if operator.upper else "i + 1", "j"), "f": factors, **reads}
         source = f"s - {factor} * b" if operator.unit else f"s - {factor} * ({found})"
         batch.map(f"left{number}", {"i": left - 1, "j": columns}, reads, (rest, "i", "j"), source)
         sides = rest
@@ -249,9 +246,7 @@ def _call(op: Node, build: MapFragment, code: str) -> None:
     if result.dtype not in _TYPES:
         raise op.unsupported(f"LAPACK has {', '.join(_TYPES)}")
     batch = MatrixBatch(build, result)
-    every = {
-        name: (tensor, list(batch.spatial) if tensor.rank > 2 else [])
-        for name, tensor in zip("ab", op.operands(), strict=False)
-    }
+    named = zip("ab", op.operands(), strict=False)
+    every = {name: (tensor, list(batch.spatial) if tensor.rank > 2 else []) for name, tensor in named}
     write, source = (result, list(batch.spatial)), f"dfcompile_lapack::{code};"
     build.call("", library=LIBRARY, spatial=batch.spatial, reads=every, write=write, code=source)

@@ -162,10 +162,8 @@ def _view(op: Operator, build: CanonicalFragment) -> None:
     build.view_as(op.input(0), op.output())
 
 
-EXPANSIONS = tuple(
-    onnx_expansion(op_type, "view", default=True)(_view)
-    for op_type in ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
-)
+_VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
+EXPANSIONS = tuple(onnx_expansion(op_type, "view", default=True)(_view) for op_type in _VIEWS)
 
 
 @onnx_expansion("Dropout", "view", default=True)

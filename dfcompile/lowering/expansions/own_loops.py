@@ -38,10 +38,8 @@ def reduce_split(op: CanonicalNode[Reduce], build: MapFragment, parts: int) -> N
     """Each result from so many partial results at most: a task for each of these, then a tree of tasks."""
     operands, result = op.operands(), op.output()
     nest = op.operator.loop_nest(operands, result)
-    kept, reduced = (
-        {name: loop.extent for name, loop in nest.loops.items() if (loop.kind is LoopKind.PARALLEL) is is_kept}
-        for is_kept in (True, False)
-    )
+    kept = {name: loop.extent for name, loop in nest.loops.items() if loop.kind is LoopKind.PARALLEL}
+    reduced = {name: loop.extent for name, loop in nest.loops.items() if name not in kept}
     reads, write = _reads(operands, nest), (result, _known(nest.write))
     whole = Reduced(kept, reduced, reads, write, op.operator.expression, op.operator.reduction)
     split_reduction(build, whole, parts)

@@ -137,9 +137,8 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
     behind, data = [missing if at == axis else 0 for at in range(x.rank)], x
     if missing:
         data = build.made("padded", Pad((*[0] * x.rank, *behind)), [x], whole, x.dtype, step="pad")
-    parts = [
-        build.view(each, f"blocks{at}", _along(each.shape, axis, count, 1)) for at, each in enumerate(operands[1:])
-    ]
+    named = ((f"blocks{at}", each) for at, each in enumerate(operands[1:]))
+    parts = [build.view(each, name, _along(each.shape, axis, count, 1)) for name, each in named]
     shape, step = _along(whole, axis, count, block), "blocks" if missing else ""
     result = build.computed("blocks", source, [build.view(data, "data", shape), *parts], shape, y.dtype, step=step)
     if missing:

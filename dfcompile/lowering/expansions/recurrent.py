@@ -307,9 +307,8 @@ def add_steps(op: Operator, build: CanonicalFragment, kind: Kind, *, is_compact:
     build.add(MatMul(transpose_b=True), [x, weights], inputs, step="inputs")
     functions = activations_of(op, kind.activations, e.directions)
     groups = [gates for gates in (range(first), range(first, kind.gates)) if gates]
-    matrices = tuple(
-        tuple(_matrix(op, build, e, direction, gates) for gates in groups) for direction in range(e.directions)
-    )
+    directions = range(e.directions)
+    matrices = tuple(tuple(_matrix(op, build, e, one, gates) for gates in groups) for one in directions)
     Recurrence(op, build, e, is_compact, lengths, inputs, biases, functions, matrices).run(kind)
 
 

@@ -116,10 +116,8 @@ def _bounds(op: Operator, build: CanonicalFragment, axis: int) -> tuple[Tensor, 
     scale = literal(op.real("spatial_scale", 1.0), dtype)
     rounded = f"floor(abs(a * {scale}) + 0.5)"  # halves away from zero
     source = f"{rounded} if a >= 0 else -{rounded}"
-    corners = [
-        build.computed(f"corner{column}", source, [_column(build, rois, column)], rois.shape[:1], dtype)
-        for column in (2 - axis, 4 - axis)
-    ]
+    sides = ((f"corner{column}", _column(build, rois, column)) for column in (2 - axis, 4 - axis))
+    corners = [build.computed(name, source, [side], side.shape, dtype) for name, side in sides]
 
     def bound(name: str, number: str, function: str) -> Tensor:
         found = build.array(f"{name}{axis}", (rois.shape[0], bins), dtype)

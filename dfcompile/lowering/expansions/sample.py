@@ -46,11 +46,8 @@ def _add(op: CanonicalNode[Sample], build: MapFragment, step: str = "", *spatial
     if x.dtype == "float16":
         element = f"dace.float32({element})"
     code = f"{element if weights is None else f'weight * {element}'} if place >= 0 else 0"
-    tasks, write, total = (
-        {name: extents.pop(name) for name in spatial},
-        (y, ["b", "c", "p", "r"]),
-        op.operator.reduction,
-    )
+    tasks, write = {name: extents.pop(name) for name in spatial}, (y, ["b", "c", "p", "r"])
+    total = op.operator.reduction
     build.map(
         step, spatial=tasks, loops=extents, reads=reads, tables={"table": x}, write=write, code=code, accumulate=total
     )

@@ -75,10 +75,8 @@ FORMULAS: Mapping[str, Formula] = {
 def unary(op: Operator, build: CanonicalFragment) -> None:
     """``Y[i, …] = f(X[i, …])``: one element-wise task."""
     formula, x = FORMULAS[op.op_type], op.input(0)
-    attributes = {
-        name: literal(op.real(name, default), "float32")  # ONNX has single precision attributes only
-        for name, default in formula.defaults.items()
-    }
+    # ONNX has single precision attributes only.
+    attributes = {name: literal(op.real(name, value), "float32") for name, value in formula.defaults.items()}
     build.elementwise(substitute(formula.expression, attributes), [x], op.output())
 
 

@@ -54,9 +54,8 @@ def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
     _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
 
 
-EXPANSIONS = tuple(
-    onnx_expansion(op_type, "update", default=True)(scatter_elements) for op_type in ("Scatter", "ScatterElements")
-)
+_SCATTERS = ("Scatter", "ScatterElements")
+EXPANSIONS = tuple(onnx_expansion(op_type, "update", default=True)(scatter_elements) for op_type in _SCATTERS)
 
 
 @onnx_expansion("TensorScatter", "update", default=True)

@@ -30,10 +30,8 @@ def check_built(op: CanonicalNode[CanonicalOperator], nests: Sequence[Nest]) -> 
         written[nest.write.tensor.name] += _most_written(nest, nest.write.tensor)
     for tensor in op.results():
         if written[tensor.name] < tensor.elements:
-            raise VerificationError(
-                f"operator {op.name!r}: {written[tensor.name]} elements written of result {tensor.name!r} "
-                f"against {tensor.elements}"
-            )
+            found = f"{written[tensor.name]} elements written of result {tensor.name!r}"
+            raise VerificationError(f"operator {op.name!r}: {found} against {tensor.elements}")
 
 
 def verify_nests(program: NestProgram) -> None:

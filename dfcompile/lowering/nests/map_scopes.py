@@ -94,7 +94,5 @@ def _map(extents: tuple[int, ...]) -> Prototype[Map]:
 
 def _ports(arrays: Iterable[str]) -> dict[str, dict[str, dace.typeclass]]:
     """Return the connectors of a scope's border, through which whole arrays pass."""
-    return {
-        "in_connectors": untyped_connectors(f"IN_{array}" for array in arrays),
-        "out_connectors": untyped_connectors(f"OUT_{array}" for array in arrays),
-    }
+    ends = (("in_connectors", "IN"), ("out_connectors", "OUT"))
+    return {kind: untyped_connectors(f"{end}_{array}" for array in arrays) for kind, end in ends}

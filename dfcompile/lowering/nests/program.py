@@ -123,9 +123,8 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         roots: dict[str, str] = {}
         for name in self.dtypes:  # what a view shows comes before it
             roots[name] = roots[shown[name]] if name in shown else name
-        scopes = tuple(
-            scope for step in self.steps if isinstance(step, OperatorNests) for scope in self._scopes(step, roots)
-        )
+        steps = (step for step in self.steps if isinstance(step, OperatorNests))
+        scopes = tuple(scope for step in steps for scope in self._scopes(step, roots))
         return graph_of_scopes(str(self.library.sdfg.name), scopes, self.arrays, roots.values())
 
     def __str__(self) -> str:
@@ -136,9 +135,8 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         return "\n".join(map(printable, lines)) + "\n"
 
     def _scopes(self, step: OperatorNests, roots: Mapping[str, str]) -> Iterator[MapScope]:
-        inputs, outputs = (
-            tuple(roots.get(name, name) for name in names) for names in (step.kernel.inputs, step.kernel.outputs)
-        )
+        ends = step.kernel.inputs, step.kernel.outputs
+        inputs, outputs = (tuple(roots.get(name, name) for name in names) for names in ends)
         kernel = replace(step.kernel, inputs=inputs, outputs=outputs)
         for nest in step.nests:
             if nest.library:

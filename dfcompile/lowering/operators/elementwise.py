@@ -76,10 +76,8 @@ class Elementwise(CanonicalOperator):
         self.check_length("starts", len(operands))
         for position, (operand, axes) in enumerate(zip(operands, self.operand_axes(operands, result), strict=True)):
             its = starts[position]
-            fits = [
-                start + result.shape[axis] <= extent or (extent, start) == (1, 0)
-                for extent, axis, start in zip(operand.shape, axes, its, strict=False)
-            ]
+            parts = zip(operand.shape, axes, its, strict=False)
+            fits = [start + result.shape[axis] <= extent or (extent, start) == (1, 0) for extent, axis, start in parts]
             if len(its) != operand.rank or not all(fits):
                 raise self.fault(f"operand {position}, {operand}, read from {list(its)} on for the result {result}")
 

@@ -186,7 +186,6 @@ def kind_of(hint: object, least: int | None = None) -> FieldKind:
     elif origin is tuple:
         found = Items(tuple(kind_of(argument, least) for argument in arguments), is_any_length=False)
     if found is None:
-        raise RegistrationError(
-            f"type {hint}: found against bool, int, float, str, an enumeration, texts of a Literal, or tuples of these"
-        )
+        wanted = "bool, int, float, str, an enumeration, texts of a Literal, or tuples of these"
+        raise RegistrationError(f"type {hint}: found against {wanted}")
     return found

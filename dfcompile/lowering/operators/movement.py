@@ -62,9 +62,8 @@ class Copy(CanonicalOperator):
             for index in indices or ():
                 if not _names(index) <= loops:
                     found = min(_names(index) - loops)
-                    raise self.fault(
-                        f"field {name!r} has index {index!r} with {found!r} against {len(loops)} loops i0 …"
-                    )
+                    wanted = f"{len(loops)} loops i0 …"
+                    raise self.fault(f"field {name!r} has index {index!r} with {found!r} against {wanted}")
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the loops that read and write are indexed by."""

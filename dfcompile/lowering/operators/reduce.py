@@ -56,9 +56,8 @@ class Reduce(AnyExtents):
             for tensor in operands
         )
         if result.rank == len(shape):
-            return LoopNest(
-                loops, reads, tuple("0" if axis in self.axes else f"i{axis}" for axis in range(result.rank))
-            )
+            write = tuple("0" if axis in self.axes else f"i{axis}" for axis in range(result.rank))
+            return LoopNest(loops, reads, write)
         kept = tuple(f"i{axis}" for axis in range(len(shape)) if axis not in self.axes)
         return LoopNest(loops, reads, kept if result.rank == len(kept) else ("0",) * result.rank)
 

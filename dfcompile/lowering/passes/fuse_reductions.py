@@ -49,6 +49,5 @@ def _lies_as_numpy(inner: Elementwise, producer: Operator) -> bool:
     """Return whether each operand lies in the result as numpy broadcasts, as operands of a reduction do."""
     operands, result = producer.operands(), producer.output()
     axes = inner.operand_axes(operands, result)
-    return all(
-        its == tuple(range(result.rank - tensor.rank, result.rank)) for its, tensor in zip(axes, operands, strict=True)
-    )
+    lie = zip(axes, operands, strict=True)
+    return all(its == tuple(range(result.rank - tensor.rank, result.rank)) for its, tensor in lie)

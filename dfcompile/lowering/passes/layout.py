@@ -86,10 +86,8 @@ def _read_instead(
     if elementwise is not None:
         axes = elementwise.operand_axes(reader.operands(), reader.output())
         # The result dimensions that the dimensions of the operand stand for, from those of its transpose.
-        turned = tuple(
-            tuple(its[order.index(axis)] for axis in range(len(order))) if here else its
-            for its, here in zip(axes, is_old, strict=True)
-        )
+        places = [order.index(axis) for axis in range(len(order))]
+        turned = tuple(tuple(its[at] for at in places) if here else its for its, here in zip(axes, is_old, strict=True))
         return graph.replace(reader, operator=Elementwise(elementwise.expression, turned), inputs=inputs)
     if product is not None:
         flags = (product.transpose_a, product.transpose_b)

@@ -333,19 +333,15 @@ class _ShareBuilder:
                 inputs.append(Port(part.name, part.name, part.shape, part.dtype, part.is_constant))
             else:
                 parameters[part.name] = part.value
-        return replace(
-            program, sdfg=sdfg, inputs=tuple(inputs), outputs=outputs, parameters=MappingProxyType(parameters)
-        )
+        values = MappingProxyType(parameters)
+        return replace(program, sdfg=sdfg, inputs=tuple(inputs), outputs=outputs, parameters=values)
 
     def _add(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         share = self._shares[op.name]
-        operands = [
-            self._operand(builder, copy, shape, tensor.dtype)
-            for copy, shape, tensor in zip(self._reads[op.name], share.operands, op.operands(), strict=True)
-        ]
-        results = [
-            Tensor(tensor.name, shape, tensor.dtype) for tensor, shape in zip(op.results(), share.results, strict=True)
-        ]
+        parts = zip(self._reads[op.name], share.operands, op.operands(), strict=True)
+        operands = [self._operand(builder, copy, shape, tensor.dtype) for copy, shape, tensor in parts]
+        shapes = zip(op.results(), share.results, strict=True)
+        results = [Tensor(tensor.name, shape, tensor.dtype) for tensor, shape in shapes]
         for tensor in results:
             if tensor.name not in self._results:
                 in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
