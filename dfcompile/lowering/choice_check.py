@@ -62,12 +62,9 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
         if choice.origin:
             _named(choice, choice.origin, origins)
         within = {op_type for origin, op_type in present if not choice.origin or _names(choice.origin, [origin])}
-        names = {
-            name
-            for (_, op_type), named in table.by_operator.items()
-            if op_type in within and choice.op_type in ("", op_type)
-            for name in named
-        }
+        types = within if not choice.op_type else within & {choice.op_type}
+        tables = (named for (_, op_type), named in table.by_operator.items() if op_type in types)
+        names = {name for named in tables for name in named}
         where = f"operator {choice.origin!r}" if choice.origin else "the model"
         if choice.op_type and choice.op_type not in within:
             raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, within)}")

@@ -178,13 +178,8 @@ def parametric_expansion(
     """
 
     def decorate(rewrite: ParametricRewrite[Canonical]) -> tuple[Expansion, ...]:
-        return tuple(
-            replace(
-                expansion(operator, f"{name}{{{parameter}={value}}}", source=source)(rewrite),
-                values=MappingProxyType({parameter: value}),
-            )
-            for value in values
-        )
+        named = {value: expansion(operator, f"{name}{{{parameter}={value}}}", source=source) for value in values}
+        return tuple(replace(of(rewrite), values=MappingProxyType({parameter: value})) for value, of in named.items())
 
     return decorate
 

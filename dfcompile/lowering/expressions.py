@@ -145,11 +145,8 @@ def inlined(expression: str, operands: Sequence[Tensor]) -> tuple[str, tuple[int
     Returns:
         The expression in the names of the operands that are left, and their positions; at least one is left.
     """
-    literals = {
-        position: literal(tensor.value.item(), tensor.dtype)
-        for position, tensor in enumerate(operands)
-        if tensor.value is not None and tensor.elements == 1 and is_number(tensor.dtype)
-    }
+    known = [(at, one) for at, one in enumerate(operands) if one.elements == 1 and is_number(one.dtype)]
+    literals = {at: literal(one.value.item(), one.dtype) for at, one in known if one.value is not None}
     kept = tuple(position for position in range(len(operands)) if position not in literals)
     if not kept:
         kept = (0,)

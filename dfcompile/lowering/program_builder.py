@@ -188,9 +188,8 @@ class ProgramBuilder:
         keep = used | {port.array for port in (*self._inputs, *self._outputs)}
         for name in [name for name in self.sdfg.arrays if name not in keep]:
             self.sdfg.remove_data(name, validate=False)
-        parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(
-            {name: value for name, value in self._parameters.items() if name in used}
-        )
+        values = {name: value for name, value in self._parameters.items() if name in used}
+        parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(values)
         number_elements(self.sdfg)
         outputs = tuple(self._outputs)
         return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)

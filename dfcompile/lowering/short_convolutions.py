@@ -89,10 +89,8 @@ def exact_cook_toom(outputs: int, taps: int) -> tuple[Exact, Exact, Exact]:
     data = [[*_through([other for other in points if other != point]), Fraction()] for point in points]
     data.append(_through(points))
     denominators = [prod(point - other for other in points if other != point) for point in points]
-    filters = [
-        [power / denominator for power in _powers(point, taps)]
-        for point, denominator in zip(points, denominators, strict=True)
-    ]
+    weights = zip(points, denominators, strict=True)
+    filters = [[power / denominator for power in _powers(point, taps)] for point, denominator in weights]
     filters.append(_last(taps))
     values = [_powers(point, outputs) for point in points] + [_last(outputs)]
     result = [[row[at] for row in values] for at in range(outputs)]

@@ -36,11 +36,9 @@ def check_solver(solver: FusionSolver, *, graphs: int = GRAPHS, seed: int = 0) -
     random = Random(seed)  # noqa: S311  # graphs, no secrets
     for number in range(graphs):
         graph, system = random_graph(random, random.randint(1, MOST_KERNELS)), random_system(random)
-        options = MappingOptions(
-            overlap=random.choice(list(Overlap)),
-            compute_utilization=random.choice([0.0, 0.7]),
-            max_configurations=random.randint(0, 3),
-        )
+        overlap, utilization = random.choice(list(Overlap)), random.choice([0.0, 0.7])
+        most = random.randint(0, 3)
+        options = MappingOptions(overlap=overlap, compute_utilization=utilization, max_configurations=most)
         _check_mapping(solver, f"solver {solver.name!r}: graph {number}", graph, system, options)
 
 

@@ -206,9 +206,8 @@ def llm_decode(
     for name in ("K_cache", "V_cache"):
         # A new key or value goes in, all of them come out, by way of the systolic units.
         output_bytes, new = hidden * tokens * word, hidden * word
-        cached = design.kernel_of(
-            name, KernelVariant.ELEMENTWISE_INPUT1, (num_head, head_dim, tokens), output_bytes, input_tensor_size=new
-        )
+        extents, variant = (num_head, head_dim, tokens), KernelVariant.ELEMENTWISE_INPUT1
+        cached = design.kernel_of(name, variant, extents, output_bytes, input_tensor_size=new)
         cached.type = schema.SYSTOLIC
         cache_message = cached.elementwise_input1
         cache_message.memory_size = held

@@ -188,13 +188,11 @@ def _least_inputs(scope: TaskScope, reads: Sequence[tuple[Arrival | None, bool]]
 
     What comes from memory is one per iteration; a stream from one of several producers in turn is its share of them.
     """
-    return max(
-        (
-            -(-scope.iterations // arrival.members) if can_stream and arrival is not None else scope.iterations
-            for arrival, can_stream in reads
-        ),
-        default=0,
-    )
+    most = 0
+    for arrival, can_stream in reads:
+        members = arrival.members if can_stream and arrival is not None else 1
+        most = max(most, -(-scope.iterations // members))
+    return most
 
 
 def _joined(one: Arrival, other: Arrival) -> Arrival:
@@ -247,16 +245,10 @@ def expansion_hints(
             hinted.add(op.origin)
             before, after = better.setdefault((op.op_type, best), {}).get(op.origin, (0, 0))
             better[op.op_type, best][op.origin] = (before + op.cycles[taken], after + op.cycles[best])
-    hints = [
-        ExpansionHint(
-            op_type,
-            name,
-            tuple(origins),
-            is_for_all=len(origins) == len({origin for origin, other in names if other == op_type}),
-            chosen_cycles=sum(before for before, _ in origins.values()),
-            hinted_cycles=sum(after for _, after in origins.values()),
-        )
-        for (op_type, name), origins in better.items()
-    ]
+    hints = []
+    for (op_type, name), origins in better.items():
+        before, after = (sum(cycles) for cycles in zip(*origins.values(), strict=True))
+        is_for_all = len(origins) == len({origin for origin, other in names if other == op_type})
+        hints.append(ExpansionHint(op_type, name, tuple(origins), is_for_all, before, after))
     worth = [hint for hint in hints if (hint.chosen_cycles - hint.hinted_cycles) * _WORTH_A_HINT >= makespan_cycles]
     return tuple(sorted(worth, key=lambda hint: hint.hinted_cycles - hint.chosen_cycles))

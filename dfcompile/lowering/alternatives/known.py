@@ -146,12 +146,9 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
 
 def _signature(op: Operator) -> tuple[object, ...]:
     """Return what tells how an operator is lowered."""
-    return (
-        op.op_type,
-        repr(sorted(op.attributes.items())),
-        tuple(None if tensor is None else _told(tensor) for tensor in op.inputs),
-        tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs),
-    )
+    operands = tuple(None if tensor is None else _told(tensor) for tensor in op.inputs)
+    results = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs)
+    return op.op_type, repr(sorted(op.attributes.items())), operands, results
 
 
 def _told(tensor: Tensor) -> tuple[object, ...]:
@@ -230,12 +227,9 @@ def _task_scopes(outline: OperatorOutline, maker: CanonicalFragment) -> tuple[Ta
             readers[access.array].append((number, access))
         for access in family.scope.writes:
             writers[access.array].append((number, access))
-    proved = {
-        (name, stream.consumer)
-        for name, array in outline.arrays.items()
-        if array.is_transient
-        for stream in prove_streams(families, ArrayUse(array, tuple(writers[name]), tuple(readers[name])))
-    }
+    uses = [ArrayUse(one, tuple(writers[name]), tuple(readers[name])) for name, one in outline.arrays.items()]
+    inner = [use for use in uses if use.array.is_transient]
+    proved = {(use.array.name, stream.consumer) for use in inner for stream in prove_streams(families, use)}
     found = []
     for number, family in enumerate(families):
         (write,) = family.scope.writes

@@ -154,11 +154,9 @@ def _add_phase(op: Operator, build: CanonicalFragment, chosen: Sequence[_Phase],
     channels, rows = w.shape[0] // group, w.shape[1]
     taps, counts = [each.taps for each in chosen], [each.count for each in chosen]
     places = [f"{each.last_tap} + {-each.between_taps}*i{3 + axis}" for axis, each in enumerate(chosen)]
-    reversed_taps = Copy(
-        (group, rows, channels, *taps),
-        (linear_index(["i0", "i2"], (group, channels)), "i1", *places),
-        (linear_index(["i0", "i1"], (group, rows)), "i2", *(f"i{3 + axis}" for axis in range(len(taps)))),
-    )
+    read = linear_index(["i0", "i2"], (group, channels)), "i1", *places
+    write = linear_index(["i0", "i1"], (group, rows)), "i2", *(f"i{3 + axis}" for axis in range(len(taps)))
+    reversed_taps = Copy((group, rows, channels, *taps), read, write)
     filters = build.made(f"filters{suffix}", reversed_taps, [w], (group * rows, channels, *taps), w.dtype)
     result = y if not suffix else build.array(f"phase{suffix}", (*y.shape[:2], *counts), y.dtype)
     sums = result if bias is None else build.array(f"product{suffix}", result.shape, sum_dtype(y.dtype))

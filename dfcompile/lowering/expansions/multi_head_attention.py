@@ -24,10 +24,9 @@ def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> No
     if biases[0] is not None and k.rank == 4:
         raise op.unsupported("the operand 'bias' with keys by head against keys side by side")
     queries = attention.separate_heads(build, q, count, "queries", bias=biases[0], factor=scale)
-    keys, values = (
-        attention.with_past(op, build, attention.separate_heads(build, x, count, name, bias=bias), name, (6, 7))
-        for name, x, bias in (("keys", k, biases[1]), ("values", v, biases[2]))
-    )
+    sides = (("keys", k, biases[1]), ("values", v, biases[2]))
+    by_head = ((name, attention.separate_heads(build, x, count, name, bias=bias)) for name, x, bias in sides)
+    keys, values = (attention.with_past(op, build, x, name, (6, 7)) for name, x in by_head)
     heads = Heads(queries, keys, values, (), sum_dtype(q.dtype))
     past_keys, masks = op.optional_input(6), (op.optional_input(4), op.optional_input(5))
     before = 0 if past_keys is None else past_keys.shape[2]

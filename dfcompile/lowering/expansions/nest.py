@@ -16,15 +16,12 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
     if operator.has_base:
         every = {f"d{axis}": extent for axis, extent in enumerate(y.shape)}
         build.map("kept", loops=every, reads={"a": (operands[-1], list(every))}, write=(y, list(every)), code="a")
+    tasks, inner = names[: operator.spatial], names[operator.spatial :]
+    step, write, total = "part" if operator.has_base else "", (y, operator.write), operator.reduction
+    spatial, loops = {name: loops[name] for name in tasks}, {name: loops[name] for name in inner}
+    over, code = operator.has_base, operator.expression
     build.map(
-        "part" if operator.has_base else "",
-        spatial={name: loops[name] for name in names[: operator.spatial]},
-        loops={name: loops[name] for name in names[operator.spatial :]},
-        reads=reads,
-        write=(y, operator.write),
-        code=operator.expression,
-        accumulate=operator.reduction,
-        after_write=operator.has_base,
+        step, spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total, after_write=over
     )
 
 
@@ -32,13 +29,8 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
 def dace_map(op: Operator, build: CanonicalFragment) -> None:
     """A map of a ``@dace.program`` with one tasklet: one task, or one per iteration of the user's map around it."""
     kind = op.text("reduction", "")
-    found = Nest(
-        expression=op.text("expression", ""),
-        extents=op.integers("extents"),
-        reads=tuple(op.texts(indices, "reads") for indices in op.items("reads")),
-        write=op.texts(op.items("write"), "write"),
-        spatial=op.integer("spatial", 0),
-        reduction=Reduction[kind] if kind else None,
-        has_base=op.integer("has_base", 0) != 0,
-    )
+    reads = tuple(op.texts(indices, "reads") for indices in op.items("reads"))
+    expression, extents, write = op.text("expression", ""), op.integers("extents"), op.texts(op.items("write"), "write")
+    reduction, has_base = Reduction[kind] if kind else None, op.integer("has_base", 0) != 0
+    found = Nest(expression, extents, reads, write, op.integer("spatial", 0), reduction, has_base)
     build.add(found, op.operands(), op.output())

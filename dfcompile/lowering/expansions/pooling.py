@@ -207,10 +207,9 @@ def max_unpool(op: Operator, build: CanonicalFragment) -> None:
     pads = op.integers("pads", (0,) * (2 * rank))
     if (len(kernel), len(strides), len(pads)) != (rank, rank, 2 * rank) or indices.shape != x.shape:
         raise op.unsupported(f"indices {indices} of {x}, or attributes that are not of {rank} axes")
-    sizes = tuple(
-        (extent - 1) * stride - pads[axis] - pads[rank + axis] + size
-        for axis, (extent, stride, size) in enumerate(zip(x.shape[2:], strides, kernel, strict=True))
-    )
+    padding = [begin + end for begin, end in zip(pads[:rank], pads[rank:], strict=True)]
+    columns = zip(x.shape[2:], strides, padding, kernel, strict=True)
+    sizes = tuple((extent - 1) * stride - pad + size for extent, stride, pad, size in columns)
     if y.shape != (*x.shape[:2], *sizes):
         # ONNX's definition counts indices in the size that the windows give, onnxruntime in the one that is asked for.
         raise op.unsupported(f"result {y} against the size {list(sizes)} that its windows give (pad it behind)")

@@ -96,12 +96,8 @@ def gelu(op: Operator, build: CanonicalFragment) -> None:
 def is_inf(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (X is infinite)``, of both signs or of one."""
     signs = (op.integer("detect_negative", 1) != 0, op.integer("detect_positive", 1) != 0)
-    source = {
-        (True, True): "isinf(a)",
-        (True, False): "a == -inf",
-        (False, True): "a == inf",
-        (False, False): "a != a and a == a",  # nothing is to be found
-    }[signs]
+    every = {(True, True): "isinf(a)", (True, False): "a == -inf", (False, True): "a == inf"}
+    source = every.get(signs, "a != a and a == a")  # nothing is to be found
     build.elementwise(source, [op.input(0)], op.output())
 
 

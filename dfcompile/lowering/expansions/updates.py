@@ -16,13 +16,8 @@ from dfcompile.lowering.map_fragment import along, loops_over
 from dfcompile.lowering.operators import Gather, Scatter, Update
 
 Values: TypeAlias = npt.NDArray[np.generic]
-_REDUCTIONS: Mapping[str, Reduction | None] = {
-    "none": None,
-    "add": Reduction.SUM,
-    "mul": Reduction.PRODUCT,
-    "max": Reduction.MAX,
-    "min": Reduction.MIN,
-}
+_NAMES = {"add": Reduction.SUM, "mul": Reduction.PRODUCT, "max": Reduction.MAX, "min": Reduction.MIN}
+_REDUCTIONS: Mapping[str, Reduction | None] = {"none": None, **_NAMES}
 
 
 @onnx_expansion("ScatterND", "rows", default=True)

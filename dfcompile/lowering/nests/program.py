@@ -140,10 +140,8 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         kernel = replace(step.kernel, inputs=inputs, outputs=outputs)
         for nest in step.nests:
             if nest.library:
-                raise UserError(
-                    f"node {nest.origin!r}: found a call of {nest.library}, which can be run (dfcompile.run) but not "
-                    f"scheduled, against canonical tasks (name another expansion)"
-                )
+                found = f"found a call of {nest.library}, which can be run (dfcompile.run) but not scheduled"
+                raise UserError(f"node {nest.origin!r}: {found}, against canonical tasks (name another expansion)")
             yield renamed(replace(nest.scope(self.arrays), kernel=kernel), roots)
 
 

@@ -81,14 +81,9 @@ class _Writer:
         loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
         result = builder.free_name(RESULT)
         everywhere = NestAccess(target, tuple({name: 1} for name in loops))
-        tasklet, _ = self._scopes.add(
-            f"{underscored(nest.name)}_init",
-            loops or _ONCE,
-            {},
-            f"{result} = {reduction.initial(target.dtype)}",
-            result,
-            (builder.write(target.name), self._memlet(everywhere, {})),
-        )
+        write = builder.write(target.name), self._memlet(everywhere, {})
+        name, code = f"{underscored(nest.name)}_init", f"{result} = {reduction.initial(target.dtype)}"
+        tasklet, _ = self._scopes.add(name, loops or _ONCE, {}, code, result, write)
         tasklet.location = replace(annotation, is_initialisation=True).location()
 
     def _add_call(self, nest: Nest, annotation: Annotation) -> None:

@@ -120,11 +120,9 @@ class CanonicalOperator:
         """Return the fields as JSON values by name; those that have their default are left out."""
         schema = schema_of(type(self))
         given = ((name, kind, getattr(self, name)) for name, kind in schema.kinds.items())
-        return {
-            name: kind.write(value)
-            for name, kind, value in given
-            if name not in schema.defaults or not _is_same(value, schema.defaults[name])
-        }
+        defaults = schema.defaults
+        changed = (one for one in given if one[0] not in defaults or not _is_same(one[2], defaults[one[0]]))
+        return {name: kind.write(value) for name, kind, value in changed}
 
     @classmethod
     def of_attributes(cls, attributes: Mapping[str, object]) -> Self:

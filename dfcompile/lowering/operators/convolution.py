@@ -61,14 +61,10 @@ class Im2col(CanonicalOperator):
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of windows, of the first windows, of the first groups."""
         strides, dilations = _moved_windows(self, operands, result, extents)
-        return replace(
-            self,
-            strides=strides,
-            dilations=dilations,
-            kernel=tuple(extents[name] for name in _loops("k", self.kernel)),
-            counts=tuple(extents[name] for name in _loops("y", self.counts)),
-            group=extents["g"],
+        kernel, counts = (
+            tuple(extents[name] for name in _loops(*one)) for one in (("k", self.kernel), ("y", self.counts))
         )
+        return Im2col(kernel, strides, dilations, counts, extents["g"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +254,8 @@ def _moved_windows(
     """
     found = kernel_loops(operator.loop_nest(operands, result), [tensor.shape for tensor in operands], result.shape)
     digits, windows = [(loop, loop.inputs[0]) for loop in found], zip(operator.strides, operator.dilations, strict=True)
-    moved = [
-        moved_up({f"y{axis}": stride, f"k{axis}": dilation}, 2 + axis, digits, extents)
-        for axis, (stride, dilation) in enumerate(windows)
-    ]
+    steps = [{f"y{axis}": stride, f"k{axis}": dilation} for axis, (stride, dilation) in enumerate(windows)]
+    moved = [moved_up(terms, 2 + axis, digits, extents) for axis, terms in enumerate(steps)]
     strides, dilations = (tuple(each[f"{name}{axis}"] for axis, each in enumerate(moved)) for name in "yk")
     return strides, dilations
 

@@ -52,10 +52,9 @@ class Elementwise(CanonicalOperator):
     def indices(self, operands: Sequence[Tensor], result: Tensor) -> tuple[tuple[str, ...], ...]:
         """Return per operand the index along each of its dimensions, of loops ``i0``, ``i1`` … over the result."""
         starts = self.starts or tuple((0,) * operand.rank for operand in operands)
-        return tuple(
-            tuple(_index(extent, axis, start) for extent, axis, start in zip(operand.shape, axes, its, strict=True))
-            for operand, axes, its in zip(operands, self.operand_axes(operands, result), starts, strict=True)
-        )
+        placed = zip(operands, self.operand_axes(operands, result), starts, strict=True)
+        columns = (zip(operand.shape, axes, its, strict=True) for operand, axes, its in placed)
+        return tuple(tuple(_index(extent, axis, start) for extent, axis, start in column) for column in columns)
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; one that is broadcast does not move in an operand."""

@@ -15,14 +15,7 @@ from dfcompile.lowering.tensor import Tensor
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
 
-KINDS: Mapping[Reduction, LoopKind] = MappingProxyType(
-    {
-        Reduction.SUM: LoopKind.SUM,
-        Reduction.PRODUCT: LoopKind.PRODUCT,
-        Reduction.MAX: LoopKind.MAX,
-        Reduction.MIN: LoopKind.MIN,
-    }
-)
+KINDS: Mapping[Reduction, LoopKind] = MappingProxyType({one: LoopKind[one.name] for one in Reduction})
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,11 +319,9 @@ class _ShareBuilder:
         sdfg = dace.SDFG(program.sdfg.name)
         sdfg.add_state("main", is_start_block=True)
         exchanged = [copy[0] for copy in self._parts if copy[1] != OWN and copy[0] in self._made]
-        made = {
-            tensor.name: Port(tensor.name, tensor.name, shape, tensor.dtype)
-            for op in self._operators
-            for tensor, shape in zip(op.results(), self._shares[op.name].results, strict=True)
-        }
+        written = ((op, self._shares[op.name].results) for op in self._operators)
+        pairs = (pair for op, shapes in written for pair in zip(op.results(), shapes, strict=True))
+        made = {tensor.name: Port(tensor.name, tensor.name, shape, tensor.dtype) for tensor, shape in pairs}
         wanted = dict.fromkeys((*(port.array for port in program.outputs), *exchanged))
         outputs = tuple(made[name] for name in wanted if name in made)
         inputs, parameters = [], {}
