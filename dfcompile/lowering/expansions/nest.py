@@ -16,12 +16,15 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
     if operator.has_base:
         every = {f"d{axis}": extent for axis, extent in enumerate(y.shape)}
         build.map("kept", loops=every, reads={"a": (operands[-1], list(every))}, write=(y, list(every)), code="a")
-    tasks, inner = names[: operator.spatial], names[operator.spatial :]
-    step, write, total = "part" if operator.has_base else "", (y, operator.write), operator.reduction
-    spatial, loops = {name: loops[name] for name in tasks}, {name: loops[name] for name in inner}
-    over, code = operator.has_base, operator.expression
     build.map(
-        step, spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total, after_write=over
+        "part" if operator.has_base else "",
+        spatial={name: loops[name] for name in names[: operator.spatial]},
+        loops={name: loops[name] for name in names[operator.spatial :]},
+        reads=reads,
+        write=(y, operator.write),
+        code=operator.expression,
+        accumulate=operator.reduction,
+        after_write=operator.has_base,
     )
 
 

@@ -61,9 +61,8 @@ class Im2col(CanonicalOperator):
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of windows, of the first windows, of the first groups."""
         strides, dilations = _moved_windows(self, operands, result, extents)
-        kernel, counts = (
-            tuple(extents[name] for name in _loops(*one)) for one in (("k", self.kernel), ("y", self.counts))
-        )
+        kernel = tuple(extents[name] for name in _loops("k", self.kernel))
+        counts = tuple(extents[name] for name in _loops("y", self.counts))
         return Im2col(kernel, strides, dilations, counts, extents["g"])
 
 
