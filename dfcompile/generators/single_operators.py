@@ -13,9 +13,11 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
-from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, OperatorNode, Port, Program, scalar_type
-from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
+from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, Port, Program, WholeMemlets, scalar_type
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
+from dfcompile.lowering.declared import declared_tensor
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.program_builder import add_operator
 from dfcompile.options import Choice, Volumes
 from dfcompile.records import replace
 
@@ -141,22 +143,10 @@ def program_of_operator(
     """
     sdfg = dace.SDFG(op_type)
     state = sdfg.add_state("main", is_start_block=True)
-    connectors = [input_connector(position) for position in range(len(operands))]
-    node = OperatorNode(
-        name,
-        dialect=ONNX if level is Level.ONNX else CANONICAL,
-        op_type=op_type,
-        origin=name,
-        attributes=attributes,
-        inputs=connectors,
-        outputs=[output_connector(0)],
-    )
-    state.add_node(node)
     ports = [Port(array, array, shape, dtype) for array, shape in (*operands.items(), result)]
     for port in ports:
         sdfg.add_array(port.array, list(port.shape), scalar_type(dtype))
-    whole = [dace.Memlet.from_array(port.array, sdfg.arrays[port.array]) for port in ports]
-    for array, connector, memlet in zip(operands, connectors, whole, strict=False):
-        state.add_edge(state.add_access(array), None, node, connector, memlet)
-    state.add_edge(node, output_connector(0), state.add_access(result[0]), None, whole[-1])
+    dialect, tensors = ONNX if level is Level.ONNX else CANONICAL, [declared_tensor(sdfg, port.array) for port in ports]
+    node = Node(name, dialect, op_type, name, tuple(tensors[:-1]), tuple(tensors[-1:]))
+    add_operator(state, node, attributes, state.add_access, WholeMemlets(sdfg))
     return Program(name, level, sdfg, tuple(ports[:-1]), tuple(ports[-1:]), MappingProxyType({}), ())

@@ -2,7 +2,7 @@
 
 import copy
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -14,11 +14,12 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import (
-    CANONICAL,
+    AttributeValue,
     ChosenExpansion,
     Level,
     ModelNode,
     NodeCopies,
+    OperatorNode,
     Program,
     Prototype,
     WholeMemlets,
@@ -52,7 +53,6 @@ class ProgramBuilder:
         self._parameters = dict(program.parameters)
         self.sdfg = dace.SDFG(program.sdfg.name)
         self.whole = WholeMemlets(self.sdfg)
-        self.nodes = NodeCopies()
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
@@ -158,23 +158,14 @@ class ProgramBuilder:
         return before, self._add_access(name)
 
     def _add_access(self, name: str) -> AccessNode:
-        node = self.nodes.access(name)
+        node = NodeCopies().access(name)
         self.state.add_node(node)
         self._current[name] = node
         return node
 
     def add_canonical(self, op: CanonicalNode[CanonicalOperator]) -> None:
         """Add a canonical operator between arrays that are there."""
-        inputs = {input_connector(position): tensor.name for position, tensor in enumerate(op.operands())}
-        outputs = {output_connector(position): tensor.name for position, tensor in enumerate(op.results())}
-        named = {"dialect": CANONICAL, "op_type": op.op_type, "origin": op.origin}
-        attributes = op.operator.attributes()
-        node = self.nodes.operator(op.name, **named, attributes=attributes, inputs=list(inputs), outputs=list(outputs))
-        self.state.add_node(node)
-        for connector, name in inputs.items():
-            self.state.add_edge(self.read(name), None, node, connector, self.whole.of(name))
-        for connector, name in outputs.items():
-            self.state.add_edge(node, connector, self.write(name), None, self.whole.of(name))
+        add_operator(self.state, op, op.operator.attributes(), self.write, self.whole)
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)
@@ -193,6 +184,41 @@ class ProgramBuilder:
         number_elements(self.sdfg)
         outputs = tuple(self._outputs)
         return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)
+
+
+def add_operator(
+    state: SDFGState,
+    op: Node,
+    attributes: Mapping[str, AttributeValue],
+    access: Callable[[str], AccessNode],
+    whole: WholeMemlets,
+) -> OperatorNode:
+    """Add an operator between arrays, and return its node.
+
+    Args:
+        state: to add it to.
+        op: the operator.
+        attributes: as they are saved.
+        access: gives the access node of an array.
+        whole: of the state's program.
+    """
+    operands = {input_connector(at): tensor.name for at, tensor in enumerate(op.inputs) if tensor is not None}
+    results = {output_connector(at): tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
+    node = NodeCopies().operator(
+        op.name,
+        dialect=op.dialect,
+        op_type=op.op_type,
+        origin=op.origin,
+        attributes=attributes,
+        inputs=tuple(operands),
+        outputs=tuple(results),
+    )
+    state.add_node(node)
+    for connector, name in operands.items():
+        state.add_edge(access(name), None, node, connector, whole.of(name))
+    for connector, name in results.items():
+        state.add_edge(node, connector, access(name), None, whole.of(name))
+    return node
 
 
 @lru_cache(_KEPT)

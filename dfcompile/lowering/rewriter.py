@@ -22,14 +22,13 @@ from dfcompile.frontend import (
     OperatorNode,
     Program,
     WholeMemlets,
-    input_connector,
-    output_connector,
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.program_builder import add_operator
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
@@ -237,7 +236,7 @@ class ProgramRewriter:
             raise VerificationError(f"tensor {new.name!r}: {new} against {old} of {old.name!r}")
         self._change()
         names = None if readers is None else {reader.name for reader in readers}
-        target = self._node_of(new)
+        target = self._node_of(new.name)
         for edge in self._reading(old):
             if names is None or (isinstance(edge.dst, OperatorNode) and edge.dst.name in names):
                 self._state.remove_edge(edge)
@@ -315,30 +314,14 @@ class ProgramRewriter:
     def _reading(self, tensor: Tensor) -> list[dace.sdfg.graph.MultiConnectorEdge]:
         return [edge for node in self._access.get(tensor.name, ()) for edge in self._state.out_edges(node)]
 
-    def _node_of(self, tensor: Tensor) -> AccessNode:
-        known = self._access.setdefault(tensor.name, [])
+    def _node_of(self, name: str) -> AccessNode:
+        known = self._access.setdefault(name, [])
         if not known:
-            known.append(self._state.add_access(tensor.name))
+            known.append(self._state.add_access(name))
         return next((node for node in known if self._state.in_degree(node)), known[0])
 
     def _add(self, op: Operator) -> OperatorNode:
-        operands = {input_connector(at): tensor for at, tensor in enumerate(op.inputs) if tensor is not None}
-        results = {output_connector(at): tensor for at, tensor in enumerate(op.outputs) if tensor is not None}
-        node = OperatorNode(
-            op.name,
-            dialect=op.dialect,
-            op_type=op.op_type,
-            origin=op.origin,
-            attributes=op.attributes,
-            inputs=tuple(operands),
-            outputs=tuple(results),
-        )
-        self._state.add_node(node)
-        for connector, tensor in operands.items():
-            self._state.add_edge(self._node_of(tensor), None, node, connector, self._whole.of(tensor.name))
-        for connector, tensor in results.items():
-            self._state.add_edge(node, connector, self._node_of(tensor), None, self._whole.of(tensor.name))
-        return node
+        return add_operator(self._state, op, op.attributes, self._node_of, self._whole)
 
     def _remove_data(self, tensor: Tensor) -> None:
         for view in self.views(tensor):

@@ -1,16 +1,7 @@
 """ONNX RNN, LSTM and GRU: a state or two, one to four gates."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.recurrent import (
-    At,
-    Kind,
-    Recurrence,
-    States,
-    Term,
-    add_steps,
-    has_many_rows,
-    optional,
-)
+from dfcompile.lowering.expansions.recurrent import At, Kind, Recurrence, States, Term, has_many_rows, optional
 
 _INPUT, _OUTPUT, _FORGET, _CELL = range(4)  # gates of an LSTM, as weights are stored
 _PEEPHOLES = {_INPUT: 0, _OUTPUT: 1, _FORGET: 2}
@@ -45,11 +36,11 @@ def _seeing_gate(
     recurrence: Recurrence, at: At, gate: int, name: str, product: Tensor | None, cell: Tensor | None
 ) -> Term:
     """Return what goes into a gate that sees the cell through its peephole."""
-    e, term = recurrence.extents, recurrence.gate(at, gate, name, product, gate)
-    peepholes = optional(recurrence.op, 7, (e.directions, 3 * e.hidden))
+    term, hidden = recurrence.gate(at, gate, name, product, gate), recurrence.hidden
+    peepholes = optional(recurrence.op, 7, (recurrence.directions, 3 * hidden))
     if peepholes is None or cell is None:
         return term
-    peephole = Term.read(f"{name}p", peepholes, (0, 2), (at.direction, _PEEPHOLES[gate] * e.hidden))
+    peephole = Term.read(f"{name}p", peepholes, (0, 2), (at.direction, _PEEPHOLES[gate] * hidden))
     return Term.of("term + peephole * cell", term=term, peephole=peephole, cell=Term.read("cell", cell))
 
 
@@ -74,7 +65,7 @@ def _gru_cell(recurrence: Recurrence, at: At, states: States) -> States:
 
 
 def _reset_after(recurrence: Recurrence, at: At, product: Tensor | None, reset: Term) -> Term:
-    term, hidden = recurrence.gate(at, _HIDDEN, "g", None, 0), recurrence.extents.hidden
+    term, hidden = recurrence.gate(at, _HIDDEN, "g", None, 0), recurrence.hidden
     recurrent = dict[str, Term]()
     if product is not None:
         recurrent["gh"] = Term.read("gh", product, starts=(0, 0, _HIDDEN * hidden))
@@ -96,24 +87,24 @@ _KINDS = {
 @onnx_expansion("RNN", "steps", default=True)
 def rnn(op: Operator, build: CanonicalFragment) -> None:
     """``h = tanh(x @ W + h @ R + b)``: a product of all inputs, then per step one of the state and a map."""
-    add_steps(op, build, _KINDS["RNN"], is_compact=False)
+    Recurrence(op, build, _KINDS["RNN"], is_compact=False).run()
 
 
 @onnx_expansion("LSTM", "steps", default=True)
 def lstm(op: Operator, build: CanonicalFragment) -> None:
     """``c = f * c + i * g``, ``h = o * tanh(c)``: a product of all inputs, then per step one of the state, two maps."""
-    add_steps(op, build, _KINDS["LSTM"], is_compact=False)
+    Recurrence(op, build, _KINDS["LSTM"], is_compact=False).run()
 
 
 @onnx_expansion("GRU", "steps", default=True)
 def gru(op: Operator, build: CanonicalFragment) -> None:
     """``h = (1 - z) * g + z * h``: a product of all inputs, then per step one or two of the state and as many maps."""
-    add_steps(op, build, _KINDS["GRU"], is_compact=False)
+    Recurrence(op, build, _KINDS["GRU"], is_compact=False).run()
 
 
 def compact(op: Operator, build: CanonicalFragment) -> None:
     """As ``steps``, but the product of a step is one task: what long sequences and large states need."""
-    add_steps(op, build, _KINDS[op.op_type], is_compact=True)
+    Recurrence(op, build, _KINDS[op.op_type], is_compact=True).run()
 
 
 COMPACT = tuple(onnx_expansion(op_type, "compact", default=has_many_rows)(compact) for op_type in ("RNN", "LSTM"))

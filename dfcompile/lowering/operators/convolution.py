@@ -63,7 +63,7 @@ class Im2col(CanonicalOperator):
         strides, dilations = _moved_windows(self, operands, result, extents)
         kernel = tuple(extents[name] for name in _loops("k", self.kernel))
         counts = tuple(extents[name] for name in _loops("y", self.counts))
-        return Im2col(kernel, strides, dilations, counts, extents["g"])
+        return type(self)(kernel, strides, dilations, counts, extents["g"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Copy(CanonicalOperator):
             return None
         loops = None if self.loops is None else tuple(extents[f"i{axis}"] for axis in range(len(self.loops)))
         is_plain = self.read is None and read == nest.reads[0], self.write is None and write == nest.write
-        return Copy(loops, None if is_plain[0] else read, None if is_plain[1] else write)
+        return type(self)(loops, None if is_plain[0] else read, None if is_plain[1] else write)
 
     def extents(self, result: Tensor) -> dict[str, int]:
         """Return the loops with their extents, outer to inner."""
