@@ -66,12 +66,9 @@ EXPANSIONS = tuple(
 @onnx_expansion("InstanceNormalization", "two-pass", default=True)
 def instance_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b, c, …] = (X - mean[b, c]) / sqrt(var[b, c] + epsilon) * scale[c] + bias[c]``."""
-    x, channel = op.input(0), [1]
-    x_axes = list(range(x.rank))
-    mean, inverse = statistics(build, x, x_axes[2:], _epsilon(op))
-    axes = [x_axes, x_axes, x_axes, channel, channel]
-    operands = [x, mean, inverse, op.input(1), op.input(2)]
-    build.elementwise("(a - b) * c * d + e", operands, op.output(), axes=axes, step="scale")
+    x = op.input(0)
+    of_x = statistics(build, x, range(2, x.rank), _epsilon(op))
+    add_scaled(build, x, of_x, op.input(1), op.input(2), op.output(), along=[1])
 
 
 @onnx_expansion("GroupNormalization", "two-pass", default=True)
@@ -85,17 +82,15 @@ def group_normalization(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(f"attribute 'num_groups' is {groups} against a divisor of {channels} channels")
     size, rest = channels // groups, prod(x.shape[2:])
     grouped = build.view(x, "grouped", (batch, groups, size, rest))
-    all_axes = [0, 1, 2, 3]
-    mean, inverse = statistics(build, grouped, all_axes[2:], _epsilon(op))
+    of_x = statistics(build, grouped, [2, 3], _epsilon(op))
+    along = [1]
     if scale.shape == (channels,):
         scale, bias = build.view(scale, "scales", (groups, size)), build.view(bias, "biases", (groups, size))
-        channel = [1, 2]
-    elif scale.shape == (groups,):  # before opset 21
-        channel = [1]
-    else:
+        along = [1, 2]
+    elif scale.shape != (groups,):  # before opset 21
         raise op.unsupported(f"scale of shape {scale.shape} against one element per channel")
-    operands, axes = [grouped, mean, inverse, scale, bias], [all_axes, all_axes, all_axes, channel, channel]
-    result = build.computed("result", "(a - b) * c * d + e", operands, grouped.shape, axes=axes, step="scale")
+    result = build.array("result", grouped.shape)
+    add_scaled(build, grouped, of_x, scale, bias, result, along=along)
     build.view_as(result, y)
 
 
@@ -143,13 +138,23 @@ def _inverse_root(build: CanonicalFragment, squares: Tensor, count: int, epsilon
 
 
 def add_scaled(
-    build: CanonicalFragment, x: Tensor, of_x: tuple[Tensor, Tensor], scale: Tensor, bias: Tensor | None, y: Tensor
+    build: CanonicalFragment,
+    x: Tensor,
+    of_x: tuple[Tensor, Tensor],
+    scale: Tensor,
+    bias: Tensor | None,
+    y: Tensor,
+    along: Sequence[int] | None = None,
 ) -> None:
-    """``Y = (X - mean) * inverse * scale + bias``, with what `statistics` returns of X; a bias may be omitted."""
+    """``Y = (X - mean) * inverse * scale + bias``, with what `statistics` returns of X; a bias may be omitted.
+
+    Scale and bias stand along dimensions of X; unless these are given, along the last ones.
+    """
     source, operands = "(a - b) * c * d", [x, *of_x, scale]
     if bias is not None:
         source, operands = f"{source} + e", [*operands, bias]
-    build.elementwise(source, operands, y, step="scale")
+    axes = None if along is None else [*[range(x.rank)] * 3, *[along] * (len(operands) - 3)]
+    build.elementwise(source, operands, y, axes=axes, step="scale")
 
 
 def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
