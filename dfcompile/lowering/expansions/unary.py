@@ -25,28 +25,19 @@ _SOFTPLUS = "max(a, 0) + log1p(exp(-abs(a)))"  # exp of what is never positive: 
 _GELU = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
 GELU_BY_TANH = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
 
+# What C++ calls as ONNX does.
+_FUNCTIONS = (
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor",
+    "IsNaN", "Log", "Sin", "Sinh", "Sqrt", "Tan", "Tanh",
+)  # fmt: skip
 FORMULAS: Mapping[str, Formula] = {
-    "Abs": Formula("abs(a)"),
-    "Acos": Formula("acos(a)"),
-    "Acosh": Formula("acosh(a)"),
-    "Asin": Formula("asin(a)"),
-    "Asinh": Formula("asinh(a)"),
-    "Atan": Formula("atan(a)"),
-    "Atanh": Formula("atanh(a)"),
+    **{name: Formula(f"{name.lower()}(a)") for name in _FUNCTIONS},
     "BitwiseNot": Formula("~a"),
-    "Ceil": Formula("ceil(a)"),
     "Celu": Formula("a if a > 0 else alpha * expm1(a / alpha) + 0", {"alpha": 1.0}),
-    "Cos": Formula("cos(a)"),
-    "Cosh": Formula("cosh(a)"),
     "Elu": Formula("a if a >= 0 else alpha * expm1(a)", {"alpha": 1.0}),
-    "Erf": Formula("erf(a)"),
-    "Exp": Formula("exp(a)"),
-    "Floor": Formula("floor(a)"),
     "HardSigmoid": Formula("min(1.0, max(0.0, alpha * a + beta))", {"alpha": 0.2, "beta": 0.5}),
     "HardSwish": Formula("a * min(1.0, max(0.0, a / 6 + 0.5))"),
-    "IsNaN": Formula("isnan(a)"),
     "LeakyRelu": Formula("a if a >= 0 else alpha * a", {"alpha": 0.01}),
-    "Log": Formula("log(a)"),
     "Mish": Formula(f"a * tanh({_SOFTPLUS})"),
     "Neg": Formula("-a"),
     "Not": Formula("not a"),
@@ -60,14 +51,9 @@ FORMULAS: Mapping[str, Formula] = {
     "Shrink": Formula("a + bias if a < -lambd else a - bias if a > lambd else 0", {"bias": 0.0, "lambd": 0.5}),
     "Sigmoid": Formula(_SIGMOID),
     "Sign": Formula("1 if a > 0 else -1 if a < 0 else 0 if a == 0 else a"),
-    "Sin": Formula("sin(a)"),
-    "Sinh": Formula("sinh(a)"),
     "Softplus": Formula(_SOFTPLUS),
     "Softsign": Formula("a / (1 + abs(a))"),
-    "Sqrt": Formula("sqrt(a)"),
     "Swish": Formula("a / (1 + exp(-alpha * a))", {"alpha": 1.0}),
-    "Tan": Formula("tan(a)"),
-    "Tanh": Formula("tanh(a)"),
     "ThresholdedRelu": Formula("a if a > alpha else 0", {"alpha": 1.0}),
 }
 
