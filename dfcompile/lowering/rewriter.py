@@ -152,8 +152,7 @@ class ProgramRewriter:
         op_type, kept = self._form(last.op_type if operator is None else operator, attributes, last)
         operands = tuple(last.inputs if inputs is None else inputs)
         new = replace(last, op_type=op_type, inputs=operands, attributes=MappingProxyType(dict(kept)))
-        _check(operator, new)
-        node = self._add(new)
+        node = self._add(operator, new)
         for op in old:
             self._state.remove_node(self._nodes.pop(op.name))
             self._merged.add(op.origin)
@@ -196,8 +195,7 @@ class ProgramRewriter:
         op_type, given = self._form(operator, attributes)
         frozen = MappingProxyType(dict(given))
         new = Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), frozen)
-        _check(operator, new)
-        self._nodes[name] = self._add(new)
+        self._nodes[name] = self._add(operator, new)
         return self._operator(self._nodes[name])
 
     def remove(self, op: Operator) -> None:
@@ -320,7 +318,10 @@ class ProgramRewriter:
             known.append(self._state.add_access(name))
         return next((node for node in known if self._state.in_degree(node)), known[0])
 
-    def _add(self, op: Operator) -> OperatorNode:
+    def _add(self, operator: CanonicalOperator | str | None, op: Operator) -> OperatorNode:
+        """Add an operator; the fields of a canonical one are checked against its tensors."""
+        if isinstance(operator, CanonicalOperator):
+            operator.check(op.operands(), op.results())
         return add_operator(self._state, op, op.attributes, self._node_of, self._whole)
 
     def _remove_data(self, tensor: Tensor) -> None:
@@ -334,9 +335,3 @@ class ProgramRewriter:
         inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
         outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
         return operator_of(node, inputs, outputs)
-
-
-def _check(operator: CanonicalOperator | str | None, op: Operator) -> None:
-    """Check the fields of a canonical operator against its tensors."""
-    if isinstance(operator, CanonicalOperator):
-        operator.check(op.operands(), op.results())
