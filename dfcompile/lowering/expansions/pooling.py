@@ -120,22 +120,11 @@ def norm_expressions(op: Operator) -> tuple[str, str]:
 def window_sizes(op: Operator, build: CanonicalFragment, windows: Windows) -> npt.NDArray[np.int64]:
     """Return how many elements of each window count, in dimensions that stand for those of the result.
 
-    Raises:
-        UnsupportedOpError: there are too many windows.
-    """
-    counts = element_counts(op, windows)
-    build.check_parameter(windows.counts)
-    sizes = np.ones((1, 1), np.int64)
-    for axis_counts in counts:
-        sizes = sizes[..., None] * axis_counts
-    return np.maximum(sizes, 1)  # the average of a window that reaches over all of the data is 0
-
-
-def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Return per spatial dimension how many elements of a window count, for every window.
-
     With ``count_include_pad`` those in the padding that the model asks for count as well; those that ``ceil_mode`` adds
     behind it never do.
+
+    Raises:
+        UnsupportedOpError: there are too many windows.
     """
     extents = op.input(0).shape[2:]
     before = behind = (0,) * len(extents)
@@ -143,7 +132,8 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
         before, behind = windows.pads_begin, windows.pads_end
         if op.text("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
             behind = op.integers("pads", (0,) * (2 * len(extents)))[len(extents) :]
-    counts = []
+    build.check_parameter(windows.counts)
+    sizes = np.ones((1, 1), np.int64)
     for axis, extent in enumerate(extents):
         first = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.pads_begin[axis]
         kernel, dilation = windows.kernel[axis], windows.dilations[axis]
@@ -151,8 +141,8 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
         outside, reached = (
             np.clip(-((first - place) // dilation), 0, kernel) for place in (-before[axis], extent + behind[axis])
         )
-        counts.append((reached - outside).astype(np.int64))
-    return counts
+        sizes = sizes[..., None] * (reached - outside).astype(np.int64)
+    return np.maximum(sizes, 1)  # the average of a window that reaches over all of the data is 0
 
 
 @onnx_expansion("LRN", "window", default=True)
