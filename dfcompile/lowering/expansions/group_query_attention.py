@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from dfcompile.frontend import AttributeValue
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
 from dfcompile.lowering.attention import Attend, Heads, Term
 from dfcompile.lowering.expansions.rotary_embedding import angles_at, rotate
@@ -54,7 +55,12 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
 
 def _check(op: Operator) -> None:
     operands = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
-    attributes = {"causal": 1, "k_quant_type": "NONE", "kv_cache_bit_width": 0, "qk_output": 0}
+    attributes: dict[str, AttributeValue] = {
+        "causal": 1,
+        "k_quant_type": "NONE",
+        "kv_cache_bit_width": 0,
+        "qk_output": 0,
+    }
     attributes |= {"sliding_window_cache": 0, "v_quant_type": "NONE"}
     op.check_unknown(operands=operands, results={3: "output_qk"}, attributes=attributes)
     if op.integer("local_window_size", -1) == 0:

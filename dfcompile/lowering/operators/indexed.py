@@ -130,8 +130,9 @@ class Scatter(_Runs, AnyExtents):
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the runs lie within the data and take all of the updates."""
         self.check_operands(operands, 2)
-        self.check_runs(*operands, _DIFFERENT)
-        _check_same(self, operands[0], results[0])
+        x, updates = operands
+        self.check_runs(x, updates, _DIFFERENT)
+        _check_same(self, x, results[0])
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions but that of the indices."""
