@@ -57,9 +57,9 @@ BESIDE = {
         "lowering/expansion.py", "lowering/registry.py",  # plug-ins
         "lowering/node.py", "lowering/tensor.py", "lowering/operators/base.py", "lowering/operators/field_kinds.py",
         "lowering/expressions.py", "lowering/reduction.py",  # values
-        "lowering/nests/nest_builder.py", "lowering/nests/program.py", "lowering/nests/operator_nests.py",
+        "lowering/nests/program.py",
         "lowering/nests/affine.py", "lowering/map_fragment.py",  # nests
-        "lowering/kernels.py", "lowering/operators/loop_nest.py",  # kernels
+        "lowering/operators/loop_nest.py",  # kernels
     ),
     "configuration": (
         "dfmodel_backend/columns.py", "dfmodel_backend/options.py", "dfmodel_backend/workload/graph.py",

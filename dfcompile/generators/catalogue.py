@@ -4,39 +4,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, dag_to_json, dag_to_npz, format_dag
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
+from dfcompile.generators.settings import Argument, Setting
 from dfcompile.generators.workloads import WORKLOADS, WorkloadGenerator, design_text
 from dfcompile.options import Volumes
-
-Argument = int | str
 
 TEXT: Final = "text"
 JSON: Final = "json"
 NPZ: Final = "npz"
-
-
-class Setting(Struct, frozen=True):
-    """An argument of a generator.
-
-    Attributes:
-        name: as the function has it; on the command line with ``-`` for ``_``.
-        text: help.
-        is_required: whether it has to be given.
-        default: what holds if it is not given; ``None``: the generator finds a value.
-        choices: the words to choose from, if any.
-        is_word: whether it is a word and no whole number.
-    """
-
-    name: str
-    text: str
-    is_required: bool = True
-    default: Argument | None = None
-    choices: tuple[str, ...] = ()
-    is_word: bool = False
 
 
 class Generator(Struct, frozen=True):
@@ -71,7 +50,7 @@ def find_generator(name: str) -> Generator:
 
 
 def _optional(name: str, text: str, default: Argument | None = None) -> Setting:
-    return Setting(name, text, is_required=False, default=default, is_word=isinstance(default, str))
+    return Setting(name, text, is_required=False, default=default)
 
 
 _WALK = (
@@ -115,9 +94,8 @@ def _workload(generator: WorkloadGenerator) -> Generator:
     def write(arguments: Mapping[str, Argument], _form: str) -> str:
         return design_text(generator.generate(arguments))
 
-    settings = tuple(Setting(*structs.astuple(parameter)) for parameter in generator.parameters)
     name = f"{generator.name}-workload" if generator.name in _DAGS else generator.name
-    return Generator(name, generator.text, "DFModel workload", settings, (TEXT,), write)
+    return Generator(name, generator.text, "DFModel workload", generator.parameters, (TEXT,), write)
 
 
 _DAGS: Mapping[str, Generator] = MappingProxyType(

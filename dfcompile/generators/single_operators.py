@@ -3,21 +3,26 @@
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Never
 
 import dace
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
-from dfcompile.frontend import AttributeValue, Level, OperatorNode, Port, Program, input_connector, output_connector
+from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, Port, Program, WholeMemlets, scalar_type
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
+from dfcompile.lowering.declared import declared_tensor
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.program_builder import add_operator
 from dfcompile.options import Choice, Volumes
+from dfcompile.records import replace
 
 Shape = tuple[int, ...]
+_NONE: Mapping[str, Never] = MappingProxyType({})
 
 
 def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = "exact") -> CanonicalDag:
@@ -34,8 +39,7 @@ def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = "exact"
         UserError: a dimension below 1, an array that is too large, or no expansion of that name.
     """
     _check_arrays("matmul", {"A": (n, k), "B": (k, m), "C": (n, m)})
-    operator = _Operator("MatMul", {"A": (n, k), "B": (k, m)}, (n, m))
-    return _expanded(f"matmul_{n}_{k}_{m}", operator, expansion, volumes)
+    return _expanded(f"matmul_{n}_{k}_{m}", "MatMul", {"A": (n, k), "B": (k, m)}, (n, m), (expansion, volumes))
 
 
 def convolution(
@@ -78,8 +82,8 @@ def convolution(
     columns = (channels * kernel * kernel, side * side)
     padded = (1, channels, image, image)
     _check_arrays("convolution", {**inputs, **parameters, "Y": output, "columns": columns, "padded image": padded})
-    operator = _Operator("Conv", inputs, output, parameters, {"strides": [stride] * 2, "pads": [padding] * 4})
-    return _expanded(f"convolution_{size}_{kernel}_{filters}", operator, expansion, volumes)
+    name, attributes = f"convolution_{size}_{kernel}_{filters}", {"strides": [stride] * 2, "pads": [padding] * 4}
+    return _expanded(name, "Conv", inputs, output, (expansion, volumes), parameters, attributes)
 
 
 def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
@@ -93,50 +97,56 @@ def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
             raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_VOLUME}")
 
 
-class _Operator(Struct, frozen=True):
-    """An ONNX operator: shapes of its inputs, its result and its parameters by name, and its attributes."""
-
-    op_type: str
-    inputs: Mapping[str, Shape]
-    output: Shape
-    parameters: Mapping[str, Shape] = {}
-    attributes: Mapping[str, AttributeValue] = {}
-
-
-def _expanded(name: str, operator: _Operator, expansion: str, volumes: str) -> CanonicalDag:
+def _expanded(
+    name: str,
+    op_type: str,
+    inputs: Mapping[str, Shape],
+    output: Shape,
+    options: tuple[str, str],
+    parameters: Mapping[str, Shape] = _NONE,
+    attributes: Mapping[str, AttributeValue] = _NONE,
+) -> CanonicalDag:
+    """Return the DAG of an ONNX operator, for an expansion of MatMul and volumes of edges; parameters are zeros."""
+    expansion, volumes = options
     table = registered_expansions()
     choices = (Choice("MatMul", expansion),)
     table.check(choices[0])
-    nests = lower_to_nests(lower_to_canonical(_program(name, operator), table, choices), table, choices)
+    operands, result = {**inputs, **parameters}, ("result", output)
+    program = program_of_operator(op_type, attributes, Level.ONNX, operands, result, name=op_type.lower())
+    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in parameters.items()}
+    ports = tuple(port for port in program.inputs if port.array not in zeros)
+    program.sdfg.name = name
+    program = replace(program, name=name, inputs=ports, parameters=MappingProxyType(zeros))
+    nests = lower_to_nests(lower_to_canonical(program, table, choices), table, choices)
     return extract_graph(nests.graph, ExtractionOptions(Volumes(volumes)), parameters=tuple(nests.parameters))
 
 
-def _program(name: str, operator: _Operator) -> Program:
-    """Return a program of one operator, as the frontend gives it; the parameters are zeros."""
-    sdfg = dace.SDFG(name)
+def program_of_operator(
+    op_type: str,
+    attributes: Mapping[str, AttributeValue],
+    level: Level,
+    operands: Mapping[str, Shape],
+    result: tuple[str, Shape],
+    dtype: str = "float32",
+    name: str = "op",
+) -> Program:
+    """Return a program that is one operator.
+
+    Args:
+        op_type: of ONNX on level 0, canonical on level 1.
+        attributes: of the operator.
+        level: of the program.
+        operands: shape of each by name, in order.
+        result: name and shape.
+        dtype: numpy name, of all arrays.
+        name: of the operator and of the program.
+    """
+    sdfg = dace.SDFG(op_type)
     state = sdfg.add_state("main", is_start_block=True)
-    operands = {**operator.inputs, **operator.parameters}
-    arrays = {**operands, "result": operator.output}
-    for array, shape in arrays.items():
-        sdfg.add_array(array, list(shape), dace.float32)
-    connectors = {array: input_connector(place) for place, array in enumerate(operands)}
-    origin = operator.op_type.lower()
-    node = OperatorNode(
-        origin, op_type=operator.op_type, origin=origin, attributes=operator.attributes,
-        inputs=list(connectors.values()), outputs=[output_connector(0)],
-    )  # fmt: skip
-    state.add_node(node)
-    whole = {array: dace.Memlet.from_array(array, sdfg.arrays[array]) for array in arrays}
-    for array, connector in connectors.items():
-        state.add_edge(state.add_access(array), None, node, connector, whole[array])
-    state.add_edge(node, output_connector(0), state.add_access("result"), None, whole["result"])
-    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in operator.parameters.items()}
-    return Program(
-        name=name,
-        level=Level.ONNX,
-        sdfg=sdfg,
-        inputs=tuple(Port(array, array, shape, "float32") for array, shape in operator.inputs.items()),
-        outputs=(Port("result", "result", operator.output, "float32"),),
-        parameters=MappingProxyType(zeros),
-        nodes=(),
-    )
+    ports = [Port(array, array, shape, dtype) for array, shape in (*operands.items(), result)]
+    for port in ports:
+        sdfg.add_array(port.array, list(port.shape), scalar_type(dtype))
+    dialect, tensors = ONNX if level is Level.ONNX else CANONICAL, [declared_tensor(sdfg, port.array) for port in ports]
+    node = Node(name, dialect, op_type, name, tuple(tensors[:-1]), tuple(tensors[-1:]))
+    add_operator(state, node, attributes, state.add_access, WholeMemlets(sdfg))
+    return Program(name, level, sdfg, tuple(ports[:-1]), tuple(ports[-1:]), MappingProxyType({}), ())

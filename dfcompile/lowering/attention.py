@@ -95,22 +95,19 @@ def separate_heads(
         factor: as large as 1 to leave elements as they are.
     """
     is_flat = x.rank == 3
-    if is_flat:
-        batch, length, width = x.shape
-        shape = (batch, heads, length, width // heads)
-    else:
-        batch, heads, length, width = shape = (x.shape[0], x.shape[1], x.shape[2], x.shape[3])
+    shape = (x.shape[0], heads, x.shape[1], x.shape[2] // heads) if is_flat else x.shape
+    batch, heads, length, width = shape
     is_moved = is_flat and heads > 1 and length > 1
     is_same = bias is None and factor == 1.0
     if is_same and not is_moved:
         return build.shaped(x, name, shape)
-    apart = build.view(x, f"{name}_columns", (batch, length, heads, shape[3])) if is_flat else x
+    apart = build.view(x, f"{name}_columns", (batch, length, heads, width)) if is_flat else x
     if is_same:
         return build.copied(name, apart, ("i0", "i2", "i1", "i3"), shape)
     source, operands = "a", [apart]
     axes: list[tuple[int, ...]] = [_ROWS if is_flat else (0, 1, 2, 3)]
     if bias is not None:
-        source, operands = "(a + b)", [apart, build.view(bias, f"{name}_bias", (heads, shape[3]))]
+        source, operands = "(a + b)", [apart, build.view(bias, f"{name}_bias", (heads, width))]
         axes.append((1, 3))
     if factor != 1.0:
         source = f"{source} * {literal(factor, 'float32')}"
@@ -137,6 +134,13 @@ def appended(build: CanonicalFragment, before: Tensor | None, x: Tensor, result:
     together = result or build.array(name, (batch, heads, before.shape[2] + length, width), x.dtype)
     build.add(Concat(2), [before, x], together, step=name)
     return together
+
+
+def with_past(op: Operator, build: CanonicalFragment, x: Tensor, name: str, at: tuple[int, int]) -> Tensor:
+    """Return keys (or values) behind those of an operand, of the one or the other position; also a result if used."""
+    number = ("keys", "values").index(name)
+    past, result = op.optional_input(at[number]), op.optional_output(1 + number)
+    return appended(build, past, x, result, f"present_{name}")
 
 
 def softcap_terms(op: Operator) -> list[Term]:
@@ -196,24 +200,16 @@ def with_terms(
     return build.computed(name, source, operands, scores.shape, dtype, step=step)
 
 
-def product_of_heads(build: CanonicalFragment, heads: Heads, keys: Tensor, name: str, dtype: str) -> Tensor:
-    """Return ``Q @ K'`` as ``[b, n, s, l]``: heads of queries that share keys are rows of one product."""
-    batch, number, length, width = heads.queries.shape
-    shared = keys.shape[1]
+def product_of_heads(
+    build: CanonicalFragment, x: Tensor, matrices: Tensor, name: str, dtype: str, *, is_transposed: bool = False
+) -> Tensor:
+    """Return ``X @ M``, or ``X @ M'``, as ``[b, n, s, m]``: heads of X that share one of M are rows of one product."""
+    batch, number, length, inner = x.shape
+    shared, columns = matrices.shape[1], matrices.shape[2 if is_transposed else 3]
     shape = (batch, shared, number // shared * length)
-    rows = build.shaped(heads.queries, f"{name}_rows", (*shape, width))
-    product = build.made(name, MatMul(transpose_b=True), [rows, keys], (*shape, keys.shape[2]), dtype)
-    return build.shaped(product, f"{name}_by_head", (batch, number, length, keys.shape[2]))
-
-
-def weighted_values(build: CanonicalFragment, weights: Tensor, values: Tensor, name: str, dtype: str) -> Tensor:
-    """Return ``P @ V`` as ``[b, n, s, w]``."""
-    batch, number, length, keys = weights.shape
-    shared, width = values.shape[1], values.shape[3]
-    shape = (batch, shared, number // shared * length)
-    rows = build.shaped(weights, f"{name}_rows", (*shape, keys))
-    product = build.made(name, MatMul(), [rows, values], (*shape, width), dtype)
-    return build.shaped(product, f"{name}_by_head", (batch, number, length, width))
+    rows = build.shaped(x, f"{name}_rows", (*shape, inner))
+    product = build.made(name, MatMul(transpose_b=is_transposed), [rows, matrices], (*shape, columns), dtype)
+    return build.shaped(product, f"{name}_by_head", (batch, number, length, columns))
 
 
 def attend(build: CanonicalFragment, heads: Heads, y: Tensor, *, weights: Tensor | None = None) -> None:
@@ -225,7 +221,7 @@ def attend(build: CanonicalFragment, heads: Heads, y: Tensor, *, weights: Tensor
         y: ``[b, s, n * w]`` or ``[b, n, s, w]``.
         weights: where the softmax goes if the model uses it, ``[b, n, s, l]``.
     """
-    scores = product_of_heads(build, heads, heads.keys, "scores", _product_dtype(heads, heads.terms))
+    scores = scores_of(build, heads, heads.keys, "scores", heads.terms)
     scores = with_terms(build, scores, heads.terms, "biased", heads.dtype, step="bias")
     attend_scores(build, heads, scores, y, weights=weights)
 
@@ -240,7 +236,7 @@ def attend_scores(
     total = build.reduced("total", Reduction.SUM, [exponentials], [3], dtype=dtype, step="sum")
     shares = weights or build.array("weights", scores.shape, y.dtype)
     build.elementwise(heads.share, [exponentials, total], shares, step="divide")
-    join_heads(build, weighted_values(build, shares, heads.values, "mix", y.dtype), y)
+    join_heads(build, product_of_heads(build, shares, heads.values, "mix", y.dtype), y)
 
 
 def attend_by_blocks(build: CanonicalFragment, heads: Heads, y: Tensor) -> None:
@@ -255,13 +251,11 @@ def attend_by_blocks(build: CanonicalFragment, heads: Heads, y: Tensor) -> None:
     for number, start in enumerate(range(0, keys, size)):
         state = _block(build, heads, (start, min(start + size, keys)), state, number)
     assert state is not None
-    batch, count, length, width = state.mixed.shape
-    axes = [(0, 1, 2, 3)] * 2 if y.rank == 4 else [_ROWS] * 2
-    shape = (batch, count, length, width) if y.rank == 4 else (batch, length, count, width)
+    order = (0, 1, 2, 3) if y.rank == 4 else _ROWS
+    shape = tuple(state.mixed.shape[axis] for axis in order)
     result = y if y.shape == shape else build.array("joined", shape, y.dtype)
-    build.elementwise(heads.share, [state.mixed, state.total], result, axes=axes, step="divide")
-    if result is not y:
-        build.view_as(result, y)
+    build.elementwise(heads.share, [state.mixed, state.total], result, axes=[order] * 2, step="divide")
+    build.view_as(result, y)
 
 
 class _Running(Struct, frozen=True):
@@ -280,20 +274,17 @@ def _block(
         Term(term.expression, tuple(_part(build, each, keys, f"mask{number}") for each in term.operands))
         for term in heads.terms
     ]
-    block_keys, block_values = (
-        _part(build, tensor, keys, f"{name}{number}", axis=2)
-        for name, tensor in (("keys", heads.keys), ("values", heads.values))
-    )
-    scores = product_of_heads(build, heads, block_keys, f"scores{number}", _product_dtype(heads, terms))
+    sides = (("keys", heads.keys), ("values", heads.values))
+    block_keys, block_values = (_part(build, x, keys, f"{name}{number}", axis=2) for name, x in sides)
+    scores = scores_of(build, heads, block_keys, f"scores{number}", terms)
     scores = with_terms(build, scores, terms, f"biased{number}", dtype, step=f"bias{number}")
     largest = build.reduced(f"largest{number}", Reduction.MAX, [scores], [3], dtype=dtype, step=f"max{number}")
     if before is not None:
         largest = build.computed(f"top{number}", "max(a, b)", [largest, before.largest], largest.shape, dtype)
-    exponentials = build.computed(
-        f"exponentials{number}", heads.exponential, [scores, largest], scores.shape, dtype, step=f"exp{number}"
-    )
+    source, name, operands = heads.exponential, f"exponentials{number}", [scores, largest]
+    exponentials = build.computed(name, source, operands, scores.shape, dtype, step=f"exp{number}")
     total = build.reduced(f"total{number}", Reduction.SUM, [exponentials], [3], dtype=dtype, step=f"sum{number}")
-    mixed = weighted_values(build, exponentials, block_values, f"mix{number}", dtype)
+    mixed = product_of_heads(build, exponentials, block_values, f"mix{number}", dtype)
     if before is None:
         return _Running(largest, total, mixed)
     factor = build.computed(f"factor{number}", heads.exponential, [before.largest, largest], largest.shape, dtype)
@@ -316,5 +307,7 @@ def _part(build: CanonicalFragment, x: Tensor, keys: tuple[int, int], name: str,
     return build.copied(name, x, read, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
 
 
-def _product_dtype(heads: Heads, terms: Sequence[Term]) -> str:
-    return sum_dtype(heads.queries.dtype) if terms else heads.dtype
+def scores_of(build: CanonicalFragment, heads: Heads, keys: Tensor, name: str, terms: Sequence[Term]) -> Tensor:
+    """Return ``Q @ K'`` of some keys, in a wider type if terms follow."""
+    dtype = sum_dtype(heads.queries.dtype) if terms else heads.dtype
+    return product_of_heads(build, heads.queries, keys, name, dtype, is_transposed=True)

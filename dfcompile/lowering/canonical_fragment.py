@@ -1,55 +1,83 @@
 """What an expansion of an ONNX operator builds with: canonical operators, arrays and views."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from math import prod
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
-from dfcompile.errors import OperatorFieldError
+from dfcompile.canonical_dag.extraction.scopes import Array
+from dfcompile.errors import InternalError, OperatorFieldError
+from dfcompile.frontend import CANONICAL
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expressions import inlined
-from dfcompile.lowering.node import Operator
+from dfcompile.lowering.nests.nest import array_of
+from dfcompile.lowering.nests.program import View
+from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
+
+Tensors: TypeAlias = Sequence[Tensor]
+Axes: TypeAlias = Sequence[Sequence[int]]  # per operand a number per dimension
+Shape: TypeAlias = tuple[int, ...]
 
 _MOST_ELEMENTS = 2**26  # of a constant that lowering computes
 
 
-class CanonicalBuilder(Protocol):
-    """Where arrays, views and canonical operators go: an SDFG, or an outline of one."""
+class Border(Struct, frozen=True, eq=False):
+    """What an operator sees of the program around it.
 
-    def free_name(self, name: str) -> str:
-        """Return the name, or one with underscores behind it that no array has or is going to have."""
+    Attributes:
+        names: of the program's arrays; what the operator adds has others.
+        outputs: of these, those that leave the program.
+        owned: of its operands, those that may become an output: written by an operator, and no view.
+    """
 
-    def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
-        """Add an array."""
-
-    def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
-        """Add a constant array."""
-
-    def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
-        """Add a view of an array or of a view."""
-
-    def can_be_view(self, source: Tensor, target: Tensor) -> bool:
-        """Whether `add_view` can give ``source`` the name of ``target``."""
-
-    def add_canonical(
-        self, named: tuple[str, str], operator: CanonicalOperator, operands: Sequence[Tensor], results: Sequence[Tensor]
-    ) -> None:
-        """Add a canonical operator of a name and an origin, and arrays for those results that have none."""
+    names: Container[str] = frozenset()
+    outputs: Collection[str] = frozenset()
+    owned: Collection[str] = frozenset()
 
 
 class CanonicalFragment:
-    """The canonical operators that replace one ONNX operator."""
+    """The canonical operators that replace one ONNX operator: a list of what is added, from which a program is built.
 
-    def __init__(self, builder: CanonicalBuilder, op: Operator) -> None:
-        self._builder = builder
-        self._op = op
-        self.operators_count = 0
+    Attributes:
+        steps: arrays (those with a value are constants), views and canonical operators, in the order in which they were
+            added: what one needs stands before it.
+        arrays: by name; results are among them, unless they are views.
+        materialised: of these, those that live in memory as they were asked for.
+        given: arrays that leave the program in the place of a result.
+    """
+
+    def __init__(self, op: Operator, border: Border) -> None:
+        self._op, self._border = op, border
+        self._tensors = {tensor.name: tensor for tensor in op.operands()}
+        self._written: set[str] = set()
+        self.steps: list[Tensor | View | CanonicalNode[CanonicalOperator]] = []
+        self.arrays: dict[str, Array] = {}
+        self.materialised: set[str] = set()
+        self.given: list[str] = []
+
+    @cached_property
+    def nodes(self) -> tuple[CanonicalNode[CanonicalOperator], ...]:
+        """The canonical operators."""
+        return tuple(step for step in self.steps if isinstance(step, CanonicalNode))
+
+    @cached_property
+    def views(self) -> Mapping[str, str]:
+        """Of each view what it shows, an array or a view."""
+        return {step.tensor.name: step.source for step in self.steps if isinstance(step, View)}
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """Results that depend on parameters alone."""
+        return tuple(one.name for one in self._op.results() if self._tensors[one.name].is_constant)
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it.
@@ -60,8 +88,16 @@ class CanonicalFragment:
             dtype: numpy name; of operand 0 unless given.
             materialised: the array lives in memory, its producer and consumer are never joined by a stream.
         """
-        full = self._full_name(name)
-        return self._builder.add_array(full, shape, dtype or self._op.input(0).dtype, materialised=materialised)
+        tensor = Tensor(self._full_name(name), tuple(shape), dtype or self._op.input(0).dtype)
+        if materialised:
+            self.materialised.add(tensor.name)
+        return self._added(tensor, is_transient=True, is_materialised=materialised)
+
+    def _added(self, tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Tensor:
+        self.steps.append(tensor)
+        self._tensors[tensor.name] = tensor
+        self.arrays[tensor.name] = array_of(tensor, is_transient=is_transient, is_materialised=is_materialised)
+        return tensor
 
     def check_parameter(self, shape: Iterable[int]) -> None:
         """Check that a constant array can be made; to be asked before it is computed.
@@ -75,7 +111,8 @@ class CanonicalFragment:
 
     def parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
         """Add a constant array that is computed here, once."""
-        return self._builder.add_parameter(self._full_name(name), value)
+        tensor = Tensor(self._full_name(name), value.shape, value.dtype.name, value, is_constant=True)
+        return self._added(tensor, is_transient=False, is_materialised=True)
 
     def view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
         """Return the same elements in the same order under another shape: no data moves.
@@ -96,21 +133,47 @@ class CanonicalFragment:
         return source if source.shape == shape else self.view(source, name, shape)
 
     def view_as(self, source: Tensor, target: Tensor) -> None:
-        """Make the operator's result a view of ``source``; a copy where the result must be an array of its own."""
-        if self._builder.can_be_view(source, target):
-            self._viewed(source, target.name, target.shape, target.dtype)
-        else:
+        """Make the operator's result a view of ``source``; a copy where it must be an array of its own.
+
+        A result that leaves the program is no view: an array that only this program sees leaves it instead.
+        """
+        if source.name == target.name:
+            return
+        is_output = target.name in self._border.outputs
+        if is_output and not (self._is_owned(source.name) and source.dtype == target.dtype):
             self.add(Copy(), [self.view(source, "view", target.shape, target.dtype)], target)
+            return
+        if is_output:
+            self.given.append(source.name)
+            if source.name in self.arrays:
+                self.arrays[source.name] = replace(self.arrays[source.name], is_transient=False, is_materialised=True)
+        elif target.name in self._tensors:
+            raise InternalError(f"view {target.name!r}: added twice")
+        self._viewed(source, target.name, target.shape, target.dtype)
+
+    def _is_owned(self, name: str) -> bool:
+        if name in self.arrays:
+            return self.arrays[name].is_transient
+        return name in self._border.owned and name not in self.given
 
     def _viewed(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None) -> Tensor:
-        if prod(shape := tuple(shape)) != prod(source.shape):
-            raise OperatorFieldError(f"view {name!r}: {list(shape)} against the elements of {source}")
-        return self._builder.add_view(source, name, shape, dtype)
+        is_constant = self._tensors[source.name].is_constant
+        view = Tensor(name, tuple(shape), dtype or source.dtype, None, is_constant)
+        if view.elements != source.elements:
+            raise OperatorFieldError(f"view {name!r}: {list(view.shape)} against the elements of {source}")
+        self.steps.append(View(view, source.name))
+        self._tensors[name] = view
+        self._written.add(name)
+        return view
 
     def _full_name(self, name: str) -> str:
-        return self._builder.free_name(f"{underscored(self._op.name)}_{name}")
+        """Return the name behind the operator's; with underscores behind it if an array of the program has it."""
+        full = f"{underscored(self._op.name)}_{name}"
+        while full in self._border.names or full in self._tensors:
+            full += "_"
+        return full
 
-    def add(self, operator: CanonicalOperator, operands: Sequence[Tensor], *results: Tensor, step: str = "") -> None:
+    def add(self, operator: CanonicalOperator, operands: Tensors, *results: Tensor, step: str = "") -> None:
         """Add a canonical operator, as in ``build.add(Reduce(Reduction.SUM, axes=(1,)), [x], y, step="sum")``.
 
         Args:
@@ -126,15 +189,32 @@ class CanonicalFragment:
             operator.check(operands, results)
         except OperatorFieldError as error:
             raise OperatorFieldError(f"node {self._op.origin!r}: {error}") from error
-        name = f"{self._op.name}.{step}" if step else self._op.name
-        self._builder.add_canonical((name, self._op.origin), operator, operands, results)
-        self.operators_count += 1
+        name, op_type = f"{self._op.name}.{step}" if step else self._op.name, type(operator).__name__
+        for tensor in results:
+            if tensor.name not in self._tensors:
+                is_output = tensor.name in self._border.outputs
+                self._added(tensor, is_transient=not is_output, is_materialised=is_output)
+        read = tuple(self._tensors[tensor.name] for tensor in operands)
+        written = tuple(Tensor(tensor.name, tensor.shape, tensor.dtype) for tensor in results)
+        self.steps.append(CanonicalNode(name, CANONICAL, op_type, self._op.origin, read, written, operator))
+        self._written.update(tensor.name for tensor in written)
+        if read and all(tensor.is_constant for tensor in read):
+            self._tensors.update({tensor.name: replace(tensor, is_constant=True) for tensor in written})
+
+    def check_results(self) -> None:
+        """Check that every result of the operator is there, as the operator has it.
+
+        Raises:
+            VerificationError: one is not written, or has another shape or element type.
+        """
+        for tensor in self._op.results():
+            self._op.check_result(tensor, self._tensors[tensor.name] if tensor.name in self._written else None)
 
     def made(
         self,
         name: str,
         operator: CanonicalOperator,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         shape: Iterable[int],
         dtype: str | None = None,
         *,
@@ -156,14 +236,7 @@ class CanonicalFragment:
         return self.made(name, Copy(read=tuple(read)), [x], shape, x.dtype, step=step)
 
     def add_reshaped(
-        self,
-        operator: CanonicalOperator,
-        operands: Sequence[Tensor],
-        y: Tensor,
-        name: str,
-        shape: tuple[int, ...],
-        *,
-        step: str = "",
+        self, operator: CanonicalOperator, operands: Tensors, y: Tensor, name: str, shape: Shape, *, step: str = ""
     ) -> None:
         """Add an operator that writes Y under another shape: to an array of that name, of which Y is a view."""
         if y.shape == shape:
@@ -174,11 +247,11 @@ class CanonicalFragment:
     def elementwise(
         self,
         expression: str,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         result: Tensor,
         *,
-        axes: Sequence[Sequence[int]] | None = None,
-        starts: Sequence[Sequence[int]] | None = None,
+        axes: Axes | None = None,
+        starts: Axes | None = None,
         step: str = "",
     ) -> None:
         """Add an `Elementwise`; constants of one element are written into its expression.
@@ -201,12 +274,12 @@ class CanonicalFragment:
         self,
         name: str,
         expression: str,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         shape: Iterable[int],
         dtype: str | None = None,
         *,
-        axes: Sequence[Sequence[int]] | None = None,
-        starts: Sequence[Sequence[int]] | None = None,
+        axes: Axes | None = None,
+        starts: Axes | None = None,
         step: str | None = None,
     ) -> Tensor:
         """Add an array and the `Elementwise` that writes it, and return the array; see `elementwise` and `made`."""
@@ -217,7 +290,7 @@ class CanonicalFragment:
     def reduce(
         self,
         reduction: Reduction,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         result: Tensor,
         axes: Sequence[int],
         expression: str = "a",
@@ -242,7 +315,7 @@ class CanonicalFragment:
         self,
         name: str,
         reduction: Reduction,
-        operands: Sequence[Tensor],
+        operands: Tensors,
         axes: Sequence[int],
         expression: str = "a",
         *,

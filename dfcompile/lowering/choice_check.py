@@ -61,20 +61,16 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
             table.check(choice)
         if choice.origin:
             _named(choice, choice.origin, origins)
-        within = {op_type for origin, op_type in present if not choice.origin or _is_named(choice.origin, origin)}
-        names = {
-            name
-            for (_, op_type), named in table.by_operator.items()
-            if op_type in within and choice.op_type in ("", op_type)
-            for name in named
-        }
+        within = {op_type for origin, op_type in present if not choice.origin or _names(choice.origin, [origin])}
+        types = within if not choice.op_type else within & {choice.op_type}
+        tables = (named for (_, op_type), named in table.by_operator.items() if op_type in types)
+        names = {name for named in tables for name in named}
         where = f"operator {choice.origin!r}" if choice.origin else "the model"
         if choice.op_type and choice.op_type not in within:
             raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, within)}")
         if choice.name not in names:
-            raise UserError(
-                f"expansion '{choice}': {where} has no {choice.name!r}{nearest(choice.name, told_names(names))}"
-            )
+            hint = nearest(choice.name, told_names(names))
+            raise UserError(f"expansion '{choice}': {where} has no {choice.name!r}{hint}")
 
 
 def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:
@@ -84,8 +80,4 @@ def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:
 
 
 def _names(pattern: str, origins: Collection[str]) -> bool:
-    return any(_is_named(pattern, origin) for origin in origins)
-
-
-def _is_named(pattern: str, origin: str) -> bool:
-    return pattern == origin or is_within(pattern, origin)
+    return any(pattern == origin or is_within(pattern, origin) for origin in origins)

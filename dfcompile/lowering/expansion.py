@@ -1,6 +1,6 @@
 """Expansions: named rewrites of one operator type to the next level."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Concatenate, TypeAlias
 
@@ -8,8 +8,9 @@ from msgspec import Struct, field
 
 from dfcompile.errors import RegistrationError
 from dfcompile.frontend import CANONICAL, ONNX
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
+from dfcompile.lowering.nests.check import check_built
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import Canonical, CanonicalOperator, schema_of
 from dfcompile.plugins import faults_of, is_own, name_of
@@ -69,8 +70,42 @@ class Expansion(Struct, frozen=True):
         """Whether it is dfcompile's."""
         return is_own(self.module)
 
-    def apply(self, op: Node, fragment: CanonicalFragment | MapFragment) -> None:
-        """Rewrite one operator.
+    def outline(self, op: Operator, border: Border) -> CanonicalFragment:
+        """Return what it makes of an operator of level 0.
+
+        Raises:
+            UserError: a form of the operator that it does not take.
+            PluginError: it is a third party's, and it raised or what it makes is wrong.
+            VerificationError: it is ours, and what it makes is wrong.
+        """
+        fragment = CanonicalFragment(op, border)
+        self._rewrite(op, fragment)
+        with faults_of("expansion", self.origin):
+            fragment.check_results()
+        return fragment
+
+    def nests(self, op: CanonicalNode[CanonicalOperator], taken: Container[str], *, is_checked: bool) -> MapFragment:
+        """Return what it makes of an operator of level 1.
+
+        Args:
+            op: the operator.
+            taken: names that its arrays must not have.
+            is_checked: whether to look at every index.
+
+        Raises:
+            UserError: a form of the operator that it does not take.
+            PluginError: it is a third party's, and it raised or what it builds is wrong.
+            VerificationError: what it builds is wrong, and it is ours: whoever made the operator made it wrong.
+        """
+        fragment = MapFragment(op, taken)
+        self._rewrite(op, fragment)
+        if is_checked:
+            with faults_of("expansion", self.origin):
+                check_built(op, fragment.nests)
+        return fragment
+
+    def _rewrite(self, op: Node, fragment: CanonicalFragment | MapFragment) -> None:
+        """Call the function.
 
         Raises:
             PluginError: the function of a third party raised.
@@ -117,9 +152,8 @@ def expansion(
         RegistrationError: it is no class of a canonical operator.
     """
     if not (isinstance(operator, type) and issubclass(operator, CanonicalOperator)):
-        raise RegistrationError(
-            f"expansion {name!r}: operator {operator!r} against a class of dfcompile.lowering.operators or your own"
-        )
+        wanted = "a class of dfcompile.lowering.operators or your own"
+        raise RegistrationError(f"expansion {name!r}: operator {operator!r} against {wanted}")
     schema_of(operator)
     return _decorator((CANONICAL, operator.__name__, name), source, default, operator, runs_only=runs_only)
 
@@ -144,13 +178,8 @@ def parametric_expansion(
     """
 
     def decorate(rewrite: ParametricRewrite[Canonical]) -> tuple[Expansion, ...]:
-        return tuple(
-            replace(
-                expansion(operator, f"{name}{{{parameter}={value}}}", source=source)(rewrite),
-                values=MappingProxyType({parameter: value}),
-            )
-            for value in values
-        )
+        named = {value: expansion(operator, f"{name}{{{parameter}={value}}}", source=source) for value in values}
+        return tuple(replace(of(rewrite), values=MappingProxyType({parameter: value})) for value, of in named.items())
 
     return decorate
 

@@ -1,13 +1,18 @@
 """Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
-from dfcompile.lowering.nests.nest_builder import NestBuilder
-from dfcompile.lowering.nests.program import NestProgram
+from dfcompile.lowering.declared import declared_array
+from dfcompile.lowering.nests.nest import Nest
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator, Contraction
+from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
@@ -29,20 +34,21 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
     chosen = []
+    constants: set[str] = set()
     unsupported: list[UnsupportedOpError] = []
-    for op in as_they_come(onnx_operators(program, builder), operators_count(program)):
-        fragment = CanonicalFragment(builder, op)
+    operators = onnx_operators(program, builder.add_view, constants)
+    for op in as_they_come(operators, operators_count(program)):
         try:
             found = table.select(op, choices)
-            found.apply(op, fragment)
+            fragment = found.outline(op, builder.border(op))
         except UnsupportedOpError as error:
             unsupported.append(error)
             builder.adopt_outputs(program.sdfg, op)  # to see what comes after it
             continue
-        with faults_of("expansion", found.origin):
-            builder.check_results(op)
+        builder.place(op, fragment)
+        constants.update(fragment.constants)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
+        coverage[op.origin] = Coverage.COSTED if fragment.nodes else Coverage.VIEW
     if unsupported:
         raise together(unsupported)
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
@@ -57,17 +63,23 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
         UserError: naming a node whose attributes are not the fields of its operator.
     """
     _expect(program, Level.CANONICAL)
-    builder = NestBuilder(program)
+    arrays = {name: declared_array(program.sdfg, name) for name in program.sdfg.arrays}
+    steps: list[OperatorNests | View] = []
     chosen = []
     made_by = _third_party_expansions(program, table)
-    for op in as_they_come(canonical_nodes(program, table, builder), operators_count(program)):
+    for op in as_they_come(canonical_nodes(program, table, steps.append), operators_count(program)):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        builder.adopt_outputs(op)
         maker = made_by.get(op.origin, found.origin)
         with faults_of("expansion", maker):
-            builder.expand(op, found, is_checked=not (found.is_own and is_own(maker)))
-    return builder.finish((*program.chosen, *chosen))
+            built = found.nests(op, arrays, is_checked=not (found.is_own and is_own(maker)))
+            written = {nest.write.tensor.name for nest in built.nests}
+            for tensor in op.results():
+                op.check_result(tensor, tensor if tensor.name in written else None)
+            kernel = kernel_of(op, found.name, built.nests)
+        steps.append(OperatorNests(op, kernel, tuple(built.nests), tuple(built.added)))
+        arrays |= built.arrays
+    return NestProgram(program, (*program.chosen, *chosen), tuple(steps), arrays, program.applied)
 
 
 def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -93,3 +105,52 @@ def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[
 def _expect(program: Program, level: Level) -> None:
     if program.level is not level:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {level.name}")
+
+
+def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Sequence[Nest]) -> Kernel:
+    """Return the kernel of a canonical operator.
+
+    An operator without contraction is element-wise to the back end: it touches ``m * n`` elements, as many as its map
+    scopes have iterations, where n is the last dimension of its result if that divides them.
+
+    Of a table that depends on parameters alone, which is read at places that depend on data, the kernel has no operand:
+    it stays in memory, and only the bytes are counted that are read.
+
+    Args:
+        op: the operator.
+        expansion: name of the chosen expansion.
+        nests: that it becomes.
+    """
+    iterations = sum(nest.iterations for nest in nests)
+    tables: Counter[str] = Counter()  # bytes that are read
+    for nest in nests:
+        for table in nest.tables.values():
+            tables[table.name] += nest.iterations * table.element_bytes
+    in_memory = [tensor.name for tensor in op.operands() if tensor.name in tables and tensor.is_constant]
+    operands = [tensor for tensor in op.operands() if tensor.name not in in_memory]
+    activations = [tensor for tensor in operands if not tensor.is_constant]
+    contraction = op.operator.contraction(op.operands(), op.output())
+    if contraction is not None:
+        weighted = len(activations) < len(operands)
+        variant = KernelVariant.GEMM_INPUT1_WEIGHT if weighted else KernelVariant.GEMM_INPUT1_INPUT2
+    else:
+        n = op.output().shape[-1] if op.output().shape else 1
+        n = n if iterations % n == 0 else 1
+        contraction = Contraction(1, iterations // n, 1, n)
+        paired = len(activations) > 1
+        variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if paired else KernelVariant.ELEMENTWISE_INPUT1
+    named, extents = (op.name, op.op_type, op.origin, expansion), (contraction.outer, contraction.m, contraction.k)
+    ends = tuple(tensor.name for tensor in operands), tuple(tensor.name for tensor in op.results())
+    memory_bytes = sum(tables[name] for name in in_memory)
+    return Kernel(*named, variant, *extents, contraction.n, *ends, memory_bytes, _loops(op, in_memory))
+
+
+def _loops(op: CanonicalNode[CanonicalOperator], in_memory: list[str]) -> tuple[KernelLoop, ...]:
+    """Return the loops that may be split, with a digit per operand that is none in memory."""
+    operands = op.operands()
+    nest = op.operator.loop_nest(operands, op.output())
+    if nest is None or len(op.results()) > 1:
+        return ()
+    loops = kernel_loops(nest, [tensor.shape for tensor in operands], op.output().shape)
+    kept = [place for place, tensor in enumerate(operands) if tensor.name not in in_memory]
+    return tuple(replace(loop, inputs=tuple(loop.inputs[place] for place in kept)) for loop in loops)

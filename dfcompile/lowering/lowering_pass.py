@@ -10,8 +10,8 @@ from dfcompile.canonical_dag.dag_pass import DagPass
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, VerificationError
 from dfcompile.frontend import CANONICAL, AppliedPass, Level, Program
 from dfcompile.host.private_folder import in_private_folder
+from dfcompile.lowering.nests.check import verify_nests
 from dfcompile.lowering.nests.program import NestProgram
-from dfcompile.lowering.nests.verifier import verify_nests
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.plugins import Collected, faults_of_pass, missing, name_of
@@ -140,19 +140,14 @@ def _verify(changed: object, program: Program | NestProgram) -> None:
         raise VerificationError(f"returned {type(changed).__name__} against a {type(program).__name__}")
     if isinstance(changed, NestProgram):
         verify_nests(changed)
-    else:
-        assert isinstance(changed, Program) and isinstance(program, Program)  # noqa: PT018
-        _verify_program(changed, program)
-
-
-def _verify_program(changed: Program, program: Program) -> None:
+        return
+    assert isinstance(changed, Program) and isinstance(program, Program)  # noqa: PT018
     from dace.sdfg.validation import InvalidSDFGError  # takes half a second
 
     if changed.level is not program.level:
         raise VerificationError(f"level {changed.level.name} against {program.level.name}")
-    for what in ("inputs", "outputs"):
-        before, after = ([(port.name, port.shape, port.dtype) for port in getattr(each, what)]
-                         for each in (program, changed))  # fmt: skip
+    for what, *ports in (("inputs", program.inputs, changed.inputs), ("outputs", program.outputs, changed.outputs)):
+        before, after = ([(port.name, port.shape, port.dtype) for port in each] for each in ports)
         if before != after:
             raise VerificationError(f"{what} {after} against {before}")
     held = changed.sdfg.arrays

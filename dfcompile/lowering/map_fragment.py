@@ -1,26 +1,32 @@
 """What an expansion of a canonical operator builds with: loop nests and arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
+from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.nests.affine import Affine, affine
-from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.nest import Nest, NestAccess, array_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
-Access: TypeAlias = tuple[Tensor, Sequence[str]]
+Access: TypeAlias = tuple[Tensor, Sequence[str]]  # an array, one affine index of the loops per dimension
+Loops: TypeAlias = Mapping[str, int]  # with their extents, outer to inner
+Reads: TypeAlias = Mapping[str, Access]  # by variable of the code
 
 
-class ArrayMaker(Protocol):
-    """Where the arrays of a nest go: a program, or an operator alone."""
+def loops_over(shape: Iterable[int]) -> dict[str, int]:
+    """Return the loops ``i0``, ``i1`` … over an array in row order, with their extents."""
+    return {f"i{axis}": extent for axis, extent in enumerate(shape)}
 
-    def new_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool) -> Tensor:
-        """Add an intermediate array of that name, or one with underscores behind it, and return it."""
-        ...
+
+def along(tensor: Tensor, axis: int, first: int, step: int = 1) -> Access:
+    """Return the element at the loops `loops_over` an array, an axis of which is gone through in steps from a place."""
+    return tensor, [f"{first} + {step}*i{at}" if at == axis else f"i{at}" for at in range(tensor.rank)]
 
 
 class MapFragment:
@@ -31,27 +37,35 @@ class MapFragment:
 
     Attributes:
         nests: what was built, in order.
+        added: arrays between them.
+        arrays: the same as extraction sees them, by name.
     """
 
-    def __init__(self, op: CanonicalNode[CanonicalOperator], arrays: ArrayMaker) -> None:
-        self._op = op
-        self._arrays = arrays
+    def __init__(self, op: CanonicalNode[CanonicalOperator], taken: Container[str]) -> None:
+        self._op, self._taken = op, taken
         self.nests: list[Nest] = []
+        self.added: list[Tensor] = []
+        self.arrays: dict[str, Array] = {}
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
         full = f"{underscored(self._op.name)}_{name}"
-        return self._arrays.new_array(full, shape, dtype or self._op.output().dtype, materialised=materialised)
+        while full in self._taken or full in self.arrays:
+            full += "_"
+        tensor = Tensor(full, tuple(shape), dtype or self._op.output().dtype)
+        self.added.append(tensor)
+        self.arrays[full] = array_of(tensor, is_transient=True, is_materialised=materialised)
+        return tensor
 
     def map(
         self,
         step: str,
         *,
-        loops: Mapping[str, int],
-        reads: Mapping[str, Access],
+        loops: Loops,
+        reads: Reads,
         write: Access,
         code: str,
-        spatial: Mapping[str, int] | None = None,
+        spatial: Loops | None = None,
         tables: Mapping[str, Tensor] | None = None,
         accumulate: Reduction | None = None,
         after_write: bool = False,
@@ -77,34 +91,25 @@ class MapFragment:
         Raises:
             VerificationError: a loop is empty, or an index is no affine function of the loops.
         """
-        extents = {**(spatial or {}), **loops}
-        target, indices = write
-        self._add(
-            Nest(
-                self._scope(step),
-                self._op.origin,
-                extents,
-                tuple(spatial or ()),
-                {name: self._access(step, read, extents) for name, read in reads.items()},
-                NestAccess(target, ()) if scattered else self._access(step, write, extents),
-                code,
-                tables or {},
-                accumulate,
-                after_write,
-                tuple(indices) if scattered else None,
-            )
+        extents, (target, indices) = {**(spatial or {}), **loops}, write
+        nest = Nest(
+            self._scope(step),
+            self._op.origin,
+            extents,
+            tuple(spatial or ()),
+            {name: self._access(step, read, extents) for name, read in reads.items()},
+            NestAccess(target, ()) if scattered else self._access(step, write, extents),
+            code,
+            tables or {},
+            accumulate,
+            after_write,
+            tuple(indices) if scattered else None,
         )
+        if any(extent < 1 for extent in extents.values()):
+            raise VerificationError(f"scope {nest.name}: empty loop in {extents}")
+        self.nests.append(nest)
 
-    def call(
-        self,
-        step: str,
-        *,
-        library: str,
-        spatial: Mapping[str, int],
-        reads: Mapping[str, Access],
-        write: Access,
-        code: str,
-    ) -> None:
+    def call(self, step: str, *, library: str, spatial: Loops, reads: Reads, write: Access, code: str) -> None:
         """Add a map scope that calls a library once per iteration: it can be run, but not scheduled.
 
         Args:
@@ -116,26 +121,17 @@ class MapFragment:
             write: of ``result``, likewise.
             code: in C++.
         """
-        accesses = {name: self._access(step, read, spatial) for name, read in reads.items()}
-        target = self._access(step, write, spatial)
-        nest = Nest(
-            self._scope(step), self._op.origin, spatial, tuple(spatial), accesses, target, code, library=library
-        )
-        self._add(nest)
-
-    def _add(self, nest: Nest) -> None:
-        if any(extent < 1 for extent in nest.extents.values()):
-            raise VerificationError(f"scope {nest.name}: empty loop in {nest.extents}")
-        self.nests.append(nest)
+        self.map(step, spatial=spatial, loops={}, reads=reads, write=write, code=code)
+        self.nests[-1] = replace(self.nests[-1], library=library)
 
     def _scope(self, step: str) -> str:
         return f"{self._op.name}.{step}" if step else self._op.name
 
-    def _access(self, step: str, access: Access, extents: Mapping[str, int]) -> NestAccess:
+    def _access(self, step: str, access: Access, extents: Loops) -> NestAccess:
         tensor, indices = access
         return NestAccess(tensor, tuple([self._index(step, index, extents) for index in indices]))
 
-    def _index(self, step: str, index: str, extents: Mapping[str, int]) -> Affine:
+    def _index(self, step: str, index: str, extents: Loops) -> Affine:
         where = f"scope {self._scope(step)}: index {index!r}"
         try:
             found = affine(index)

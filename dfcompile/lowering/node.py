@@ -1,7 +1,7 @@
 """What expansions and passes see: a node of the program with its tensors, and an operator's attributes or fields."""
 
 from collections.abc import Collection, Mapping
-from typing import Generic
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,8 @@ from dfcompile.errors import UnsupportedOpError, VerificationError
 from dfcompile.frontend import CANONICAL, AttributeValue
 from dfcompile.lowering.operators.base import Canonical, Canonical_co, read_operator
 from dfcompile.lowering.tensor import Tensor
+
+T = TypeVar("T")
 
 
 class Node(Struct, frozen=True, eq=False):
@@ -111,16 +113,19 @@ class Operator(Node, frozen=True, eq=False):
             return None
         return read_operator(operator, self.attributes, self.name)
 
+    def _attribute(self, name: str, default: object, kind: type[T] | tuple[type[T], ...], wanted: str) -> T:
+        found = self.attributes.get(name, default)
+        if not isinstance(found, kind):
+            raise self.unsupported(f"attribute {name!r} is {found!r} against {wanted}")
+        return found
+
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute.
 
         Raises:
             UnsupportedOpError: it is not an integer.
         """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, int):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against an integer")
-        return found
+        return self._attribute(name, default, int, "an integer")
 
     def real(self, name: str, default: float) -> float:
         """Return a number attribute.
@@ -128,10 +133,7 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: it is not a number.
         """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, int | float):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against a number")
-        return float(found)
+        return float(self._attribute(name, default, (int, float), "a number"))
 
     def text(self, name: str, default: str) -> str:
         """Return a text attribute.
@@ -139,10 +141,7 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: it is not a text.
         """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, str):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against a text")
-        return found
+        return self._attribute(name, default, str, "a text")
 
     def choice(self, name: str, default: str, known: Collection[str]) -> str:
         """Return a text attribute that is one of a few.
@@ -172,10 +171,7 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: it is missing or no list.
         """
-        found = self.attributes.get(name)
-        if not isinstance(found, list | tuple):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against a list")
-        return tuple(found)
+        return tuple(self._attribute(name, None, (list, tuple), "a list"))
 
     def texts(self, found: AttributeValue, name: str) -> tuple[str, ...]:
         """Return texts, those of (an item of) an attribute.

@@ -4,14 +4,14 @@
 instead of ``n`` [brent74].
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
 from msgspec import Struct
 
 from dfcompile.lowering.expressions import substitute, sum_dtype
-from dfcompile.lowering.map_fragment import Access, MapFragment
+from dfcompile.lowering.map_fragment import Access, Loops, MapFragment, Reads
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -33,9 +33,9 @@ class Reduced(Struct, frozen=True, eq=False):
         reduction: how its values are combined.
     """
 
-    kept: Mapping[str, int]
-    reduced: Mapping[str, int]
-    reads: Mapping[str, Access]
+    kept: Loops
+    reduced: Loops
+    reads: Reads
     write: Access
     code: str
     reduction: Reduction
@@ -53,12 +53,12 @@ class _Parts(Struct, frozen=True):
         inner: loops of each part.
     """
 
-    outer: Mapping[str, int]
+    outer: Loops
     name: str
     count: int
     length: int
     rest: int
-    inner: Mapping[str, int]
+    inner: Loops
 
 
 def split_reduction(build: MapFragment, whole: Reduced, parts: int) -> None:
@@ -73,21 +73,20 @@ def split_reduction(build: MapFragment, whole: Reduced, parts: int) -> None:
         parts: per result, at most; each has two elements at least.
     """
     found = _parts_of(whole.reduced, parts)
-    if found is not None:
+    if found is None:
+        _add(build, whole, "", whole.kept, whole.reduced, whole.reads, whole.write)
+    else:
         _combine(build, whole, *_partial_results(build, whole, found))
-        return
-    build.map(
-        "",
-        spatial=whole.kept,
-        loops=whole.reduced,
-        reads=whole.reads,
-        write=whole.write,
-        code=whole.code,
-        accumulate=whole.reduction,
-    )
 
 
-def _parts_of(reduced: Mapping[str, int], parts: int) -> _Parts | None:
+def _add(
+    build: MapFragment, whole: Reduced, step: str, spatial: Loops, loops: Loops, reads: Reads, write: Access
+) -> None:
+    code, total = whole.code, whole.reduction
+    build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)
+
+
+def _parts_of(reduced: Loops, parts: int) -> _Parts | None:
     """Divide the outermost loops first; one inside of others evenly, so that all parts are alike."""
     outer: dict[str, int] = {}
     left = parts
@@ -115,27 +114,15 @@ def _partial_results(build: MapFragment, whole: Reduced, parts: _Parts) -> tuple
     kept, part = list(whole.kept), _part_loop(whole)
     loops = {**parts.outer, part: parts.count}
     partial = build.array("partial", (*whole.kept.values(), prod(loops.values())), dtype)
-    build.map(
-        "parts",
-        spatial={**whole.kept, **loops},
-        loops={parts.name: parts.length, **parts.inner},
-        reads=_moved(whole.reads, parts.name, f"{parts.length}*{part} + {parts.name}"),
-        write=(partial, (*kept, linear_index(tuple(loops), tuple(loops.values())))),
-        code=whole.code,
-        accumulate=whole.reduction,
-    )
+    place = linear_index(tuple(loops), tuple(loops.values()))
+    inner, reads = {parts.name: parts.length, **parts.inner}, _moved(whole, parts, f"{parts.length}*{part}")
+    _add(build, whole, "parts", {**whole.kept, **loops}, inner, reads, (partial, (*kept, place)))
     if not parts.rest:
         return partial, ()
     rest = build.array("rest", (*whole.kept.values(), 1), dtype)
-    build.map(
-        "rest",
-        spatial=whole.kept,
-        loops={**parts.outer, parts.name: parts.rest, **parts.inner},
-        reads=_moved(whole.reads, parts.name, f"{parts.length * parts.count} + {parts.name}"),
-        write=(rest, (*kept, "0")),
-        code=whole.code,
-        accumulate=whole.reduction,
-    )
+    inner = {**parts.outer, parts.name: parts.rest, **parts.inner}
+    reads = _moved(whole, parts, f"{parts.length * parts.count}")
+    _add(build, whole, "rest", whole.kept, inner, reads, (rest, (*kept, "0")))
     return partial, _elements(rest, kept, range(1))
 
 
@@ -148,26 +135,15 @@ def _combine(build: MapFragment, whole: Reduced, level: Tensor, left_over: tuple
         count = level.shape[-1] // _FAN_IN
         combined = build.array(f"combined{number}", (*whole.kept.values(), count), level.dtype)
         names = _variables(_FAN_IN)
-        build.map(
-            f"combine{number}",
-            spatial={**whole.kept, part: count},
-            loops={},
-            reads={name: (level, (*kept, f"{_FAN_IN}*{part} + {place}")) for place, name in enumerate(names)},
-            write=(combined, (*kept, part)),
-            code=whole.reduction.combined(names),
-        )
+        reads = {name: (level, (*kept, f"{_FAN_IN}*{part} + {place}")) for place, name in enumerate(names)}
+        spatial, write, code = {**whole.kept, part: count}, (combined, (*kept, part)), whole.reduction.combined(names)
+        build.map(f"combine{number}", spatial=spatial, loops={}, reads=reads, write=write, code=code)
         left_over = (*_elements(level, kept, range(_FAN_IN * count, level.shape[-1])), *left_over)
         level = combined
     left = (*_elements(level, kept, range(level.shape[-1])), *left_over)
     names = _variables(len(left))
-    build.map(
-        "combine",
-        spatial=whole.kept,
-        loops={},
-        reads=dict(zip(names, left, strict=True)),
-        write=whole.write,
-        code=whole.reduction.combined(names),
-    )
+    of_left, code = dict(zip(names, left, strict=True)), whole.reduction.combined(names)
+    build.map("combine", spatial=whole.kept, loops={}, reads=of_left, write=whole.write, code=code)
 
 
 def _variables(count: int) -> tuple[str, ...]:
@@ -179,12 +155,11 @@ def _elements(level: Tensor, kept: Sequence[str], places: Sequence[int]) -> tupl
     return tuple((level, (*kept, str(place))) for place in places)
 
 
-def _moved(reads: Mapping[str, Access], loop: str, index: str) -> Mapping[str, Access]:
-    """Return the reads with an expression in the place of a loop."""
-    return {
-        name: (tensor, [substitute(each, {loop: index}) for each in indices])
-        for name, (tensor, indices) in reads.items()
-    }
+def _moved(whole: Reduced, parts: _Parts, start: str) -> Reads:
+    """Return the reads with the divided loop from a place on."""
+    moved = {parts.name: f"{start} + {parts.name}"}
+    reads = whole.reads.items()
+    return {name: (tensor, [substitute(each, moved) for each in indices]) for name, (tensor, indices) in reads}
 
 
 def _part_loop(whole: Reduced) -> str:

@@ -1,7 +1,8 @@
 """Builds the SDFG of the next level: the one mutable class of this stage."""
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -13,11 +14,12 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import (
-    CANONICAL,
+    AttributeValue,
     ChosenExpansion,
     Level,
     ModelNode,
     NodeCopies,
+    OperatorNode,
     Program,
     Prototype,
     WholeMemlets,
@@ -26,8 +28,10 @@ from dfcompile.frontend import (
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.declared import declared_tensor
-from dfcompile.lowering.node import Node
+from dfcompile.lowering.nests.program import View
+from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
@@ -47,18 +51,15 @@ class ProgramBuilder:
         self._outputs = list(program.outputs)
         self._inputs = program.inputs
         self._parameters = dict(program.parameters)
-        self._constants = {*program.parameters, *(port.array for port in program.inputs if port.is_constant)}
         self.sdfg = dace.SDFG(program.sdfg.name)
         self.whole = WholeMemlets(self.sdfg)
-        self.nodes = NodeCopies()
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
-        self._renamed: dict[str, tuple[Tensor, tuple[int, ...]]] = {}  # outputs that another array became
-        self._reserved = frozenset(program.sdfg.arrays)  # names that this level may still give to arrays
-        for port in program.inputs:
-            self._copy_array(program.sdfg, port.array)
-        for name in program.parameters:
+        self._renamed: dict[str, View] = {}  # outputs that another array became
+        # Names of arrays that there are, or that this level may still give to arrays.
+        self._taken: ChainMap[str, object] = ChainMap(self.sdfg.arrays, program.sdfg.arrays)
+        for name in (*(port.array for port in program.inputs), *program.parameters):
             self._copy_array(program.sdfg, name)
 
     def _copy_array(self, source: dace.SDFG, name: str) -> None:
@@ -67,20 +68,33 @@ class ProgramBuilder:
 
     def free_name(self, name: str) -> str:
         """Return the name, or one with underscores behind it that no array has or is going to have."""
-        while name in self._reserved or name in self.sdfg.arrays:
+        while name in self._taken:
             name += "_"
         return name
 
-    def tensor(self, name: str) -> Tensor:
-        """Return what expansions see of an array; of an output that another array became, a view of that one."""
-        if name in self._renamed:
-            source, view_shape = self._renamed.pop(name)
-            return self.add_view(source, name, view_shape)
-        found = declared_tensor(self.sdfg, name)
-        return Tensor(name, found.shape, found.dtype, self._parameters.get(name), name in self._constants)
+    def border(self, op: Operator) -> Border:
+        """Return what an operator sees of the program."""
+        owned = {tensor.name for tensor in op.operands() if self._is_owned(tensor.name)}
+        return Border(self._taken, {port.array for port in self._outputs}, owned)
 
-    def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
-        """Add a transient array (a model output is not transient) and return it.
+    def place(self, op: Operator, fragment: CanonicalFragment) -> None:
+        """Add what an expansion made of an operator."""
+        for tensor in op.operands():
+            if tensor.name in self._renamed:
+                self.add_view(self._renamed.pop(tensor.name))
+        for step in fragment.steps:
+            match step:
+                case View():
+                    self.add_view(step)
+                case CanonicalNode():
+                    self.add_canonical(step)
+                case Tensor(value=None):
+                    self.add_array(step.name, step.shape, step.dtype, materialised=step.name in fragment.materialised)
+                case Tensor():
+                    self._add_parameter(step)
+
+    def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> None:
+        """Add a transient array (a model output is not transient).
 
         Raises:
             InternalError: the name is taken.
@@ -89,56 +103,44 @@ class ProgramBuilder:
             raise InternalError(f"array {name!r}: added twice")
         like = _array(tuple(shape), dtype, not self._is_output(name), materialised)
         self.sdfg.add_datadesc(name, like.copy())
-        return self.tensor(name)
 
     def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""
-        constant = bool(op.inputs) and all(tensor.is_constant for tensor in op.operands())
-        for tensor in op.outputs:
-            if tensor is not None:
-                self._copy_array(source, tensor.name)
-                if constant:
-                    self._constants.add(tensor.name)
+        for tensor in op.results():
+            self._copy_array(source, tensor.name)
 
-    def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
+    def _add_parameter(self, tensor: Tensor) -> None:
         """Add a constant array that lowering itself computed."""
-        tensor = self.add_array(name, value.shape, value.dtype.name)
-        self.sdfg.arrays[name].transient = False
-        frozen = value.copy()
+        assert tensor.value is not None
+        self.add_array(tensor.name, tensor.shape, tensor.dtype)
+        self.sdfg.arrays[tensor.name].transient = False
+        frozen = tensor.value.copy()
         frozen.setflags(write=False)
-        self._parameters[name] = frozen
-        self._constants.add(name)
-        return Tensor(name, tensor.shape, tensor.dtype, frozen, is_constant=True)
+        self._parameters[tensor.name] = frozen
 
-    def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
+    def add_view(self, view: View) -> None:
         """Add a view: the same elements in the same order under another shape, or the same bits as another type.
 
         A model output cannot be a view: its producer's array becomes the output instead, and the output port keeps
         the model's shape.
         """
-        if self._is_output(name) and self._is_owned(source.name):
-            self._outputs = [replace(port, array=source.name) if port.array == name else port for port in self._outputs]
-            self.sdfg.arrays[source.name].transient = False
-            # A view that nobody reads would be invalid: it is made when it is asked for.
-            self._renamed[name] = (source, tuple(shape))
-            return source
+        name, source = view.tensor.name, view.source
+        if source in self._renamed:
+            self.add_view(self._renamed.pop(source))
+        if self._is_output(name) and self._is_owned(source):
+            self._outputs = [replace(port, array=source) if port.array == name else port for port in self._outputs]
+            self.sdfg.arrays[source].transient = False
+            self._renamed[name] = view  # one that nobody reads would be invalid: it is made when it is asked for
+            return
         if self._is_output(name):
             raise InternalError(f"view {name!r}: of an array of the model's border")
-        same = self.sdfg.arrays[source.name].dtype
-        self.sdfg.add_view(name, list(shape), same if dtype in (None, source.dtype) else scalar_type(dtype))
+        same, dtype = self.sdfg.arrays[source].dtype, view.tensor.dtype
+        is_same = dtype == declared_tensor(self.sdfg, source).dtype
+        self.sdfg.add_view(name, list(view.tensor.shape), same if is_same else scalar_type(dtype))
         node = self._add_access(name)
-        full = self.whole.of(source.name)
-        self.state.add_edge(self.read(source.name), None, node, "views", full)
-        self._views[name] = source.name
-        if source.is_constant:
-            self._constants.add(name)
-        return self.tensor(name)
-
-    def can_be_view(self, source: Tensor, target: Tensor) -> bool:
-        """Whether `add_view` can give ``source`` the name of ``target``."""
-        if not self._is_output(target.name):
-            return True
-        return self._is_owned(source.name) and source.dtype == target.dtype
+        full = self.whole.of(source)
+        self.state.add_edge(self.read(source), None, node, "views", full)
+        self._views[name] = source
 
     def read(self, name: str) -> AccessNode:
         """Return the access node to read an array from."""
@@ -156,59 +158,20 @@ class ProgramBuilder:
         return before, self._add_access(name)
 
     def _add_access(self, name: str) -> AccessNode:
-        node = self.nodes.access(name)
+        node = NodeCopies().access(name)
         self.state.add_node(node)
         self._current[name] = node
         return node
 
-    def check_results(self, op: Node) -> None:
-        """Check that every result of an operator that was lowered is there, as the operator has it.
-
-        Raises:
-            VerificationError: one is not written, or has another shape or element type.
-        """
-        for tensor in op.outputs:
-            if tensor is None or tensor.name in self._renamed:
-                continue
-            node = self._current.get(tensor.name)
-            is_written = node is not None and self.state.in_degree(node) > 0
-            op.check_result(tensor, declared_tensor(self.sdfg, tensor.name) if is_written else None)
-
-    def add_canonical(
-        self, named: tuple[str, str], operator: CanonicalOperator, operands: Sequence[Tensor], results: Sequence[Tensor]
-    ) -> None:
-        """Add a canonical operator of a name and an origin, and arrays for those results that have none."""
-        for tensor in results:
-            if tensor.name not in self.sdfg.arrays:
-                self.add_array(tensor.name, tensor.shape, tensor.dtype)
-        name, origin = named
-        node = self.nodes.operator(
-            name,
-            dialect=CANONICAL,
-            op_type=type(operator).__name__,
-            origin=origin,
-            attributes=operator.attributes(),
-            inputs=[input_connector(position) for position in range(len(operands))],
-            outputs=[output_connector(position) for position in range(len(results))],
-        )
-        self.state.add_node(node)
-        for position, tensor in enumerate(operands):
-            self.state.add_edge(
-                self.read(tensor.name), None, node, input_connector(position), self.whole.of(tensor.name)
-            )
-        for position, tensor in enumerate(results):
-            self.state.add_edge(
-                node, output_connector(position), self.write(tensor.name), None, self.whole.of(tensor.name)
-            )
-        # Results depend on parameters alone if all operands do.
-        if operands and all(tensor.name in self._constants for tensor in operands):
-            self._constants.update(tensor.name for tensor in results)
+    def add_canonical(self, op: CanonicalNode[CanonicalOperator]) -> None:
+        """Add a canonical operator between arrays that are there."""
+        add_operator(self.state, op, op.operator.attributes(), self.write, self.whole)
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)
 
     def _is_owned(self, name: str) -> bool:
-        return bool(self.sdfg.arrays[name].transient) and name not in self._views
+        return name in self.sdfg.arrays and bool(self.sdfg.arrays[name].transient) and name not in self._views
 
     def finish(self, level: Level, nodes: tuple[ModelNode, ...], chosen: tuple[ChosenExpansion, ...] = ()) -> Program:
         """Drop what nothing uses, validate and freeze."""
@@ -216,12 +179,46 @@ class ProgramBuilder:
         keep = used | {port.array for port in (*self._inputs, *self._outputs)}
         for name in [name for name in self.sdfg.arrays if name not in keep]:
             self.sdfg.remove_data(name, validate=False)
-        parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(
-            {name: value for name, value in self._parameters.items() if name in used}
-        )
+        values = {name: value for name, value in self._parameters.items() if name in used}
+        parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(values)
         number_elements(self.sdfg)
         outputs = tuple(self._outputs)
         return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)
+
+
+def add_operator(
+    state: SDFGState,
+    op: Node,
+    attributes: Mapping[str, AttributeValue],
+    access: Callable[[str], AccessNode],
+    whole: WholeMemlets,
+) -> OperatorNode:
+    """Add an operator between arrays, and return its node.
+
+    Args:
+        state: to add it to.
+        op: the operator.
+        attributes: as they are saved.
+        access: gives the access node of an array.
+        whole: of the state's program.
+    """
+    operands = {input_connector(at): tensor.name for at, tensor in enumerate(op.inputs) if tensor is not None}
+    results = {output_connector(at): tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
+    node = NodeCopies().operator(
+        op.name,
+        dialect=op.dialect,
+        op_type=op.op_type,
+        origin=op.origin,
+        attributes=attributes,
+        inputs=tuple(operands),
+        outputs=tuple(results),
+    )
+    state.add_node(node)
+    for connector, name in operands.items():
+        state.add_edge(access(name), None, node, connector, whole.of(name))
+    for connector, name in results.items():
+        state.add_edge(node, connector, access(name), None, whole.of(name))
+    return node
 
 
 @lru_cache(_KEPT)

@@ -1,12 +1,13 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from dfcompile.errors import OperatorFieldError, UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering.declared import declared_tensor
+from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.selection import ExpansionTable
@@ -20,50 +21,47 @@ if TYPE_CHECKING:
     from dfcompile.frontend import OperatorNode
 
 
-class ArrayTable(Protocol):
-    """The arrays that expansions see: those of the next level."""
-
-    def tensor(self, name: str) -> Tensor:
-        """Return an array or a view."""
-
-    def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str) -> object:
-        """Add a view of an array or of a view."""
-
-
-def onnx_operators(program: Program, builder: ArrayTable | None = None) -> Iterator[Operator]:
+def onnx_operators(
+    program: Program, note_view: Callable[[View], object] | None = None, constants: set[str] | None = None
+) -> Iterator[Operator]:
     """Yield the operators of a program of level 0 in topological order; canonical ones as they are saved.
 
     Args:
         program: of level 0, or 1.
-        builder: of the next level, whose arrays are those that expansions see; views on the way are made anew in it.
-            Of its own, with the arrays of the program, if none is given.
+        note_view: called with each view on the way, after what it shows.
+        constants: to it the names of the arrays are added that depend on parameters alone, after who writes them.
     """
-    from dace.data import View  # takes half a second
+    from dace.data import View as DeclaredView  # takes half a second
     from dace.sdfg.nodes import AccessNode
 
     from dfcompile.frontend.sdfg.operator_node import OperatorNode
-    from dfcompile.lowering.program_builder import ProgramBuilder
 
-    own = ProgramBuilder(program) if builder is None else None
-    target = own or builder
-    assert target is not None
-    state = program.sdfg.start_state
+    sdfg, state = program.sdfg, program.sdfg.start_state
+    known = set() if constants is None else constants
+    known.update((*program.parameters, *(port.array for port in program.inputs if port.is_constant)))
+
+    def tensor(name: str) -> Tensor:
+        found = declared_tensor(sdfg, name)
+        return Tensor(name, found.shape, found.dtype, program.parameters.get(name), name in known)
+
     for node in in_order(state):
         if isinstance(node, OperatorNode):
-            inputs = {edge.dst_conn: target.tensor(edge.data.data) for edge in state.in_edges(node)}
-            outputs = {edge.src_conn: declared_tensor(program.sdfg, edge.data.data) for edge in state.out_edges(node)}
+            inputs = {edge.dst_conn: tensor(edge.data.data) for edge in state.in_edges(node)}
+            outputs = {edge.src_conn: declared_tensor(sdfg, edge.data.data) for edge in state.out_edges(node)}
             op = operator_of(node, inputs, outputs)
-            if own is not None:
-                own.adopt_outputs(program.sdfg, op)
             yield op
-        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), View):
+            if op.inputs and all(operand.is_constant for operand in op.operands()):
+                known.update(result.name for result in op.results())
+        elif isinstance(node, AccessNode) and isinstance(node.desc(sdfg), DeclaredView):
             source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-            view = declared_tensor(program.sdfg, node.data)
-            target.add_view(target.tensor(source), node.data, view.shape, view.dtype)
+            if source in known:
+                known.add(node.data)
+            if note_view is not None:
+                note_view(View(tensor(node.data), source))
 
 
 def canonical_nodes(
-    program: Program, table: ExpansionTable, builder: ArrayTable | None = None
+    program: Program, table: ExpansionTable, note_view: Callable[[View], object] | None = None
 ) -> Iterator[CanonicalNode[CanonicalOperator]]:
     """Yield the canonical operators of a program of level 1; see `onnx_operators`.
 
@@ -73,7 +71,7 @@ def canonical_nodes(
             value; the message names both.
     """
     known = table.operators
-    for op in onnx_operators(program, builder):
+    for op in onnx_operators(program, note_view):
         if op.op_type not in known:
             raise op.unsupported(f"no expansion for {op.op_type!r}{missing(op.op_type, known, table.faults)}")
         operator = read_operator(known[op.op_type], op.attributes, op.name)

@@ -62,16 +62,13 @@ def _scope(state: SDFGState, tasklet: Tasklet) -> str:
     loops = ""
     if isinstance(entry, MapEntry):
         pairs = zip(entry.map.params, entry.map.range, strict=True)
-        loops = ", ".join(
-            f"{'*' if name in annotation.spatial else ''}{name}<{high + 1}" for name, (_, high, _) in pairs
-        )
+        named = ((f"{'*' * (name in annotation.spatial)}{name}", high) for name, (_, high, _) in pairs)
+        loops = ", ".join(f"{name}<{high + 1}" for name, high in named)
     code = "; ".join(tasklet.code.as_string.splitlines())
     operands = (edge for edge in _sorted(state.in_edges(tasklet), "dst_conn") if edge.dst_conn is not None)
     reads = [f"{edge.dst_conn} = {edge.data.data}[{edge.data.subset}]" for edge in operands]
-    writes = [
-        f"{edge.data.data}[{edge.data.subset}] {_reduction(edge.data)}= {edge.src_conn}"
-        for edge in _sorted(state.out_edges(tasklet), "src_conn")
-    ]
+    results = _sorted(state.out_edges(tasklet), "src_conn")
+    writes = [f"{at.data.data}[{at.data.subset}] {_reduction(at.data)}= {at.src_conn}" for at in results]
     role = " role=init" if annotation.is_initialisation else ""
     steps = "; ".join([*reads, code, *writes])
     return f"map {annotation.scope} ({loops}): {steps} origin={annotation.origin}{role}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeAlias
 
 import dace
 import numpy as np
@@ -21,17 +22,19 @@ from dfcompile.frontend import (
     OperatorNode,
     Program,
     WholeMemlets,
-    input_connector,
-    output_connector,
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import in_order, operator_of
+from dfcompile.lowering.program_builder import add_operator
+from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
+
+Attributes: TypeAlias = Mapping[str, AttributeValue]
+Operands: TypeAlias = Sequence[Tensor | None]  # by position; None where an optional one is omitted
 
 
 class ProgramRewriter:
@@ -81,7 +84,7 @@ class ProgramRewriter:
 
     def intermediates(self) -> tuple[Tensor, ...]:
         """Return the tensors that operators write and that are no outputs of the model, operator after operator."""
-        written = (tensor for op in self.operators() for tensor in op.outputs if tensor is not None)
+        written = (tensor for op in self.operators() for tensor in op.results())
         return tuple(tensor for tensor in written if tensor.name not in self._outputs)
 
     def producer(self, tensor: Tensor) -> Operator | None:
@@ -122,8 +125,8 @@ class ProgramRewriter:
         self,
         *old: Operator,
         operator: CanonicalOperator | str | None = None,
-        inputs: Sequence[Tensor | None] | None = None,
-        attributes: Mapping[str, AttributeValue] | None = None,
+        inputs: Operands | None = None,
+        attributes: Attributes | None = None,
     ) -> Operator:
         """Put one operator in the place of several; it has the last one's name and writes its results.
 
@@ -140,7 +143,7 @@ class ProgramRewriter:
         self._change()
         last = old[-1]
         names = {op.name for op in old}
-        inner = [tensor for op in old[:-1] for tensor in op.outputs if tensor is not None]
+        inner = [tensor for op in old[:-1] for tensor in op.results()]
         for tensor in inner:
             others = [reader.name for reader in self.readers(tensor) if reader.name not in names]
             if others or not self.is_internal(tensor):
@@ -149,16 +152,12 @@ class ProgramRewriter:
         op_type, kept = self._form(last.op_type if operator is None else operator, attributes, last)
         operands = tuple(last.inputs if inputs is None else inputs)
         new = replace(last, op_type=op_type, inputs=operands, attributes=MappingProxyType(dict(kept)))
-        _check(operator, new)
-        gone = [self._nodes[op.name] for op in old]
-        node = self._add(new)
-        for removed in (*gone, *(access for tensor in inner for access in self._access.pop(tensor.name, ()))):
-            self._state.remove_node(removed)
+        node = self._add(operator, new)
         for op in old:
-            self._nodes.pop(op.name)
+            self._state.remove_node(self._nodes.pop(op.name))
             self._merged.add(op.origin)
         for tensor in inner:
-            self._sdfg.remove_data(tensor.name, validate=False)
+            self._remove_data(tensor)
         self._nodes[new.name] = node
         return self._operator(node)
 
@@ -166,9 +165,9 @@ class ProgramRewriter:
         self,
         operator: CanonicalOperator | str,
         name: str,
-        inputs: Sequence[Tensor | None],
-        outputs: Sequence[Tensor | None],
-        attributes: Mapping[str, AttributeValue] | None = None,
+        inputs: Operands,
+        outputs: Operands,
+        attributes: Attributes | None = None,
         *,
         origin: str,
     ) -> Operator:
@@ -196,8 +195,7 @@ class ProgramRewriter:
         op_type, given = self._form(operator, attributes)
         frozen = MappingProxyType(dict(given))
         new = Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), frozen)
-        _check(operator, new)
-        self._nodes[name] = self._add(new)
+        self._nodes[name] = self._add(operator, new)
         return self._operator(self._nodes[name])
 
     def remove(self, op: Operator) -> None:
@@ -207,12 +205,11 @@ class ProgramRewriter:
             VerificationError: a result is used.
         """
         self._change()
-        results = [tensor for tensor in op.outputs if tensor is not None]
-        for tensor in results:
+        for tensor in op.results():
             if self.is_used(tensor):
                 raise VerificationError(f"operator {op.name!r}: its result {tensor.name!r} is used")
         self._state.remove_node(self._nodes.pop(op.name))
-        for tensor in results:
+        for tensor in op.results():
             self._remove_data(tensor)
 
     def remove_unused_views(self) -> None:
@@ -237,7 +234,7 @@ class ProgramRewriter:
             raise VerificationError(f"tensor {new.name!r}: {new} against {old} of {old.name!r}")
         self._change()
         names = None if readers is None else {reader.name for reader in readers}
-        target = self._node_of(new)
+        target = self._node_of(new.name)
         for edge in self._reading(old):
             if names is None or (isinstance(edge.dst, OperatorNode) and edge.dst.name in names):
                 self._state.remove_edge(edge)
@@ -278,8 +275,8 @@ class ProgramRewriter:
             self._sdfg.remove_data(name, validate=False)
         parameters = {name: value for name, value in self._parameters.items() if name in self._sdfg.arrays}
         number_elements(self._sdfg)
-        before, after = (_origins(sdfg) for sdfg in (self._program.sdfg, self._sdfg))
-        gone = before - after - self._merged
+        gone = {node.origin for node in operator_nodes(self._program)} - self._merged
+        gone -= {node.origin for node in self._nodes.values()}
         nodes = tuple(
             replace(node, coverage=Coverage.FOLDED) if node.name in gone else node for node in self._program.nodes
         )
@@ -295,10 +292,7 @@ class ProgramRewriter:
             self._whole = WholeMemlets(self._sdfg)
 
     def _form(
-        self,
-        operator: CanonicalOperator | str,
-        attributes: Mapping[str, AttributeValue] | None,
-        last: Operator | None = None,
+        self, operator: CanonicalOperator | str, attributes: Attributes | None, last: Operator | None = None
     ) -> tuple[str, Mapping[str, AttributeValue]]:
         """Return type and attributes; those of the operator that is replaced if none are given."""
         is_canonical = self._program.level is Level.CANONICAL
@@ -318,30 +312,17 @@ class ProgramRewriter:
     def _reading(self, tensor: Tensor) -> list[dace.sdfg.graph.MultiConnectorEdge]:
         return [edge for node in self._access.get(tensor.name, ()) for edge in self._state.out_edges(node)]
 
-    def _node_of(self, tensor: Tensor) -> AccessNode:
-        known = self._access.setdefault(tensor.name, [])
+    def _node_of(self, name: str) -> AccessNode:
+        known = self._access.setdefault(name, [])
         if not known:
-            known.append(self._state.add_access(tensor.name))
+            known.append(self._state.add_access(name))
         return next((node for node in known if self._state.in_degree(node)), known[0])
 
-    def _add(self, op: Operator) -> OperatorNode:
-        operands = {input_connector(at): tensor for at, tensor in enumerate(op.inputs) if tensor is not None}
-        results = {output_connector(at): tensor for at, tensor in enumerate(op.outputs) if tensor is not None}
-        node = OperatorNode(
-            op.name,
-            dialect=op.dialect,
-            op_type=op.op_type,
-            origin=op.origin,
-            attributes=op.attributes,
-            inputs=tuple(operands),
-            outputs=tuple(results),
-        )
-        self._state.add_node(node)
-        for connector, tensor in operands.items():
-            self._state.add_edge(self._node_of(tensor), None, node, connector, self._whole.of(tensor.name))
-        for connector, tensor in results.items():
-            self._state.add_edge(node, connector, self._node_of(tensor), None, self._whole.of(tensor.name))
-        return node
+    def _add(self, operator: CanonicalOperator | str | None, op: Operator) -> OperatorNode:
+        """Add an operator; the fields of a canonical one are checked against its tensors."""
+        if isinstance(operator, CanonicalOperator):
+            operator.check(op.operands(), op.results())
+        return add_operator(self._state, op, op.attributes, self._node_of, self._whole)
 
     def _remove_data(self, tensor: Tensor) -> None:
         for view in self.views(tensor):
@@ -354,13 +335,3 @@ class ProgramRewriter:
         inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
         outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
         return operator_of(node, inputs, outputs)
-
-
-def _check(operator: CanonicalOperator | str | None, op: Operator) -> None:
-    """Check the fields of a canonical operator against its tensors."""
-    if isinstance(operator, CanonicalOperator):
-        operator.check(op.operands(), op.results())
-
-
-def _origins(sdfg: dace.SDFG) -> set[str]:
-    return {node.origin for node in sdfg.start_state.nodes() if isinstance(node, OperatorNode)}

@@ -1,6 +1,8 @@
 """Points between the elements of an image: what is read along each of its axes becomes what a Sample reads."""
 
 from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -8,6 +10,8 @@ from msgspec import Struct
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.tensor import Tensor
+
+Placed: TypeAlias = tuple[Tensor, tuple[int, ...]]  # an array, and dimensions of another one that its own stand for
 
 
 class AxisTaps(Struct, frozen=True):
@@ -49,17 +53,14 @@ def taps_beside(
     shape, operands = (*coordinates.shape, len(offsets)), [coordinates, beside]
     of_each = [range(coordinates.rank), (coordinates.rank,)]
     places = build.computed(f"place{number}", f"dace.int64({place})", operands, shape, "int64", axes=of_each)
-    if weight is None:
-        return AxisTaps(extent, places, None, axes)
-    weights = build.computed(f"weight{number}", weight, operands, shape, coordinates.dtype, axes=of_each)
+    weights = None
+    if weight is not None:
+        weights = build.computed(f"weight{number}", weight, operands, shape, coordinates.dtype, axes=of_each)
     return AxisTaps(extent, places, weights, axes)
 
 
 def add_flat_places(
-    build: CanonicalFragment,
-    taps: Sequence[AxisTaps],
-    shape: Sequence[int],
-    image: tuple[Tensor, tuple[int, ...]] | None = None,
+    build: CanonicalFragment, taps: Sequence[AxisTaps], shape: Sequence[int], image: Placed | None = None
 ) -> Tensor:
     """Add the places in an image whose axes are one behind the other; negative where one of them is.
 
@@ -70,14 +71,12 @@ def add_flat_places(
         image: which of several images is meant, and its dimensions in that array.
     """
     names = operand_names(len(taps) + 1)
-    flat, elements = names[0], 1
+    flat = names[0]
     for name, axis in zip(names[1:], taps[1:], strict=False):
         flat = f"({flat}) * {axis.extent} + {name}"
-    for axis in taps:
-        elements *= axis.extent
     operands, axes = [each.places for each in taps], [each.axes for each in taps]
     if image is not None:
-        flat = f"{names[-1]} * {elements} + {flat}"
+        flat = f"{names[-1]} * {prod(axis.extent for axis in taps)} + {flat}"
         operands.append(image[0])
         axes.append(image[1])
     is_inside = " and ".join(f"{name} >= 0" for name in names[: len(taps)])
@@ -85,14 +84,10 @@ def add_flat_places(
 
 
 def add_weights(
-    build: CanonicalFragment,
-    taps: Sequence[AxisTaps],
-    shape: Sequence[int],
-    factor: tuple[Tensor, tuple[int, ...]] | None = None,
+    build: CanonicalFragment, taps: Sequence[AxisTaps], shape: Sequence[int], factor: Placed | None = None
 ) -> Tensor:
     """Add the weights of `add_flat_places`: the products of those along the axes, and of a factor."""
-    weighted = [(each.weights, each.axes) for each in taps if each.weights is not None]
-    given = [*weighted, factor] if factor is not None else weighted
-    operands, axes = [tensor for tensor, _ in given], [axes for _, axes in given]
+    given = [(each.weights, each.axes) for each in taps if each.weights is not None]
+    operands, axes = zip(*(given if factor is None else [*given, factor]), strict=True)
     source = " * ".join(operand_names(len(operands)))
     return build.computed("weights", source, operands, shape, operands[0].dtype, axes=axes)

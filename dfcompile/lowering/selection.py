@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError
 from dfcompile.expansion_names import told_names
-from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import CanonicalOperator
@@ -40,16 +39,13 @@ class ExpansionTable(Struct, frozen=True):
             named = table.setdefault((found.dialect, found.op_type), {})
             rival = next((other for other in named.values() if other.is_default and found.is_default), None)
             if rival is not None:
-                raise RegistrationError(
-                    f"default expansion of {found.op_type}: claimed by {rival.module}.{rival.name} and by "
-                    f"{found.module}.{found.name} (only one can be the default)"
-                )
+                claims = f"claimed by {rival.module}.{rival.name} and by {found.module}.{found.name}"
+                raise RegistrationError(f"default expansion of {found.op_type}: {claims} (only one can be the default)")
             named[found.name] = found
             if found.operator is not None and operators.setdefault(found.op_type, found.operator) != found.operator:
-                raise RegistrationError(
-                    f"canonical operator {found.op_type}: claimed by {operators[found.op_type].__module__!r} and by "
-                    f"{found.operator.__module__!r} (rename one or uninstall one)"
-                )
+                claims = f"{operators[found.op_type].__module__!r} and by {found.operator.__module__!r}"
+                told = f"canonical operator {found.op_type}: claimed by {claims}"
+                raise RegistrationError(f"{told} (rename one or uninstall one)")
         return ExpansionTable(ordered, table, operators, faults)
 
     def offering(self, names: Collection[str]) -> "ExpansionTable":
@@ -67,20 +63,14 @@ class ExpansionTable(Struct, frozen=True):
         Raises:
             UserError: it does not; the message has the nearest one.
         """
-        names = {
-            name
-            for dialect in (CANONICAL, ONNX)
-            for name in self.by_operator.get((dialect, choice.op_type), {})
-        }  # fmt: skip
+        of_type = (named for (_, op_type), named in self.by_operator.items() if op_type == choice.op_type)
+        names = {name for named in of_type for name in named}
         if not names:
-            known = {op_type for _, op_type in self.by_operator}
-            hint = missing(choice.op_type, known, self.faults)
+            hint = missing(choice.op_type, {op_type for _, op_type in self.by_operator}, self.faults)
             raise UserError(f"expansion '{choice}': no operator type {choice.op_type!r}{hint}")
         if choice.name not in names:
-            raise UserError(
-                f"expansion '{choice}': {choice.op_type} has no {choice.name!r}"
-                f"{missing(choice.name, told_names(names), self.faults)}"
-            )
+            hint = missing(choice.name, told_names(names), self.faults)
+            raise UserError(f"expansion '{choice}': {choice.op_type} has no {choice.name!r}{hint}")
 
     def select(self, op: Node, choices: Iterable[Choice]) -> Expansion:
         """Return the expansion of one operator: the choice that fits it best, of equals the first, else the default.
@@ -101,10 +91,9 @@ class ExpansionTable(Struct, frozen=True):
             return named[chosen[1]]
         met = [found for found in named.values() if found.is_wanted(op)]
         if len(met) > 1:
-            raise RegistrationError(
-                f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {met[0].module}.{met[0].name} and "
-                f"by {met[1].module}.{met[1].name}, whose conditions it meets (name one with --expand)"
-            )
+            claims = " and by ".join(f"{found.module}.{found.name}" for found in met[:2])
+            told = f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {claims}"
+            raise RegistrationError(f"{told}, whose conditions it meets (name one with --expand)")
         default = met or [found for found in named.values() if found.is_default or len(named) == 1]
         if not default:
             raise op.unsupported(f"no default among the expansions {', '.join(sorted(named))} (name one with --expand)")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 from msgspec import Struct
@@ -87,16 +88,14 @@ def exact_cook_toom(outputs: int, taps: int) -> tuple[Exact, Exact, Exact]:
     points = [Fraction(point) for point in _POINTS[: outputs + taps - 2]]
     data = [[*_through([other for other in points if other != point]), Fraction()] for point in points]
     data.append(_through(points))
-    filters = []
-    for point in points:
-        denominator = Fraction(1)
-        for other in points:
-            denominator *= point - other if other != point else 1
-        filters.append([power / denominator for power in _powers(point, taps)])
+    denominators = [prod(point - other for other in points if other != point) for point in points]
+    weights = zip(points, denominators, strict=True)
+    filters = [[power / denominator for power in _powers(point, taps)] for point, denominator in weights]
     filters.append(_last(taps))
     values = [_powers(point, outputs) for point in points] + [_last(outputs)]
     result = [[row[at] for row in values] for at in range(outputs)]
-    return _frozen(data), _frozen(filters), _frozen(result)
+    frozen_data, frozen_filters, frozen_result = (tuple(map(tuple, rows)) for rows in (data, filters, result))
+    return frozen_data, frozen_filters, frozen_result
 
 
 def _through(roots: Sequence[Fraction]) -> list[Fraction]:
@@ -115,10 +114,6 @@ def _powers(point: Fraction, count: int) -> list[Fraction]:
 def _last(count: int) -> list[Fraction]:
     """Return the value at infinity: the coefficient of the highest power."""
     return [Fraction(at == count - 1) for at in range(count)]
-
-
-def _frozen(rows: Sequence[Sequence[Fraction]]) -> Exact:
-    return tuple(map(tuple, rows))
 
 
 def fourier(tile: int, taps: int, stride: int = 1, dilation: int = 1) -> ShortConvolution:

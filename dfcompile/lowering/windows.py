@@ -1,5 +1,7 @@
 """Where the windows of a convolution or a pooling lie: kernel, strides, dilations, padding."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
@@ -34,12 +36,18 @@ class Windows(Struct, frozen=True):
 
     def padded(self, build: CanonicalFragment, x: Tensor, value: float = 0) -> Tensor:
         """Return ``X[batch, channel, …]`` with a value around it, as far as windows reach over it."""
-        if not self.is_padded:
-            return x
-        spatial = zip(x.shape[2:], self.pads_begin, self.pads_end, strict=True)
-        shape = (*x.shape[:2], *(extent + begin + end for extent, begin, end in spatial))
-        pad = Pad((0, 0, *self.pads_begin, 0, 0, *self.pads_end), value=value)
-        return build.made("padded", pad, [x], shape, x.dtype, step="pad")
+        return padded(build, x, self.pads_begin, self.pads_end, value)
+
+
+def padded(
+    build: CanonicalFragment, x: Tensor, begins: Sequence[int], ends: Sequence[int], value: float = 0, suffix: str = ""
+) -> Tensor:
+    """Return ``X[batch, channel, …]`` with so many elements around it per spatial dimension; negative ones crop."""
+    if not any((*begins, *ends)):
+        return x
+    extents = (extent + begin + end for extent, begin, end in zip(x.shape[2:], begins, ends, strict=True))
+    pad = Pad((0, 0, *begins, 0, 0, *ends), value=value)
+    return build.made(f"padded{suffix}", pad, [x], (*x.shape[:2], *extents), x.dtype, step=f"pad{suffix}")
 
 
 def windows_of(op: Operator, kernel: tuple[int, ...]) -> Windows:
@@ -58,13 +66,10 @@ def windows_of(op: Operator, kernel: tuple[int, ...]) -> Windows:
     pads = op.integers("pads", (0,) * (2 * rank))
     lengths = (len(kernel), len(strides), len(dilations), len(counts))
     if lengths != (rank,) * 4 or len(pads) != 2 * rank:
-        raise op.unsupported(
-            f"kernel, strides, dilations, pads have {(*lengths[:3], len(pads))} entries for {rank} axes"
-        )
-    spans = [
-        (count - 1) * stride + (extent - 1) * dilation + 1
-        for count, stride, extent, dilation in zip(counts, strides, kernel, dilations, strict=True)
-    ]
+        found = (*lengths[:3], len(pads))
+        raise op.unsupported(f"kernel, strides, dilations, pads have {found} entries for {rank} axes")
+    places = zip(counts, strides, kernel, dilations, strict=True)
+    spans = [(count - 1) * stride + (extent - 1) * dilation + 1 for count, stride, extent, dilation in places]
     missing = [max(span - extent, 0) for span, extent in zip(spans, data, strict=True)]
     auto_pad = op.text("auto_pad", "NOTSET")
     if auto_pad == "NOTSET":

@@ -1,30 +1,19 @@
 """Checks for expansions, ours and those of plug-ins: numbers, volumes, invariants, schedules, determinism."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TypeAlias
 
-import dace
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.frontend import (
-    CANONICAL,
-    Coverage,
-    Level,
-    ModelNode,
-    OperatorNode,
-    Port,
-    Program,
-    input_connector,
-    output_connector,
-    scalar_type,
-)
+from dfcompile.frontend import Coverage, Level, ModelNode, Program
+from dfcompile.generators.single_operators import program_of_operator
 from dfcompile.lowering import CanonicalOperator, Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.execution.verification import verified_deviation
+from dfcompile.records import replace
 from dfcompile.testing.models import NO_PARAMETERS, model_of_text
 from dfcompile.testing.schedules import check_dag
 
@@ -43,36 +32,9 @@ def canonical_program(
         output: shape of the result.
         dtype: numpy name, of all arrays.
     """
-    node = OperatorNode(
-        "op",
-        dialect=CANONICAL,
-        op_type=type(operator).__name__,
-        origin="op",
-        attributes=operator.attributes(),
-        inputs=[input_connector(position) for position in range(len(inputs))],
-        outputs=[output_connector(0)],
-    )
-    return program_of_node(node, Level.CANONICAL, inputs, output, dtype)
-
-
-def program_of_node(
-    node: OperatorNode, level: Level, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...], dtype: str = "float32"
-) -> Program:
-    """Return a program that is one operator node ``x0, x1, … -> y`` called ``op``; see `canonical_program`."""
-    sdfg = dace.SDFG(node.op_type)
-    state = sdfg.add_state("main", is_start_block=True)
-    names = [f"x{position}" for position in range(len(inputs))]
-    state.add_node(node)
-    for name, shape in zip([*names, "y"], [*inputs, output], strict=True):
-        sdfg.add_array(name, shape, scalar_type(dtype))
-    for position, name in enumerate(names):
-        memlet = dace.Memlet.from_array(name, sdfg.arrays[name])
-        state.add_edge(state.add_read(name), None, node, input_connector(position), memlet)
-    state.add_edge(node, output_connector(0), state.add_write("y"), None, dace.Memlet.from_array("y", sdfg.arrays["y"]))
-    ports = tuple(Port(name, name, shape, dtype) for name, shape in zip(names, inputs, strict=True))
-    result = (Port("y", "y", output, dtype),)
-    nodes = (ModelNode("op", node.op_type, Coverage.COSTED),)
-    return Program("op", level, sdfg, ports, result, MappingProxyType({}), nodes)
+    op_type, operands = type(operator).__name__, {f"x{position}": shape for position, shape in enumerate(inputs)}
+    program = program_of_operator(op_type, operator.attributes(), Level.CANONICAL, operands, ("y", output), dtype)
+    return replace(program, nodes=(ModelNode("op", op_type, Coverage.COSTED),))
 
 
 def check_expansion(
@@ -110,9 +72,9 @@ def check_expansion(
     choices = (Choice(op_type, name),)
     table = registered_expansions()
     table.check(choices[0])
-    lowered = lower_to_maps(program, table, choices)
+    lowered, again = (lower_to_maps(program, table, choices) for _ in range(2))
     dag = extract(lowered.sdfg)
-    check_dag(dag, extract(lower_to_maps(program, table, choices).sdfg), f"{op_type}={name}")
+    check_dag(dag, extract(again.sdfg), f"{op_type}={name}")
     generator = np.random.default_rng(seed)
     data = [np.asarray(generator.uniform(-1, 1, size=shape), dtype=dtype) for shape in inputs]
     found = run_program(lowered, {f"x{position}": value for position, value in enumerate(data)})["y"]

@@ -11,6 +11,7 @@ from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import FileKind, Level, Model, ReadOptions
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.verification import verified_deviation
+from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.lowering.program_text import format_program
 
 NO_MODELS = {"an empty file": b"", "no text": b"\xff\xfe\x00\x81", "a few words": b"no model\n", "brackets": b"[[{"}
@@ -44,7 +45,9 @@ def check_front_end(kind: FileKind, path: Path, *, seed: int = 0) -> CanonicalDa
     dag = _lowered_dag(model, seed)
     assert format_dag(dag) == format_dag(_lowered_dag(again, None)), f"{path}: read twice, found two canonical DAGs"
     for what, content in NO_MODELS.items():
-        _check_refusal(kind, what, content)
+        with tempfile.TemporaryDirectory() as folder:
+            said = _refusal(kind, Path(folder) / f"no_model{kind.suffix}", what, content)
+        assert f"no_model{kind.suffix}" in said, f"{what}: found {said!r} against an error that names the file"
     return dag
 
 
@@ -57,8 +60,7 @@ def _check_program(model: Model, path: Path) -> None:
     for name in program.parameters:
         assert name in program.sdfg.arrays, f"{path}: no array {name!r} of a parameter"
     known = {node.name for node in program.nodes}
-    operators = [node for node in program.sdfg.start_state.nodes() if hasattr(node, "origin")]
-    for node in operators:
+    for node in operator_nodes(program):
         assert node.origin in known, f"{path}: operator {node.name!r}: origin {node.origin!r} is no node of the model"
 
 
@@ -71,15 +73,8 @@ def _lowered_dag(model: Model, seed: int | None) -> CanonicalDag:
     return extract(maps.sdfg, parameters=tuple(maps.parameters))
 
 
-def _check_refusal(kind: FileKind, what: str, content: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"no_model{kind.suffix}"
-        path.write_bytes(content)
-        said = _refusal(kind, path, what)
-        assert path.name in said, f"{what}: found {said!r} against an error that names the file"
-
-
-def _refusal(kind: FileKind, path: Path, what: str) -> str:
+def _refusal(kind: FileKind, path: Path, what: str, content: bytes) -> str:
+    path.write_bytes(content)
     try:
         kind.model(path, ReadOptions())
     except PluginError as error:

@@ -28,15 +28,8 @@ def random_graph(random: Random, kernels: int) -> DataflowGraph:
 
 def random_system(random: Random) -> System:
     """Return a chip of few cores whose SRAM and DRAM are small or unlimited."""
-    chip = Accelerator(
-        cores=random.randint(1, 8),
-        lanes_per_core=random.randint(1, 2),
-        stages_per_core=1,
-        frequency_ghz=1.0,
-        sram=Amount(random.choice([0, 300, 600, 1200])),
-        price=Amount(100.0),
-        power=Amount(10.0),
-    )
+    cores, lanes, sram = random.randint(1, 8), random.randint(1, 2), Amount(random.choice([0, 300, 600, 1200]))
+    chip = Accelerator(cores, lanes, 1, 1.0, sram=sram, price=Amount(100.0), power=Amount(10.0))
     dram = Dram(Amount(random.choice([0.5, 2.0, 8.0, 100.0])), Amount(random.choice([0, 0, 1200, 2500])), 1.0, 0.5)
     return System("random", 1, chip, dram, ONE_CHIP, ())
 

@@ -28,29 +28,18 @@ _PLAIN: Mapping[type, object] = {bool: True, int: 3, float: 1.5e-6, Fraction: Fr
 def sample_reports() -> tuple[AnyReport, ...]:
     """Return a canonical DAG's report with a deadlock, one of a model with all parts and two results, a design's."""
     stuck = sampled(SimulationSummary, makespan_cycles=None)
-    alone = sampled(Result, pes=16, expansions={}, makespan_cycles=1200, schedule=_schedule(1200), simulation=stuck)
-    results = tuple(_result(pes, cycles) for pes, cycles in ((16, 1200), (128, 800)))
+    alone = sampled(Result, expansions={}, simulation=stuck, **_cycles(16, 1200))
+    parts = {"over_expansions": ExpansionsSummary, "mapping": MappingSummary, "verification": VerificationSummary}
+    whole = {"expansions": {f"{HOSTILE}:MatMul": "mv"}, **{name: sampled(part) for name, part in parts.items()}}
+    results = tuple(sampled(Result, **whole, **_cycles(pes, cycles)) for pes, cycles in ((16, 1200), (128, 800)))
     said = {"assumptions": (AssumptionSummary("cores", "16", "--pes"),)}
     dag = sampled(Report, model=ModelSummary("dag", 0, 0, 0, 0, 0), results=(alone,), **said)
     model = sampled(Report, results=results, warnings=(f"system {HOSTILE}: 100 GHz",), **said)
     return dag, model, sampled(DesignReport, figures=sampled(DesignSummary, chips=8, time_s=0.5), placements=(), **said)
 
 
-def _schedule(cycles: int) -> ScheduleSummary:
-    return sampled(ScheduleSummary, makespan_cycles=cycles)
-
-
-def _result(pes: int, cycles: int) -> Result:
-    return sampled(
-        Result,
-        pes=pes,
-        expansions={f"{HOSTILE}:MatMul": "mv"},
-        makespan_cycles=cycles,
-        schedule=_schedule(cycles),
-        over_expansions=sampled(ExpansionsSummary),
-        mapping=sampled(MappingSummary),
-        verification=sampled(VerificationSummary),
-    )
+def _cycles(pes: int, cycles: int) -> dict[str, object]:
+    return {"pes": pes, "makespan_cycles": cycles, "schedule": sampled(ScheduleSummary, makespan_cycles=cycles)}
 
 
 def sampled(described: type[RecordT], **given: object) -> RecordT:

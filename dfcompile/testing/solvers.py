@@ -36,11 +36,9 @@ def check_solver(solver: FusionSolver, *, graphs: int = GRAPHS, seed: int = 0) -
     random = Random(seed)  # noqa: S311  # graphs, no secrets
     for number in range(graphs):
         graph, system = random_graph(random, random.randint(1, MOST_KERNELS)), random_system(random)
-        options = MappingOptions(
-            overlap=random.choice(list(Overlap)),
-            compute_utilization=random.choice([0.0, 0.7]),
-            max_configurations=random.randint(0, 3),
-        )
+        overlap, utilization = random.choice(list(Overlap)), random.choice([0.0, 0.7])
+        most = random.randint(0, 3)
+        options = MappingOptions(overlap=overlap, compute_utilization=utilization, max_configurations=most)
         _check_mapping(solver, f"solver {solver.name!r}: graph {number}", graph, system, options)
 
 
@@ -62,9 +60,8 @@ def _check_mapping(
     assert found_s >= least_s * (1 - TOLERANCE), f"{where}: found {found_s} s against at least {least_s}"
     assert found.optimal or not solver.is_exact, f"{where}: an exact solver does not claim the optimum"
     if found.optimal:
-        assert math.isclose(found_s, least_s, rel_tol=TOLERANCE), (
-            f"{where}: claims the optimum, but {_sets(found)} take {found_s} s against {least_s} of {_sets(best)}"
-        )
+        said = f"claims the optimum, but {_sets(found)} take {found_s} s against {least_s} of {_sets(best)}"
+        assert math.isclose(found_s, least_s, rel_tol=TOLERANCE), f"{where}: {said}"
 
 
 def _mapping(solver: FusionSolver, graph: DataflowGraph, system: System, options: MappingOptions) -> Mapping | None:

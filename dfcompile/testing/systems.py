@@ -31,27 +31,20 @@ def check_system(name: str | Path) -> System:
     system = read_named_system(known[name]) if isinstance(name, str) and name in known else load_system(name)
     assert not system.warnings, f"{name}: found {system.warnings[0]}"
     for figure in system.sources:
-        assert figure.source != f"system {system.name}", (
-            f"{name}: {figure.name}: found no source against one in 'sources'"
-        )
+        where = f"{name}: {figure.name}"
+        assert figure.source != f"system {system.name}", f"{where}: found no source against one in 'sources'"
     random = Random(0)  # noqa: S311  # graphs, no secrets
-    mapped = 0
+    mapped, dimensions = 0, system.network.dimensions
+    # A number of chips that the network has a part of.
+    chips = max(count for count in range(1, MOST_CHIPS + 1) if system.parts(count)) if dimensions else 1
     for _ in range(GRAPHS):
         graph = random_graph(random, KERNELS)
         for cores in {1: None, system.accelerator.cores: None}:
             mapped += _is_mapped(ChipCounts(graph, system.with_cores(cores)), 1)
-        chips = _chips(system)
         if chips > 1:
             mapped += _is_mapped(ChipCounts(graph, system), chips)
     assert mapped, f"{name}: found no small graph that fits it"
     return system
-
-
-def _chips(system: System) -> int:
-    """Return a number of chips that the network has a part of."""
-    if not system.network.dimensions:
-        return 1
-    return max(count for count in range(1, MOST_CHIPS + 1) if system.parts(count))
 
 
 def _is_mapped(counts: ChipCounts, chips: int) -> bool:

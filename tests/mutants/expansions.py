@@ -13,10 +13,10 @@ EXPANSIONS = (
     ),
     Mutant(
         f"{_FOLDER}/matmul.py",
-        '("j", "k") if self.transpose_b else ("k", "j")',
-        '("k", "j") if self.transpose_b else ("j", "k")',
+        '("j", "k") if transpose_b else ("k", "j")',
+        '("k", "j") if transpose_b else ("j", "k")',
     ),
-    Mutant(f"{_FOLDER}/matmul.py", 'loops={**by_columns, "k": p.k},', 'loops={"k": p.k, **by_columns},'),
+    Mutant(f"{_FOLDER}/matmul.py", "loops, total = {**by_columns, **p.k},", "loops, total = {**p.k, **by_columns},"),
     Mutant(f"{_FOLDER}/gemm.py", 'added = "b" if beta == 1.0 else f"{beta!r} * b"', 'added = "b"'),
     Mutant(
         f"{_FOLDER}/conv.py",
@@ -40,10 +40,10 @@ EXPANSIONS = (
         f"{_FOLDER}/pooling.py", "(-before[axis], extent + behind[axis])", "(-before[axis], extent + behind[axis] + 1)"
     ),
     Mutant(f"{_FOLDER}/pad.py", 'f"{extent - 2} - i"', 'f"{extent - 1} - i"'),
-    Mutant(f"{_FOLDER}/gather.py", "few_progressions(indices % extent)", "few_progressions(indices)"),
-    Mutant(f"{_FOLDER}/slice.py", "start + x.shape[axis] if start < 0 else start", "start"),
-    Mutant(f"{_FOLDER}/cumsum.py", "is_taken = first < last if op", "is_taken = first <= last if op"),
-    Mutant(f"{_FOLDER}/depth_to_space.py", "(0, 1, 4, 2, 5, 3)", "(0, 1, 4, 3, 5, 2)"),
+    Mutant(f"{_FOLDER}/gather.py", "few_progressions(indices % x.shape[axis])", "few_progressions(indices)"),
+    Mutant(f"{_FOLDER}/movement.py", "start + x.shape[axis] if start < 0 else start", "start"),
+    Mutant(f"{_FOLDER}/masks.py", "is_taken = first < last if op", "is_taken = first <= last if op"),
+    Mutant(f"{_FOLDER}/movement.py", "(0, 1, 4, 2, 5, 3)", "(0, 1, 4, 3, 5, 2)"),
     Mutant(f"{_FOLDER}/unary.py", "max(a, 0) + log1p(exp(-abs(a)))", "log1p(exp(a))"),
     Mutant(f"{_FOLDER}/broadcasting.py", "(b if fmod(a, b) * b < 0 else 0)", "(b if fmod(a, b) < 0 else 0)"),
     Mutant(f"{_FOLDER}/transpose.py", 'f"i{permutation.index(axis)}"', 'f"i{permutation[axis]}"'),

@@ -6,7 +6,7 @@ from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.llm_forward import llm_forward
+from dfcompile.generators.workloads.language_models import llm_forward
 from tests.unit.dfmodel_backend.pipelined_machine import MACHINE
 
 

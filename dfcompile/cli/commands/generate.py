@@ -13,7 +13,8 @@ from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 
 if TYPE_CHECKING:
-    from dfcompile.generators.catalogue import Generator, Setting
+    from dfcompile.generators.catalogue import Generator
+    from dfcompile.generators.settings import Setting
 
 SUFFIXES = {".json": "json", ".npz": "npz"}  # every other one is text
 

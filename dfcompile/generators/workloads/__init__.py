@@ -1,20 +1,16 @@
 """Generators of workload graphs: language models, recommendation models, Linpack, Fourier transforms, Mamba [ko24]."""
 
-from dfcompile.generators.workloads.catalogue import WORKLOADS, Argument, Parameter, WorkloadGenerator, workload
+from dfcompile.generators.workloads.catalogue import WORKLOADS, WorkloadGenerator, workload
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
 from dfcompile.generators.workloads.kernels import design_text, graph_text
-from dfcompile.generators.workloads.llm_decode import Cache, llm_decode
-from dfcompile.generators.workloads.llm_forward import llm_forward
-from dfcompile.generators.workloads.llm_training import llm_training
+from dfcompile.generators.workloads.language_models import Cache, llm_decode, llm_forward, llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
 
 __all__ = [
     "WORKLOADS",
-    "Argument",
     "Cache",
-    "Parameter",
     "WorkloadGenerator",
     "design_text",
     "dlrm_training",

@@ -9,33 +9,12 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
+from dfcompile.generators.settings import Argument, Setting
 from dfcompile.generators.workloads.dlrm import dlrm_training
 from dfcompile.generators.workloads.fft import fft
 from dfcompile.generators.workloads.hpl import hpl
-from dfcompile.generators.workloads.llm_decode import llm_decode
-from dfcompile.generators.workloads.llm_forward import llm_forward
-from dfcompile.generators.workloads.llm_training import llm_training
+from dfcompile.generators.workloads.language_models import llm_decode, llm_forward, llm_training
 from dfcompile.generators.workloads.mamba import mamba_scan
-
-Argument = int | str
-
-
-class Parameter(Struct, frozen=True):
-    """One argument of a generator: an integer, or one of `choices` if there are any.
-
-    Attributes:
-        name: as the function and, with ``-`` for ``_``, the command line have it.
-        text: help.
-        is_required: whether it has to be given; if not, `default` holds.
-        default: None where the function derives it from the others.
-        choices: the words to choose from; empty for an integer.
-    """
-
-    name: str
-    text: str
-    is_required: bool = True
-    default: Argument | None = None
-    choices: tuple[str, ...] = ()
 
 
 class WorkloadGenerator(Struct, frozen=True):
@@ -43,7 +22,7 @@ class WorkloadGenerator(Struct, frozen=True):
 
     name: str
     text: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Setting, ...]
     function: Callable[..., schema.Dataflow_Graph]
 
     def generate(self, arguments: Mapping[str, Argument]) -> schema.Dataflow_Graph:
@@ -63,14 +42,13 @@ class WorkloadGenerator(Struct, frozen=True):
         return self.function(**arguments)
 
 
-def _check_argument(workload: str, parameter: Parameter, value: Argument) -> None:
+def _check_argument(workload: str, parameter: Setting, value: Argument) -> None:
     if not parameter.choices:
         if not isinstance(value, int) or isinstance(value, bool):
             raise UserError(f"{workload}: found {parameter.name} {value!r} against an integer")
     elif value not in parameter.choices:
-        raise UserError(
-            f"{workload}: found {parameter.name} {value!r} against a known one{nearest(str(value), parameter.choices)}"
-        )
+        hint = nearest(str(value), parameter.choices)
+        raise UserError(f"{workload}: found {parameter.name} {value!r} against a known one{hint}")
 
 
 _TEXTS: Mapping[str, str] = MappingProxyType(
@@ -102,13 +80,13 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _parameters(function: Callable[..., object], texts: Mapping[str, str]) -> Iterator[Parameter]:
+def _parameters(function: Callable[..., object], texts: Mapping[str, str]) -> Iterator[Setting]:
     """Yield the parameters of a generator as its signature has them; a word where the default is of an enumeration."""
     for name, given in signature(function).parameters.items():
         required = given.default is Signature.empty
         default = None if required else given.default
         choices = tuple(word.value for word in type(default)) if isinstance(default, StrEnum) else ()
-        yield Parameter(name, {**_TEXTS, **texts}[name], required, str(default) if choices else default, choices)
+        yield Setting(name, {**_TEXTS, **texts}[name], required, str(default) if choices else default, choices)
 
 
 def _generator(name: str, text: str, function: Callable[..., schema.Dataflow_Graph], **texts: str) -> WorkloadGenerator:
@@ -125,7 +103,7 @@ WORKLOADS: Mapping[str, WorkloadGenerator] = MappingProxyType(
             WorkloadGenerator(
                 "llm-multilayer",
                 "forward pass of several layers of a language model in one graph",
-                (*_ONE_LAYER, Parameter("layers", _TEXTS["layers"])),
+                (*_ONE_LAYER, Setting("layers", _TEXTS["layers"])),
                 llm_forward,
             ),
             _generator("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),

@@ -3,8 +3,16 @@
 from collections.abc import Callable
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.generators.workloads.arguments import check_kernels, check_positive, share
-from dfcompile.generators.workloads.kernels import exchanging, gemm, graph_of, require_sizes, weighted_gemm
+from dfcompile.generators.workloads.kernels import (
+    check_kernels,
+    check_positive,
+    exchanging,
+    gemm,
+    graph_of,
+    require_sizes,
+    share,
+    weighted_gemm,
+)
 
 
 def dlrm_training(

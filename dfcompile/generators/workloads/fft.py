@@ -5,8 +5,7 @@ import math
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, exchanging, graph_of, kernel_of
+from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, check_positive, exchanging, graph_of, kernel_of
 
 LARGEST_RADIX = 4096
 
@@ -27,9 +26,8 @@ def fft(*, length: int, word: int, radix: int = 2) -> schema.Dataflow_Graph:
         raise UserError(f"fft: found length {length} against at least 4")
     side = math.isqrt(length)
     if not 2 <= radix <= min(side, LARGEST_RADIX):
-        raise UserError(
-            f"fft: found radix {radix} against 2 to {min(side, LARGEST_RADIX)} (length {length} has sides of {side})"
-        )
+        most = min(side, LARGEST_RADIX)
+        raise UserError(f"fft: found radix {radix} against 2 to {most} (length {length} has sides of {side})")
     products = butterfly_products(side, radix)
     first, second = (_step(name, side, products, word) for name in ("Step_1", "Step_2"))
     return graph_of([first, exchanging(second, schema.ALL_TO_ALL, side * side * word)], [(1, 2)])

@@ -2,8 +2,14 @@
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.arguments import check_kernels, check_positive
-from dfcompile.generators.workloads.kernels import ANY_CONFIGURATION, exchanging, gemm, graph_of
+from dfcompile.generators.workloads.kernels import (
+    ANY_CONFIGURATION,
+    check_kernels,
+    check_positive,
+    exchanging,
+    gemm,
+    graph_of,
+)
 
 
 def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> schema.Dataflow_Graph:

@@ -1,4 +1,4 @@
-"""Kernels and graphs of generated workloads as design files have them [ko24]; sizes follow from dimensions."""
+"""Kernels and graphs of generated workloads as design files have them [ko24], and checks of what is asked for."""
 
 from collections.abc import Sequence
 
@@ -89,10 +89,8 @@ def graph_of(
     """Return kernels, numbered from 1 by position, with connections along edges whose ids ascend."""
     for number, kernel in enumerate(kernels, start=1):
         kernel.id = number
-    connections = [
-        schema.Connection(startIdx=source, endIdx=target, id=number)
-        for number, (source, target) in enumerate(edges, start=first_id)
-    ]
+    numbered = enumerate(edges, start=first_id)
+    connections = [schema.Connection(startIdx=one, endIdx=other, id=number) for number, (one, other) in numbered]
     return schema.Dataflow_Graph(kernels=kernels, connections=connections)
 
 
@@ -104,3 +102,35 @@ def design_text(graph: schema.Dataflow_Graph) -> str:
 def graph_text(graph: schema.Dataflow_Graph) -> str:
     """Return the graph alone: ``kernels { … } … connections { … } …``."""
     return text_of(graph)
+
+
+LARGEST = 2**62  # dimensions are 64-bit numbers in design files
+LARGEST_GRAPH = 10**6  # kernels
+
+
+def check_positive(workload: str, **arguments: int) -> None:
+    """Check that every argument is at least 1 and can be written to a design file.
+
+    Raises:
+        UserError: one is not; the message names it.
+    """
+    for name, value in arguments.items():
+        if value < 1:
+            raise UserError(f"{workload}: found {name} {value} against at least 1")
+        if value > LARGEST:
+            raise UserError(f"{workload}: found {name} {value} against at most {LARGEST}")
+
+
+def check_kernels(workload: str, kernels: int) -> None:
+    """Check that a graph is not too large to be built.
+
+    Raises:
+        UserError: it is.
+    """
+    if kernels > LARGEST_GRAPH:
+        raise UserError(f"{workload}: found a graph of {kernels} kernels against at most {LARGEST_GRAPH}")
+
+
+def share(total: int, parts: int) -> float:
+    """Return one of equal parts: an integer where there is one."""
+    return total // parts if total % parts == 0 else total / parts

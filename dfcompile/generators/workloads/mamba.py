@@ -3,8 +3,13 @@
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.kernels import elementwise_of_two, graph_of, kernel_of, weighted_gemm
+from dfcompile.generators.workloads.kernels import (
+    check_positive,
+    elementwise_of_two,
+    graph_of,
+    kernel_of,
+    weighted_gemm,
+)
 
 
 def mamba_scan(*, seq: int, hidden: int, word: int) -> schema.Dataflow_Graph:
@@ -30,21 +35,11 @@ def mamba_scan(*, seq: int, hidden: int, word: int) -> schema.Dataflow_Graph:
         stage.gemm_input1_weight.tiling, stage.gemm_input1_weight.num_input = schema.NO_TILING, hidden
     gate = elementwise_of_two("Multiply", 1, seq, hidden, word)
     gate.elementwise_input1_input2.tiling = schema.M_TILING
-    kernels = (
-        weighted_gemm("Proj1", 1, hidden, hidden, seq, word),
-        weighted_gemm("Proj2", 1, hidden, hidden, seq, word),
-        _per_channel("Conv", seq, hidden, channel),
-        *scan,
-        gate,
-        weighted_gemm("Proj3", 1, hidden, hidden, seq, word),
-    )
+    first, second, last = (weighted_gemm(f"Proj{number}", 1, hidden, hidden, seq, word) for number in (1, 2, 3))
+    kernels = (first, second, _per_channel("Conv", seq, hidden, channel), *scan, gate, last)
     multiply = stages + 4
-    edges = (
-        (1, 3),
-        *((stage, stage + 1) for stage in range(3, multiply)),
-        (2, multiply),
-        (multiply, multiply + 1),
-    )
+    stages_in_row = ((stage, stage + 1) for stage in range(3, multiply))
+    edges = ((1, 3), *stages_in_row, (2, multiply), (multiply, multiply + 1))
     return graph_of(kernels, edges, first_id=0)
 
 

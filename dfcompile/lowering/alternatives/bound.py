@@ -86,9 +86,8 @@ def expansion_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound
         given = {f"x{at}": arrivals.get(array, _AT_ONCE) for at, array in op.inputs.items()}
         outcomes = [_lowered(each, given, pes) for each in op.expansions]
         for at, array in op.outputs.items():
-            arrivals[array] = _earliest(
-                [outcome.arrivals[each.results[at]] for outcome, each in zip(outcomes, op.expansions, strict=True)]
-            )
+            ways = zip(outcomes, op.expansions, strict=True)
+            arrivals[array] = _earliest([outcome.arrivals[each.results[at]] for outcome, each in ways])
         end = max(end, min(outcome.end for outcome in outcomes))
         work += min(outcome.work for outcome in outcomes)
         operators.extend(_alone(op, pes))
@@ -131,15 +130,12 @@ def is_sliced(scope: TaskScope, streams: set[str]) -> bool:
 
 def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
     from_tasks = streams_within(alternative, streams)
-    work = 0
-    for op in alternative.operators:
-        work += min(sum(_least_work(scope, from_tasks) for scope in scopes) for scopes in op.scopes.values())
-    return work
 
+    def least(scope: TaskScope) -> int:
+        taken = is_sliced(scope, from_tasks)
+        return scope.members * (min(scope.written, scope.iterations) if taken else scope.iterations)
 
-def _least_work(scope: TaskScope, from_tasks: set[str]) -> int:
-    taken = is_sliced(scope, from_tasks)
-    return scope.members * (min(scope.written, scope.iterations) if taken else scope.iterations)
+    return sum(min(sum(map(least, scopes)) for scopes in op.scopes.values()) for op in alternative.operators)
 
 
 def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:
@@ -192,13 +188,11 @@ def _least_inputs(scope: TaskScope, reads: Sequence[tuple[Arrival | None, bool]]
 
     What comes from memory is one per iteration; a stream from one of several producers in turn is its share of them.
     """
-    return max(
-        (
-            -(-scope.iterations // arrival.members) if can_stream and arrival is not None else scope.iterations
-            for arrival, can_stream in reads
-        ),
-        default=0,
-    )
+    most = 0
+    for arrival, can_stream in reads:
+        members = arrival.members if can_stream and arrival is not None else 1
+        most = max(most, -(-scope.iterations // members))
+    return most
 
 
 def _joined(one: Arrival, other: Arrival) -> Arrival:
@@ -251,16 +245,10 @@ def expansion_hints(
             hinted.add(op.origin)
             before, after = better.setdefault((op.op_type, best), {}).get(op.origin, (0, 0))
             better[op.op_type, best][op.origin] = (before + op.cycles[taken], after + op.cycles[best])
-    hints = [
-        ExpansionHint(
-            op_type,
-            name,
-            tuple(origins),
-            is_for_all=len(origins) == len({origin for origin, other in names if other == op_type}),
-            chosen_cycles=sum(before for before, _ in origins.values()),
-            hinted_cycles=sum(after for _, after in origins.values()),
-        )
-        for (op_type, name), origins in better.items()
-    ]
+    hints = []
+    for (op_type, name), origins in better.items():
+        before, after = (sum(cycles) for cycles in zip(*origins.values(), strict=True))
+        is_for_all = len(origins) == len({origin for origin, other in names if other == op_type})
+        hints.append(ExpansionHint(op_type, name, tuple(origins), is_for_all, before, after))
     worth = [hint for hint in hints if (hint.chosen_cycles - hint.hinted_cycles) * _WORTH_A_HINT >= makespan_cycles]
     return tuple(sorted(worth, key=lambda hint: hint.hinted_cycles - hint.chosen_cycles))

@@ -26,9 +26,8 @@ def longest_chain(alternatives: KnownAlternatives, word: int = 1) -> int:
         given = {f"x{at}": firsts[array] for at, array in op.inputs.items() if array in firsts}
         ways = [_lowered(each, given, word) for each in op.expansions]
         for at, array in op.outputs.items():
-            firsts[array] = min(
-                found.get(each.results[at], 0) for each, (found, _) in zip(op.expansions, ways, strict=True)
-            )
+            found = zip(op.expansions, ways, strict=True)
+            firsts[array] = min(own.get(each.results[at], 0) for each, (own, _) in found)
         end = max(end, min(last for _, last in ways))
     return end
 

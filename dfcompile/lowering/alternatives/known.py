@@ -5,19 +5,17 @@ from math import prod
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide, finest
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
-from dfcompile.canonical_dag.extraction.traversal import Traversal
 from dfcompile.errors import PluginError, UserError
 from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
 from dfcompile.lowering.alternatives.outlined import OperatorOutline, outline_of
+from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
@@ -148,43 +146,34 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
 
 def _signature(op: Operator) -> tuple[object, ...]:
     """Return what tells how an operator is lowered."""
-    return (
-        op.op_type,
-        repr(sorted(op.attributes.items())),
-        tuple(None if tensor is None else _told(tensor) for tensor in op.inputs),
-        tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs),
-    )
-
-
-def _can_be_weights(tensor: Tensor) -> bool:
-    """Whether large constants of its type are multiplied, whatever they are: no indices are of a byte."""
-    return element_kind(tensor.dtype) in "fc" or tensor.element_bytes == 1
-
-
-def _of_weights(dtype: str, value: npt.NDArray[np.generic]) -> object:
-    """Return what counts of weights: of integers whether they are all zero, as zero points then need no task."""
-    return None if element_kind(dtype) in "fc" else bool(np.any(value))
+    operands = tuple(None if tensor is None else _told(tensor) for tensor in op.inputs)
+    results = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs)
+    return op.op_type, repr(sorted(op.attributes.items())), operands, results
 
 
 def _told(tensor: Tensor) -> tuple[object, ...]:
-    if tensor.value is None:
-        value: object = None
-    elif tensor.elements > _LARGEST_TOLD_CONSTANT:
-        value = _of_weights(tensor.dtype, tensor.value) if _can_be_weights(tensor) else tensor.name
-    else:
+    """Return what counts of an operand: of large constants their name, but for those that are multiplied.
+
+    Of real numbers nothing counts, of integers of a byte, which are no indices, whether they are all zero: zero points
+    then need no task.
+    """
+    value: object = None
+    if tensor.value is not None and tensor.elements <= _LARGEST_TOLD_CONSTANT:
         value = tensor.value.tobytes()
+    elif tensor.value is not None and element_kind(tensor.dtype) not in "fc":
+        value = bool(np.any(tensor.value)) if tensor.element_bytes == 1 else tensor.name
     return tensor.shape, tensor.dtype, tensor.is_constant, value
 
 
 def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, str]) -> Iterator[OnnxAlternative]:
-    alone = _alone(op)
+    # Operands that no other writes, and results that leave no program: that may need a copy.
+    alone = replace(op, inputs=_called("x", op.inputs), outputs=_called("y", op.outputs))
     for name, found in sorted(table.by_operator.get((ONNX, op.op_type), {}).items()):
         try:
-            outline = canonical_outline(alone, found, Border())
+            outline = found.outline(alone, Border())
             with faults_of("expansion", found.origin):  # what it built may be wrong only for those that come after it
-                operators = tuple(
-                    _canonical_alternatives(each, table, outline, found, left_out) for each in outline.nodes
-                )
+                made = (_canonical_alternatives(each, table, outline, found, left_out) for each in outline.nodes)
+                operators = tuple(made)
         except PluginError as error:
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
             continue
@@ -193,11 +182,6 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
         roots = {at: _root(array, outline.views) for at, array in results.items()}
         yield OnnxAlternative(name, operators, MappingProxyType(roots))
-
-
-def _alone(op: Operator) -> Operator:
-    """Return the operator with operands that no other writes; its results leave no program: that may need a copy."""
-    return replace(op, inputs=_called("x", op.inputs), outputs=_called("y", op.outputs))
 
 
 def _called(letter: str, tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
@@ -214,7 +198,7 @@ def _root(array: str, viewed: Mapping[str, str]) -> str:
 def _canonical_alternatives(
     op: CanonicalNode[CanonicalOperator],
     table: ExpansionTable,
-    outline: CanonicalOutline,
+    outline: CanonicalFragment,
     maker: Expansion,
     left_out: dict[str, str],
 ) -> CanonicalAlternatives:
@@ -234,7 +218,7 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _task_scopes(outline: OperatorOutline, maker: CanonicalOutline) -> tuple[TaskScope, ...]:
+def _task_scopes(outline: OperatorOutline, maker: CanonicalFragment) -> tuple[TaskScope, ...]:
     families = divide(outline.scopes)
     writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
     readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
@@ -243,12 +227,9 @@ def _task_scopes(outline: OperatorOutline, maker: CanonicalOutline) -> tuple[Tas
             readers[access.array].append((number, access))
         for access in family.scope.writes:
             writers[access.array].append((number, access))
-    proved = {
-        (name, stream.consumer)
-        for name, array in outline.arrays.items()
-        if array.is_transient
-        for stream in prove_streams(families, ArrayUse(array, tuple(writers[name]), tuple(readers[name])))
-    }
+    uses = [ArrayUse(one, tuple(writers[name]), tuple(readers[name])) for name, one in outline.arrays.items()]
+    inner = [use for use in uses if use.array.is_transient]
+    proved = {(use.array.name, stream.consumer) for use in inner for stream in prove_streams(families, use)}
     found = []
     for number, family in enumerate(families):
         (write,) = family.scope.writes
@@ -289,16 +270,11 @@ def _reads(
         if arrays[name].is_transient:
             can_stream = (name, number) in proved
         else:  # whoever writes it: a stream carries every element once
-            can_stream = all(_visits_once(access, family) for access in accesses)
+            can_stream = all(not access.is_indirect and family.member(access).is_injective for access in accesses)
         yield _root(name, viewed), can_stream
 
 
-def _visits_once(access: Access, family: TaskFamily) -> bool:
-    wanted: Traversal = family.member(access)
-    return not access.is_indirect and wanted.is_injective
-
-
-def _is_stored(root: str, array: Array, maker: CanonicalOutline) -> bool:
+def _is_stored(root: str, array: Array, maker: CanonicalFragment) -> bool:
     if array.is_transient:
         return array.is_materialised
     made = maker.arrays.get(root)

@@ -1,18 +1,18 @@
 """A program of canonical operators as the map scopes that it would become, under any choice of expansions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
+from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, MapScope
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
-from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
+from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.declared import declared_array
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.operator_nests import OperatorArrays, nests_of
-from dfcompile.lowering.nests.program import renamed
+from dfcompile.lowering.nests.program import graph_of_scopes, renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
@@ -58,7 +58,9 @@ class OutlinedModel:
         for number, op in enumerate(self._operators):
             try:
                 found = self._table.select(op, choices)
-                program.place(self._outline_of(number, found, program.owned(op) & self._owned(op)))
+                # On whose its operands are it depends how an operator is lowered that ends the model.
+                ends = any(tensor.name in self._outputs for tensor in op.results())
+                program.place(self._outline_of(number, found, program.owned(op) if ends else frozenset()))
             except UnsupportedOpError as error:
                 unsupported.append(error)
                 program.leave_out(op)
@@ -69,23 +71,18 @@ class OutlinedModel:
         named, graph = program.expanded(self._table, choices)
         return Outline((*self._program.chosen, *chosen, *named), graph)
 
-    def _owned(self, op: Operator) -> frozenset[str]:
-        """Return the operands on whose owners it depends how an operator is lowered: none, unless it ends the model."""
-        ends = any(tensor.name in self._outputs for tensor in op.results())
-        return frozenset(tensor.name for tensor in op.operands()) if ends else frozenset()
-
     def _outline_of(self, number: int, found: Expansion, owned: frozenset[str]) -> "OutlinedOperator":
         key = number, found.name, owned
         if key not in self._outlined:
             op, border = self._operators[number], Border(self._names, self._outputs, owned)
-            self._outlined[key] = OutlinedOperator(op, canonical_outline(op, found, border), is_own=found.is_own)
+            self._outlined[key] = OutlinedOperator(op, found.outline(op, border), is_own=found.is_own)
         return self._outlined[key]
 
 
 class OutlinedOperator:
     """An operator of level 0 under an expansion; what it becomes is outlined once under each expansion asked for."""
 
-    def __init__(self, op: Operator, outline: CanonicalOutline, *, is_own: bool) -> None:
+    def __init__(self, op: Operator, outline: CanonicalFragment, *, is_own: bool) -> None:
         self.op, self.outline, self._is_own = op, outline, is_own
         self._made: dict[tuple[int, str], OperatorOutline] = {}
         self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
@@ -102,22 +99,17 @@ class OutlinedOperator:
         operands = {tensor.name: roots[tensor.name] for tensor in (*node.operands(), *node.results())}
         key = number, found.name, tuple(operands.values())
         if key not in self._scopes:
-            made = self._outline_of(number, found)
+            if (number, found.name) not in self._made:
+                is_checked = not (found.is_own and self._is_own)
+                self._made[number, found.name] = outline_of(node, found, is_checked=is_checked)
+            made = self._made[number, found.name]
             names = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
             used = {access.array: None for access in accesses}
-            arrays = {
-                names[name]: replace(made.arrays[name], name=names[name]) for name in used if name not in operands
-            }
+            added = (name for name in used if name not in operands)
+            arrays = {names[name]: replace(made.arrays[name], name=names[name]) for name in added}
             self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
         return self._scopes[key]
-
-    def _outline_of(self, number: int, found: Expansion) -> "OperatorOutline":
-        key = number, found.name
-        if key not in self._made:
-            is_checked = not (found.is_own and self._is_own)
-            self._made[key] = outline_of(self.outline.nodes[number], found, is_checked=is_checked)
-        return self._made[key]
 
 
 class _PlacedOperators:
@@ -131,11 +123,8 @@ class _PlacedOperators:
 
     def owned(self, op: Operator) -> frozenset[str]:
         """Return the operands of an operator that other operators wrote as arrays of their own."""
-        return frozenset(
-            tensor.name
-            for tensor in op.operands()
-            if self._roots[tensor.name] == tensor.name and self._arrays[tensor.name].is_transient
-        )
+        own = (tensor.name for tensor in op.operands() if self._roots[tensor.name] == tensor.name)
+        return frozenset(name for name in own if self._arrays[name].is_transient)
 
     def leave_out(self, op: Operator) -> None:
         """Note that the results of an operator are there, to see what comes after it."""
@@ -179,15 +168,7 @@ class _PlacedOperators:
                 part = outlined.scopes(number, found, roots)
                 scopes.extend(part.scopes)
                 arrays.update(part.arrays)
-        accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
-        used = {name: arrays[name] if name in arrays else self._arrays[name] for name in _names(accesses)}
-        for name in _names(access for access in accesses if access.is_indirect):
-            used[name] = replace(used[name], is_materialised=True)
-        return tuple(chosen), LoweredGraph(self._name, tuple(scopes), used)
-
-
-def _names(accesses: Iterable[Access]) -> Mapping[str, None]:
-    return dict.fromkeys(access.array for access in accesses)
+        return tuple(chosen), graph_of_scopes(self._name, tuple(scopes), ChainMap(arrays, self._arrays))
 
 
 class OperatorOutline(Struct, frozen=True, eq=False):
@@ -209,9 +190,11 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
         UserError: a form that it does not take, or a call of a library, which is no alternative to what is scheduled.
         PluginError: it is a third party's, and failed.
     """
-    made = OperatorArrays(op)
-    nests = nests_of(op, found, made, is_checked=is_checked)
-    for nest in nests:
+    ends = (*op.operands(), *op.results())
+    border = {one.name: array_of(one, is_transient=False, is_materialised=True) for one in ends}
+    built = found.nests(op, border, is_checked=is_checked)
+    arrays = {**border, **built.arrays}
+    for nest in built.nests:
         if nest.library:
             raise op.unsupported(f"a call of {nest.library} against canonical tasks")
-    return OperatorOutline(tuple(nest.scope(made.arrays) for nest in nests), made.arrays)
+    return OperatorOutline(tuple(nest.scope(arrays) for nest in built.nests), arrays)

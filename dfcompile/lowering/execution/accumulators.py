@@ -21,13 +21,7 @@ from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
 from dfcompile.lowering.nests.map_scopes import MapScopes
 from dfcompile.lowering.reduction import Reduction
 
-_WIDE = {
-    "bfloat16": "float64",
-    "float16": "float64",
-    "float32": "float64",
-    "float64": "float64",
-    "complex64": "complex128",
-}
+_WIDE = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), "float64") | {"complex64": "complex128"}
 Extremum: TypeAlias = Literal[Reduction.MAX, Reduction.MIN]
 
 # How a number is compared that takes the place of another, and what stands for "nothing was seen yet".
@@ -78,14 +72,9 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes)
     inner.data = _renamed(inner.data, wide, reduction)
     loops = {f"i{axis}": int(extent) for axis, extent in enumerate(shape)}
     subset = ", ".join(loops)
-    scopes.add(
-        f"{name}_round",
-        loops,
-        {"value": (sums, Memlet(f"{wide}[{subset}]"))},
-        "rounded = dace.float32(value)" if dtype in NARROW_REALS else "rounded = value",
-        "rounded",
-        (result, Memlet(f"{name}[{subset}]")),
-    )
+    code = "rounded = dace.float32(value)" if dtype in NARROW_REALS else "rounded = value"
+    reads, write = {"value": (sums, Memlet(f"{wide}[{subset}]"))}, (result, Memlet(f"{name}[{subset}]"))
+    scopes.add(f"{name}_round", loops, reads, code, "rounded", write)
 
 
 def _initialised(state: SDFGState, entry: MapEntry, name: str) -> AccessNode:

@@ -61,11 +61,8 @@ def definitions(sdfg: dace.SDFG) -> str:
     """Return C++ source that defines the types that DaCe lacks, of arrays and of casts between joined tasks."""
     held = {np.dtype(array.dtype.type).name for array in sdfg.arrays.values()}
     tasklets = [node.code.as_string for state in sdfg.states() for node in state.nodes() if isinstance(node, Tasklet)]
-    return "".join(
-        _definition(dtype)
-        for dtype in sorted(CODED_REALS)
-        if dtype in held or any(f"dace.{dtype}" in code for code in tasklets)
-    )
+    used = (one for one in sorted(CODED_REALS) if one in held or any(f"dace.{one}" in code for code in tasklets))
+    return "".join(map(_definition, used))
 
 
 def _definition(dtype: str) -> str:

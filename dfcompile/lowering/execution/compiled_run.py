@@ -78,10 +78,8 @@ def run_program(
     used = program.sdfg.arglist()
     calls_lapack = lapack.calls_lapack(program.sdfg)
     level = optimisation_level(program.sdfg) if optimised else 0
-    with (
-        _build_environment(level, libraries=lapack.LIBRARIES if calls_lapack else "") as folder,
-        ending_with_us(),
-    ):
+    libraries = lapack.LIBRARIES if calls_lapack else ""
+    with _build_environment(level, libraries) as folder, ending_with_us():
         sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
         # A name of the model's may be one that C++ has a meaning for, such as M_PI.
         sdfg.replace_dict(names)

@@ -64,11 +64,8 @@ inline void cholesky(const {type} *a, {type} *result, int n, double hermitian) {
 
 def calls_lapack(sdfg: dace.SDFG) -> bool:
     """Return whether a scope of a program calls it."""
-    return any(
-        isinstance(node, Tasklet) and node.code.as_string.startswith(f"{_NAMESPACE}::")
-        for state in sdfg.states()
-        for node in state.nodes()
-    )
+    tasklets = (node for state in sdfg.states() for node in state.nodes() if isinstance(node, Tasklet))
+    return any(tasklet.code.as_string.startswith(f"{_NAMESPACE}::") for tasklet in tasklets)
 
 
 def definitions() -> str:

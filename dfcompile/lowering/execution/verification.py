@@ -93,10 +93,8 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
     steps = STEPS if is_quantised(maps) else 0.0
     outputs = tuple((expected, found[port.name]) for port, expected in zip(maps.outputs, answer.outputs, strict=True))
-    deviations = [
-        _deviation(port.name, ours, expected, relative, steps, answer)
-        for port, (expected, ours) in zip(maps.outputs, outputs, strict=True)
-    ]
+    named = zip(maps.outputs, outputs, strict=True)
+    deviations = [_deviation(port.name, ours, wanted, relative, steps, answer) for port, (wanted, ours) in named]
     return replace(Deviation.largest(deviations), outputs=outputs)
 
 
@@ -202,9 +200,7 @@ def _deviation(name: str, found: Array, expected: Array, relative: float, steps:
     if wrong.any():
         worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)
         at = f"[{', '.join(str(int(position)) for position in worst)}]"
-        raise DisagreementError(
-            f"output {name!r}: {found[worst]} at {at} against {expected[worst]} of {answer.source}, "
-            f"tolerance {limit:.3g} ({answer.hint})"
-        )
+        said = f"{found[worst]} at {at} against {expected[worst]} of {answer.source}, tolerance {limit:.3g}"
+        raise DisagreementError(f"output {name!r}: {said} ({answer.hint})")
     absolute = float(np.max(errors, initial=0.0))
     return Deviation(absolute, absolute / largest if largest else absolute)

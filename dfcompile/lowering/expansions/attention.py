@@ -1,4 +1,4 @@
-"""ONNX Attention (opset 23 and later): scaled products of queries and keys weigh the values."""
+"""Attention, ONNX's (opset 23 and later) and onnxruntime's: scaled products of queries and keys weigh the values."""
 
 from collections.abc import Mapping
 from math import sqrt
@@ -6,8 +6,9 @@ from math import sqrt
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
-from dfcompile.lowering.attention import Heads, Term
-from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.attention import Attend, Heads, Term
+from dfcompile.lowering.expressions import literal, sum_dtype
+from dfcompile.lowering.operators import Concat, MatMul
 from dfcompile.records import replace
 
 _PRECISIONS: Mapping[int, str] = {1: "float32", 10: "float16", 11: "float64"}  # as ONNX numbers element types
@@ -24,7 +25,7 @@ def unfused_attention(op: Operator, build: CanonicalFragment) -> None:
         attention.attend(build, heads, op.output(), weights=shown)
         return
     dtype = sum_dtype(heads.queries.dtype)
-    scores = attention.product_of_heads(build, heads, heads.keys, "scores", dtype)
+    scores = attention.product_of_heads(build, heads.queries, heads.keys, "scores", dtype, is_transposed=True)
     stages = {_RAW: ([], [*cap, *bias]), _CAPPED: (cap, bias), _BIASED: ([*cap, *bias], [])}
     if mode not in stages:
         raise op.unsupported(f"attribute 'qk_matmul_output_mode' is {mode} against 0 to 3")
@@ -58,13 +59,8 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     past = op.optional_input(4), op.optional_input(5)
     if (past[0] is None) != (past[1] is None):
         raise op.unsupported("one of 'past_key' and 'past_value' is omitted against both or none")
-    results = (*op.outputs, None, None, None)[1:3]
-    keys, values = (
-        attention.appended(
-            build, before, attention.separate_heads(build, x, counts[1], name), result, f"present_{name}"
-        )
-        for name, x, before, result in (("keys", k, past[0], results[0]), ("values", v, past[1], results[1]))
-    )
+    by_head = ((name, attention.separate_heads(build, x, counts[1], name)) for name, x in (("keys", k), ("values", v)))
+    keys, values = (attention.with_past(op, build, x, name, (4, 5)) for name, x in by_head)
     heads = Heads(queries, keys, values, (), _precision(op))
     return heads, _bias(op, build, heads, 0 if past[0] is None else past[0].shape[2])
 
@@ -112,3 +108,145 @@ def _of_lengths(build: CanonicalFragment, lengths: Tensor, extents: tuple[int, i
         if window[1] >= 0:
             source += f" and b - c - d <= {window[1]}"
     return Term(f"a if {source} else a - inf", tuple(operands), may_mask=True)
+
+
+_FILTER = -10000.0  # added to the score of a key that a mask leaves out, where a node gives no other number
+
+
+def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
+    op.check_unknown(operands={8: "past_sequence_length", 9: "cache_indirection"}, results={3: "qk"})
+    if op.optional_input(1) is None or op.optional_input(2) is None or op.input(1).rank == 5:
+        raise op.unsupported("queries, keys and values side by side in one operand against three operands")
+    q, k, v, count = op.input(0), op.input(1), op.input(2), op.integer("num_heads", 1)
+    width = q.shape[2] // count
+    scale = op.real("scale", 0.0) or 1 / sqrt(width)
+    biases = _biases(build, op.optional_input(3), (q.shape[2], q.shape[2], v.shape[2] if v.rank == 3 else 0))
+    if biases[0] is not None and k.rank == 4:
+        raise op.unsupported("the operand 'bias' with keys by head against keys side by side")
+    queries = attention.separate_heads(build, q, count, "queries", bias=biases[0], factor=scale)
+    sides = (("keys", k, biases[1]), ("values", v, biases[2]))
+    by_head = ((name, attention.separate_heads(build, x, count, name, bias=bias)) for name, x, bias in sides)
+    keys, values = (attention.with_past(op, build, x, name, (6, 7)) for name, x in by_head)
+    heads = Heads(queries, keys, values, (), sum_dtype(q.dtype))
+    past_keys, masks = op.optional_input(6), (op.optional_input(4), op.optional_input(5))
+    before = 0 if past_keys is None else past_keys.shape[2]
+    attend_to(build, _masked(op, build, heads, masks, before), op.output())
+
+
+@onnx_expansion("com.microsoft.MultiHeadAttention", "unfused", source="onnxruntime", default=True)
+def multi_head_attention(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = softmax(scale * Q @ K' + bias) @ V``: a product, a softmax of whole rows of scores, a product."""
+    _multi_head(op, build, attention.attend)
+
+
+@onnx_expansion("com.microsoft.MultiHeadAttention", "flash", source="dao22")
+def flash_multi_head_attention(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = softmax(scale * Q @ K' + bias) @ V`` by blocks of keys: rows are scaled anew where a larger score comes."""
+    _multi_head(op, build, attention.attend_by_blocks)
+
+
+def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
+    op.check_unknown(operands={6: "past_sequence_length"}, attributes={"do_rotary": 0, "past_present_share_buffer": 0})
+    x, weights, bias, past = op.input(0), op.input(1), op.optional_input(2), op.optional_input(4)
+    count, columns = op.integer("num_heads", 1), weights.shape[1]
+    widths = op.integers("qkv_hidden_sizes", (columns // 3,) * 3) or (columns // 3,) * 3
+    batch, length = x.shape[:2]
+    dtype = sum_dtype(x.dtype) if bias else x.dtype
+    product = build.made("projected", MatMul(), [x, weights], (batch, length, columns), dtype, step="project")
+    if bias is not None:
+        operands = [product, bias]
+        product = build.computed("biased_projection", "a + b", operands, product.shape, x.dtype, step="project_bias")
+    parts = []
+    for at, (name, width) in enumerate(zip(("queries", "keys", "values"), widths, strict=True)):
+        read = ("i0", "i2", f"{sum(widths[:at])} + {width // count}*i1 + i3")
+        parts.append(build.copied(f"{name}_by_head", product, read, (batch, count, length, width // count)))
+    scale = op.real("scale", 0.0) or 1 / sqrt(widths[0] // count)
+    queries = attention.separate_heads(build, parts[0], count, "queries", factor=scale)
+    keys, values = (
+        attention.appended(build, None if past is None else _past(build, past, at), part, None, f"present_{name}")
+        for at, (name, part) in enumerate(zip(("keys", "values"), parts[1:], strict=True))
+    )
+    present = op.optional_output(1)
+    if present is not None:
+        both = [build.view(part, f"{part.name}_part", (1, *part.shape)) for part in (keys, values)]
+        build.add(Concat(0), both, present, step="present")
+    heads = Heads(queries, keys, values, (), sum_dtype(x.dtype))
+    masks = op.optional_input(3), op.optional_input(5)
+    attend_to(build, _masked(op, build, heads, masks, 0 if past is None else past.shape[3]), op.output())
+
+
+@onnx_expansion("com.microsoft.Attention", "unfused", source="onnxruntime", default=True)
+def projected_attention(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = softmax(scale * Q @ K' + bias) @ V`` with Q, K and V side by side in ``X @ weights + bias``."""
+    _projected(op, build, attention.attend)
+
+
+@onnx_expansion("com.microsoft.Attention", "flash", source="dao22")
+def flash_projected_attention(op: Operator, build: CanonicalFragment) -> None:
+    """As `unfused`, by blocks of keys: rows are scaled anew where a larger score comes."""
+    _projected(op, build, attention.attend_by_blocks)
+
+
+def _past(build: CanonicalFragment, past: Tensor, at: int) -> Tensor:
+    """Return the keys or the values of ``past[2, b, n, p, h]``."""
+    return build.copied(f"past{at}", past, (str(at), "i0", "i1", "i2", "i3"), past.shape[1:])
+
+
+def _biases(
+    build: CanonicalFragment, bias: Tensor | None, widths: tuple[int, int, int]
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Return the parts of a bias for queries, keys and values."""
+    if bias is None:
+        return None, None, None
+    parts: list[Tensor] = []
+    for name, width in zip(("bias_of_queries", "bias_of_keys", "bias_of_values"), widths, strict=True):
+        first = sum(part.elements for part in parts)
+        if bias.value is not None:
+            parts.append(build.parameter(name, bias.value[first : first + width]))
+        else:
+            parts.append(build.copied(name, bias, (f"{first} + i0",), (width,)))
+    return parts[0], parts[1], parts[2]
+
+
+def _masked(
+    op: Operator, build: CanonicalFragment, heads: Heads, masks: tuple[Tensor | None, Tensor | None], before: int
+) -> Heads:
+    """Return the heads with what is added to their scores: a bias, and what masks leave out.
+
+    Args:
+        op: the operator.
+        build: what is built.
+        heads: with all keys.
+        masks: of keys, and the bias.
+        before: keys before the first query's own.
+    """
+    mask, bias = masks
+    batch, _, queries, keys = heads.scores_shape
+    terms = []
+    if bias is not None:
+        terms.append(Term("a + b", (bias,), may_mask=True))
+    if mask is not None:
+        # Added, as onnxruntime does: a query whose keys are all left out attends to all of them.
+        left_out = literal(op.real("mask_filter_value", 0.0) or _FILTER, "float32")
+        terms.append(_mask_term(op, build, mask, (batch, queries, keys), left_out))
+    if op.integer("unidirectional", 0):
+        if keys != before + queries:
+            # Of more keys onnxruntime hides none from the last query.
+            sizes = f"{queries} queries and {keys - before} keys of theirs"
+            raise op.unsupported(f"attribute 'unidirectional' with {sizes}")
+        terms += attention.causal_terms(build, (queries, keys), before)
+    return replace(heads, terms=tuple(terms))
+
+
+def _mask_term(
+    op: Operator, build: CanonicalFragment, mask: Tensor, extents: tuple[int, int, int], left_out: str
+) -> Term:
+    batch, queries, keys = extents
+    if mask.shape in ((batch, keys), (batch, queries, keys)):
+        shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
+        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),))
+    if mask.shape == (batch,):
+        places = build.parameter("places", np.arange(keys, dtype=np.int32))
+        lengths = build.view(mask, "lengths", (batch, 1, 1, 1))
+        return Term(f"a if b < c else a + {left_out}", (places, lengths))
+    raise op.unsupported(f"a mask {mask} against one element per key, per query and key, or lengths")

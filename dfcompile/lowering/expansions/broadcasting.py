@@ -58,12 +58,8 @@ def variadic(op: Operator, build: CanonicalFragment) -> None:
     total = " + ".join(names)
     undefined = " or ".join(f"{name} != {name}" for name in names)
     propagated = f"nan if {undefined} else " if is_real(op.output().dtype) else ""
-    source = {
-        "Max": f"{propagated}max({', '.join(names)})",
-        "Mean": f"({total}) / {len(names)}",
-        "Min": f"{propagated}min({', '.join(names)})",
-        "Sum": total,
-    }[op.op_type]
+    extremum = f"{propagated}{op.op_type.lower()}({', '.join(names)})"
+    source = {"Mean": f"({total}) / {len(names)}", "Sum": total}.get(op.op_type, extremum)
     build.elementwise(source, operands, op.output())
 
 

@@ -36,12 +36,5 @@ def col2im_map(op: CanonicalNode[Col2im], build: MapFragment) -> None:
     rank = y.rank - 2
     spatial = [f"{letter}{axis}" for letter in "ky" for axis in range(rank)]
     loops = dict(zip(["b", "c", *spatial], x.shape, strict=True))
-    places = window_places(op.operator.strides, op.operator.dilations)
-    build.map(
-        "",
-        loops=loops,
-        reads={"x": (x, list(loops))},
-        write=(y, ["b", "c", *places]),
-        code="x",
-        accumulate=Reduction.SUM,
-    )
+    places = "b", "c", *window_places(op.operator.strides, op.operator.dilations)
+    build.map("", loops=loops, reads={"x": (x, list(loops))}, write=(y, places), code="x", accumulate=Reduction.SUM)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import product_of, sum_dtype
+from dfcompile.lowering.map_fragment import Access, Loops, Reads
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Reduction
 from dfcompile.lowering.operators.convolution import window_places
@@ -127,21 +128,23 @@ def add_direct(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, las
 def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -> None:
     """One task per filter, which reads every window of its channels once per element of the filter."""
     x, w, y = op.input(0), op.input(1), op.output()
-    group = op.operator.group
-    rows, channels = w.shape[0] // group, w.shape[1]
+    group, channels = op.operator.group, w.shape[1]
+    rows = w.shape[0] // group
     elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
     positions = {f"y{axis}": count for axis, count in enumerate(y.shape[2:])}
     places = window_places(op.operator.strides, op.operator.dilations)
-    output = linear_index(["g", "r"], (group, rows))
-    build.map(
-        "filters",
-        spatial={"g": group, "r": rows},
-        loops={"b": x.shape[0], **positions, "c": channels, **elements},
-        reads={
-            "x": (x, ["b", linear_index(["g", "c"], (group, channels)), *places]),
-            "w": (w, [output, "c", *elements]),
-        },
-        write=(y, ["b", output, *positions]),
-        code=product_of("x", "w", (x.dtype, w.dtype), y.dtype),
-        accumulate=Reduction.SUM,
-    )
+    read = "b", linear_index(["g", "c"], (group, channels)), *places
+    reads = {"x": (x, read), "w": (w, [linear_index(["g", "r"], (group, rows)), "c", *elements])}
+    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
+    code = product_of("x", "w", (x.dtype, w.dtype), y.dtype)
+    add_filters(build, (group, rows), loops, reads, (y, list(positions)), code)
+
+
+def add_filters(
+    build: MapFragment, filters: tuple[int, int], loops: Loops, reads: Reads, places: Access, code: str
+) -> None:
+    """Add one task per filter of each group, which sums products up at places of the result's spatial dimensions."""
+    y, at = places
+    write, spatial = (y, ["b", linear_index(["g", "r"], filters), *at]), dict(zip("gr", filters, strict=True))
+    total = Reduction.SUM
+    build.map("filters", spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)

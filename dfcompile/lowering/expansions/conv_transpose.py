@@ -1,10 +1,21 @@
 """Transposed convolution ``Y[b, o, stride*y + dilation*k - pad …] += X[b, c, y…] * W[c, o, k…]``, plus bias."""
 
-from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from collections.abc import Sequence
+from itertools import product
+from math import gcd, prod
+
+from msgspec import Struct
+
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator
+from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.expansions.conv import add_filters
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.operators import Copy, Reduction, TransposedConvolution
+from dfcompile.lowering.operators import Convolution, Copy, TransposedConvolution
 from dfcompile.lowering.operators.convolution import window_places
+from dfcompile.lowering.windows import padded
+
+_MOST_PHASES = 64  # convolutions
 
 
 @onnx_expansion("ConvTranspose", "direct", default=True)
@@ -56,18 +67,105 @@ def _spans(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -
 def transposed_convolution_per_filter(op: CanonicalNode[TransposedConvolution], build: MapFragment) -> None:
     """One task per filter, which adds every element of the data, times the filter, to the place of its window."""
     x, w, y = op.input(0), op.input(1), op.output()
-    group = op.operator.group
-    channels, rows = x.shape[1] // group, w.shape[1]
+    channels, rows = x.shape[1] // op.operator.group, w.shape[1]
     elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
     positions = {f"y{axis}": extent for axis, extent in enumerate(x.shape[2:])}
     places = window_places(op.operator.strides, op.operator.dilations)
-    channel = linear_index(["g", "c"], (group, channels))
-    build.map(
-        "filters",
-        spatial={"g": group, "r": rows},
-        loops={"b": x.shape[0], **positions, "c": channels, **elements},
-        reads={"x": (x, ["b", channel, *positions]), "w": (w, [channel, "r", *elements])},
-        write=(y, ["b", linear_index(["g", "r"], (group, rows)), *places]),
-        code="x * w",
-        accumulate=Reduction.SUM,
-    )
+    channel = linear_index(["g", "c"], (op.operator.group, channels))
+    reads = {"x": (x, ["b", channel, *positions]), "w": (w, [channel, "r", *elements])}
+    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
+    add_filters(build, (op.operator.group, rows), loops, reads, (y, places), "x * w")
+
+
+class _Phase(Struct, frozen=True):
+    """The results of one remainder by the stride along a spatial dimension: they see the same taps.
+
+    A result at place t, of a stride s and a dilation d, sums ``X[y] * W[k]`` over ``s*y + d*k = t + pad``. Of all t
+    with ``t + pad = s*q + r`` these are the taps with ``d*k = r`` modulo s: every ``s / gcd(d, s)``-th one, and y falls
+    by ``d / gcd(d, s)`` from each of them to the next. So each remainder r is a convolution of stride 1 with those taps
+    in reverse [shi16, section 2].
+
+    Attributes:
+        first: place of the first of them.
+        step: from each to the next: the stride.
+        count: how many there are.
+        last_tap: of the filter, which comes first.
+        taps: how many there are.
+        between_taps: of the filter.
+        dilation: elements of the data from each tap to the next.
+        begin: elements to put before the data; negative: to leave out.
+        end: the same behind it.
+    """
+
+    first: int
+    step: int
+    count: int
+    last_tap: int
+    taps: int
+    between_taps: int
+    dilation: int
+    begin: int
+    end: int
+
+
+@onnx_expansion("ConvTranspose", "phases", source="shi16")
+def phases(op: Operator, build: CanonicalFragment) -> None:
+    """A canonical Convolution of stride 1 per remainder of places by the strides; then the bias; results interleave."""
+    x, w, y = op.input(0), op.input(1), op.output()
+    strides, dilations, begins = geometry(op)
+    if prod(strides) > _MOST_PHASES:
+        raise op.unsupported(f"{prod(strides)} convolutions, of strides {strides}, against at most {_MOST_PHASES}")
+    columns = zip(x.shape[2:], w.shape[2:], y.shape[2:], strides, dilations, begins, strict=True)
+    per_axis = [_phases(op, *column) for column in columns]
+    several = list(product(*per_axis))
+    for number, chosen in enumerate(several):
+        _add_phase(op, build, chosen, str(number) if len(several) > 1 else "")
+
+
+def _phases(op: Operator, extent: int, kernel: int, results: int, stride: int, dilation: int, pad: int) -> list[_Phase]:
+    """Return what the results along a dimension are.
+
+    Raises:
+        UnsupportedOpError: no tap reaches some of them, or their taps reach no element of the data.
+    """
+    common = gcd(dilation, stride)
+    apart = stride // common
+    found = []
+    for first in range(min(stride, results)):
+        remainder, at = (first + pad) % stride, (first + pad) // stride
+        taps = [tap for tap in range(min(kernel, apart)) if (dilation * tap - remainder) % stride == 0]
+        if not taps:
+            raise op.unsupported(f"stride {stride} against windows that reach every result (use expansion direct)")
+        count = (results - first + stride - 1) // stride
+        taps_count = (kernel - taps[0] + apart - 1) // apart
+        last_tap = taps[0] + apart * (taps_count - 1)
+        begin = -(at + (remainder - dilation * last_tap) // stride)
+        span = count + dilation // common * (taps_count - 1)
+        end = span - extent - begin
+        if min(begin, end) <= -extent:
+            raise op.unsupported("results that no element of the data reaches (use expansion direct)")
+        found.append(_Phase(first, stride, count, last_tap, taps_count, apart, dilation // common, begin, end))
+    return found
+
+
+def _add_phase(op: Operator, build: CanonicalFragment, chosen: Sequence[_Phase], suffix: str) -> None:
+    x, w, y, bias = op.input(0), op.input(1), op.output(), op.optional_input(2)
+    group = op.integer("group", 1)
+    channels, rows = w.shape[0] // group, w.shape[1]
+    taps, counts = [each.taps for each in chosen], [each.count for each in chosen]
+    places = [f"{each.last_tap} + {-each.between_taps}*i{3 + axis}" for axis, each in enumerate(chosen)]
+    read = linear_index(["i0", "i2"], (group, channels)), "i1", *places
+    write = linear_index(["i0", "i1"], (group, rows)), "i2", *(f"i{3 + axis}" for axis in range(len(taps)))
+    reversed_taps = Copy((group, rows, channels, *taps), read, write)
+    filters = build.made(f"filters{suffix}", reversed_taps, [w], (group * rows, channels, *taps), w.dtype)
+    result = y if not suffix else build.array(f"phase{suffix}", (*y.shape[:2], *counts), y.dtype)
+    sums = result if bias is None else build.array(f"product{suffix}", result.shape, sum_dtype(y.dtype))
+    convolution = Convolution((1,) * len(taps), tuple(each.dilation for each in chosen), group)
+    data = padded(build, x, [each.begin for each in chosen], [each.end for each in chosen], suffix=suffix)
+    build.add(convolution, [data, filters], sums, step=f"convolution{suffix}")
+    if bias is not None:
+        axes = [list(range(y.rank)), [1]]
+        build.elementwise("a + b", [sums, bias], result, axes=axes, step=f"bias{suffix}")
+    if suffix:
+        at = (f"{each.first} + {each.step}*i{2 + axis}" for axis, each in enumerate(chosen))
+        build.add(Copy(result.shape, write=("i0", "i1", *at)), [result], y, step=f"interleave{suffix}")

@@ -38,8 +38,7 @@ def deform_conv(op: Operator, build: CanonicalFragment) -> None:
     window = channels // group * taps_count
     cols = build.view(sampled, "cols", (batch, group, window, count))
     filters = build.view(w, "filters", (1, group, w.shape[0] // group, window))
-    dtype = y.dtype if bias is None else sum_dtype(y.dtype)
-    rows = (batch, group, w.shape[0] // group, count)
+    rows, dtype = (batch, group, w.shape[0] // group, count), y.dtype if bias is None else sum_dtype(y.dtype)
     product = build.made("product", MatMul(), [filters, cols], rows, dtype, step="matmul")
     if bias is None:
         build.view_as(product, y)

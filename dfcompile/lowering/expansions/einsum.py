@@ -132,22 +132,20 @@ def _parsed(op: Operator) -> tuple[tuple[_Term, ...], Labels, Mapping[str, int]]
             raise op.unsupported(f"equation {equation!r} has {len(labels)} labels for {operand}")
         dimensions.append(list(zip(labels, shape, strict=True)))
     everything = [label for pairs in dimensions for label, _ in pairs]
-    hidden = [label for label in dict.fromkeys(everything) if label.startswith(_ELLIPSIS)]
-    hidden.sort(key=lambda label: -int(label.removeprefix(_ELLIPSIS)))
+    hidden = sum(label.startswith(_ELLIPSIS) for label in set(everything))
     if arrow:
-        wanted = _labels(result, len(hidden))
+        wanted = _labels(result, hidden)
     else:
-        wanted = (*hidden, *(label for label in sorted(everything) if label.isalpha() and everything.count(label) == 1))
+        once = (label for label in sorted(everything) if label.isalpha() and everything.count(label) == 1)
+        wanted = (*_labels(_ELLIPSIS, hidden), *once)
     if len(set(wanted)) != len(wanted) or not set(wanted) <= set(everything):
         raise op.unsupported(f"equation {equation!r} has a label in the result twice, or one of no operand")
     extents: dict[str, int] = {}
     for label, extent in (pair for pairs in dimensions for pair in pairs):
         extents[label] = max(extent, extents.get(label, 1))
     # An extent of 1 that stands for more is the same for each of them: as if the operand had no such dimension.
-    terms = tuple(
-        _Term(operand, tuple(label for label, extent in pairs if extent == extents[label]))
-        for operand, pairs in zip(operands, dimensions, strict=True)
-    )
+    kept = (tuple(label for label, extent in pairs if extent == extents[label]) for pairs in dimensions)
+    terms = tuple(_Term(operand, labels) for operand, labels in zip(operands, kept, strict=True))
     return terms, wanted, extents
 
 

@@ -1,12 +1,16 @@
-"""ONNX Gather, and the canonical Gather, whose indices are constant."""
+"""Gathers, of ONNX and canonical: elements and rows of an array at indices, constant or only known to a run."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
-from dfcompile.lowering.operators import Gather, Lookup
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.map_fragment import along, loops_over
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators import Gather, Lookup, LookupElements
 from dfcompile.lowering.operators.indexed import Run
 
 MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
@@ -19,16 +23,26 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
     Indices that the model computes, or that follow no few progressions, are looked up.
     """
     x, y, axis = op.input(0), op.output(), op.axis()
-    indices = np.array(() if op.input(1).value is None else op.static_integers(1, "indices") or (), np.int64)
-    extent = x.shape[axis]
-    if ((indices < -extent) | (indices >= extent)).any():
-        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
-    runs = few_progressions(indices % extent)
-    if not runs:
+    indices = constant_indices(op, axis)
+    runs = () if indices is None else few_progressions(indices % x.shape[axis])
+    if indices is None or not runs:
         build.add(Lookup(axis), [x, op.input(1)], y)
         return
     shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
     build.add_reshaped(Gather(axis, runs), [x], y, "gathered", shape)
+
+
+def constant_indices(op: Operator, axis: int) -> npt.NDArray[np.int64] | None:
+    """Return the indices, operand 1, flat; None if the model computes them.
+
+    Raises:
+        UnsupportedOpError: one is outside of the axis of operand 0.
+    """
+    extent, value = op.input(0).shape[axis], op.input(1).value
+    indices = None if value is None else np.ravel(value).astype(np.int64)
+    if indices is not None and ((indices < -extent) | (indices >= extent)).any():
+        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
+    return indices
 
 
 def few_progressions(indices: npt.NDArray[np.generic]) -> tuple[Run, ...]:
@@ -62,10 +76,124 @@ def gather_runs(op: CanonicalNode[Gather], build: MapFragment) -> None:
     x, y, axis, runs = op.input(0), op.output(), op.operator.axis, op.operator.runs
     offset = 0
     for position, (first, step, count) in enumerate(runs):
-        extents = [count if at == axis else extent for at, extent in enumerate(y.shape)]
-        loops = {f"i{at}": extent for at, extent in enumerate(extents)}
-        read = [f"{first} + {step}*{name}" if at == axis else name for at, name in enumerate(loops)]
-        write = [f"{offset} + {name}" if at == axis else name for at, name in enumerate(loops)]
-        name = f"run{position}" if len(runs) > 1 else ""
-        build.map(name, loops=loops, reads={"x": (x, read)}, write=(y, write), code="x")
+        loops, name = loops_over(y.shape) | {f"i{axis}": count}, f"run{position}" if len(runs) > 1 else ""
+        build.map(name, loops=loops, reads={"x": along(x, axis, first, step)}, write=along(y, axis, offset), code="x")
         offset += count
+
+
+@onnx_expansion("GatherElements", "lookup", default=True)
+def gather_elements(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[i, j, …] = X[i, indices[i, j, …], …]`` along an axis: one task that reads X from memory."""
+    x, indices, axis = op.input(0), op.input(1), op.axis()
+    constant_indices(op, axis)
+    for at, (count, available) in enumerate(zip(indices.shape, x.shape, strict=True)):
+        if at != axis and count > available:
+            raise op.unsupported(f"{count} indices along axis {at} of extent {available}")
+    build.add(LookupElements(axis), [x, indices], op.output())
+
+
+@expansion(LookupElements, "map", source="onnx", default=True)
+def lookup_elements(op: CanonicalNode[LookupElements], build: MapFragment) -> None:
+    """``Y[i…] = X[i… with indices[i…] at the axis]``: one task in row order; a negative index counts from the end."""
+    axis = op.operator.axis
+    _look_up(op, build, axis, slice(None), slice(axis + 1, None))
+
+
+@expansion(Lookup, "map", source="onnx", default=True)
+def lookup(op: CanonicalNode[Lookup], build: MapFragment) -> None:
+    """``Y[…, j…, …] = X[…, indices[j…], …]`` with the indices at ``axis``: one task that reads X from memory.
+
+    A negative index counts from the end.
+    """
+    axis = op.operator.axis
+    behind = axis + op.output().rank - op.input(0).rank + 1
+    _look_up(op, build, axis, slice(axis, behind), slice(behind, None))
+
+
+def _look_up(op: Node, build: MapFragment, axis: int, of_indices: slice, behind: slice) -> None:
+    """Add the task that reads an index and, where it says, an element of a table; given which loops index what."""
+    x, indices, y = op.input(0), op.input(1), op.output()
+    loops, extent = loops_over(y.shape), x.shape[axis]
+    names = list(loops)
+    place = ", ".join([*names[:axis], f"(index + {extent}) % {extent}", *names[behind]])
+    reads, write = {"index": (indices, names[of_indices])}, (y, names)
+    build.map("", loops=loops, reads=reads, tables={"table": x}, write=write, code=f"table[{place}]")
+
+
+@onnx_expansion("GatherND", "rows", default=True)
+def gather_nd(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b…, u…] = X[b…, indices[b…, u…]]``: rows of X at linear indices, which one task computes beforehand."""
+    x, indices, batch = op.input(0), op.input(1), op.integer("batch_dims", 0)
+    within = batch + indices.shape[-1]
+    _take_rows(op, build, flat_rows(op, build, indices, x.shape[:within], batch), within)
+
+
+@onnx_expansion("ReverseSequence", "rows", default=True)
+def reverse_sequence(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[t, b] = X[lengths[b] - 1 - t if t < lengths[b] else t, b]``: rows at linear indices, computed beforehand."""
+    x, lengths = op.input(0), op.input(1)
+    batch_axis, time_axis = op.axis("batch_axis", 1), op.axis("time_axis", 0)
+    if {batch_axis, time_axis} != {0, 1}:
+        raise op.unsupported(f"batch axis {batch_axis} and time axis {time_axis} against 0 and 1")
+    steps, batches = (x.shape[axis] for axis in (time_axis, batch_axis))
+    step, between = (batches, 1) if time_axis == 0 else (1, steps)
+    times, starts = np.arange(steps), np.arange(batches) * between
+    if lengths.value is not None:
+        last = np.asarray(lengths.value).reshape(-1, 1) - 1
+        if ((last < -1) | (last >= steps)).any():
+            raise op.unsupported(f"a length outside of 0 to {steps}")
+        found = np.where(times <= last, last - times, times) * step + starts[:, None]
+        rows = build.parameter("rows", (found.T if time_axis == 0 else found).astype(np.int64).reshape(-1))
+    else:
+        operands = [lengths, build.parameter("times", times), build.parameter("starts", starts)]
+        source, axes = f"(a - 1 - b if b < a else b) * {step} + c", [[batch_axis], [time_axis], [batch_axis]]
+        each = build.computed("row", source, operands, x.shape[:2], "int64", axes=axes, step="rows")
+        rows = build.view(each, "rows", (each.elements,))
+    _take_rows(op, build, rows, 2)
+
+
+def flat_rows(op: Operator, build: CanonicalFragment, indices: Tensor, extents: Sequence[int], batch: int) -> Tensor:
+    """Return the linear index of each row that indices of several dimensions name, ``[n]``; constants are computed.
+
+    Args:
+        op: the operator, whose operand 1 the indices are.
+        build: its fragment.
+        indices: ``[b…, u…, k]``, each counted from the end if it is negative.
+        extents: of the dimensions ``b…`` and of the k that are indexed.
+        batch: how many dimensions b there are.
+
+    Raises:
+        UnsupportedOpError: a constant index is outside of its dimension.
+    """
+    inner, count = np.array(extents[batch:], np.int64), prod(indices.shape[:-1])
+    strides = np.array([prod(extents[at + 1 :]) for at in range(batch, len(extents))], np.int64)
+    offsets = np.arange(prod(extents[:batch]), dtype=np.int64) * prod(extents[batch:])
+    shape = (len(offsets), count // len(offsets), len(inner))
+    if indices.value is not None:
+        given = np.asarray(indices.value).reshape(shape)
+        if ((given < -inner) | (given >= inner)).any():
+            raise op.unsupported(f"an index outside of the dimensions {list(extents[batch:])}")
+        return build.parameter("rows", ((given % inner) * strides).sum(axis=2).reshape(-1) + offsets.repeat(shape[1]))
+    if len(extents) == 1:
+        return build.view(indices, "rows", (count,))
+    # The start of a batch is added with its last index.
+    starts = np.zeros((len(offsets), 1, len(inner)), np.int64)
+    starts[:, 0, -1] = offsets
+    operands = [build.view(indices, "indices", shape), build.parameter("extents", inner)]
+    operands += [build.parameter("strides", strides), build.parameter("starts", starts)]
+    rows = build.array("row", shape[:2], "int64")
+    build.reduce(Reduction.SUM, operands, rows, [2], "((a + b) % b) * c + d", step="rows")
+    return build.view(rows, "rows", (count,))
+
+
+def _take_rows(op: Operator, build: CanonicalFragment, rows: Tensor, within: int) -> None:
+    """Write the rows of X, whose first dimensions are numbered through, at linear indices."""
+    x, y = op.input(0), op.output()
+    inner = prod(x.shape[within:])
+    table = build.view(x, "table", (prod(x.shape[:within]), inner))
+    runs, shape = () if rows.value is None else few_progressions(rows.value), (rows.elements, inner)
+    if runs:
+        taken = build.made("taken", Gather(0, runs), [table], shape, step="gather")
+    else:
+        taken = build.made("taken", Lookup(0), [table, rows], shape, step="lookup")
+    build.view_as(taken, y)

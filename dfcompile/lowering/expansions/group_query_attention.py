@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from dfcompile.frontend import AttributeValue
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, attention, onnx_expansion
 from dfcompile.lowering.attention import Attend, Heads, Term
 from dfcompile.lowering.expansions.rotary_embedding import angles_at, rotate
@@ -36,16 +37,13 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
         tables = op.input(7), op.input(8)
         cosines, sines = angles_at(op, build, tables, op.optional_input(9) or lengths.positions())
         interleaved = op.integer("rotary_interleaved", 0) != 0
-        q, k = (
-            rotate(build, x, cosines, sines, interleaved=interleaved, name=name)
-            for x, name in ((q, "rotated_queries"), (k, "rotated_keys"))
-        )
+        sides = ((q, "rotated_queries"), (k, "rotated_keys"))
+        q, k = (rotate(build, x, cosines, sines, interleaved=interleaved, name=name) for x, name in sides)
     scale = op.real("scale", 0.0) or 1 / sqrt(width)
     queries = _by_head(build, q, "queries", scale)
-    results = (*op.outputs, None, None)[1:3]
     keys, values = (
-        lengths.cached(op.optional_input(past), _by_head(build, x, name), result, name)
-        for name, x, past, result in (("keys", k, 3, results[0]), ("values", v, 4, results[1]))
+        lengths.cached(op.optional_input(2 + at), _by_head(build, x, name), op.optional_output(at), name)
+        for at, (name, x) in enumerate((("keys", k), ("values", v)), 1)
     )
     terms, bias = attention.softcap_terms(op), op.optional_input(10)
     if bias is not None:
@@ -56,18 +54,15 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
 
 
 def _check(op: Operator) -> None:
-    op.check_unknown(
-        operands={11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"},
-        results={3: "output_qk"},
-        attributes={
-            "causal": 1,
-            "k_quant_type": "NONE",
-            "kv_cache_bit_width": 0,
-            "qk_output": 0,
-            "sliding_window_cache": 0,
-            "v_quant_type": "NONE",
-        },
-    )
+    operands = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
+    attributes: dict[str, AttributeValue] = {
+        "causal": 1,
+        "k_quant_type": "NONE",
+        "kv_cache_bit_width": 0,
+        "qk_output": 0,
+    }
+    attributes |= {"sliding_window_cache": 0, "v_quant_type": "NONE"}
+    op.check_unknown(operands=operands, results={3: "output_qk"}, attributes=attributes)
     if op.integer("local_window_size", -1) == 0:
         raise op.unsupported("attribute 'local_window_size' is 0 against -1 or at least 1")
     if op.integer("smooth_softmax", -1) == 1:
@@ -80,16 +75,15 @@ def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> 
     batch, length, columns = q.shape
     width = columns // (heads if k is not None else heads + 2 * groups)
     if k is not None and v is not None:
-        every = (("query", q, heads), ("key", k, groups), ("value", v, groups))
-        first, second, third = (build.view(x, name, (batch, length, count, width)) for name, x, count in every)
+        sides = (("query", q, heads), ("key", k, groups), ("value", v, groups))
+        first, second, third = (build.view(x, name, (batch, length, count, width)) for name, x, count in sides)
         return first, second, third
     together = build.view(q, "together", (batch, length, heads + 2 * groups, width))
-    ranges = (("query", 0, heads), ("key", heads, groups), ("value", heads + groups, groups))
-    first, second, third = (
-        build.copied(name, together, ("i0", "i1", f"{at} + i2", "i3"), (batch, length, count, width))
-        for name, at, count in ranges
-    )
-    return first, second, third
+
+    def part(name: str, at: int, count: int) -> Tensor:
+        return build.copied(name, together, ("i0", "i1", f"{at} + i2", "i3"), (batch, length, count, width))
+
+    return part("query", 0, heads), part("key", heads, groups), part("value", heads + groups, groups)
 
 
 def _by_head(build: CanonicalFragment, x: Tensor, name: str, factor: float = 1.0) -> Tensor:
@@ -107,11 +101,7 @@ class _Lengths:
         seqlens = op.input(_SEQLENS)
         self._last = build.view(seqlens, "last_places", (seqlens.elements, 1)) if seqlens.value is None else seqlens
         known = set() if seqlens.value is None else {int(place) for place in np.ravel(seqlens.value)}
-        self._before: int | None = None
-        if queries == total:
-            self._before = 0
-        elif len(known) == 1:
-            self._before = known.pop() + 1 - queries
+        self._before = 0 if queries == total else min(known) + 1 - queries if len(known) == 1 else None
 
     def positions(self) -> Tensor:
         """Return the place of each query, ``[b or 1, s]``."""

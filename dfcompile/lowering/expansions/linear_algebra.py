@@ -1,10 +1,12 @@
-"""NumPy's linear algebra: products, inverses, solutions, factors of batches of matrices; real and complex."""
+"""NumPy's linear algebra: products, inverses, solutions, factors of batches of matrices; real and complex; ONNX Det."""
+
+from math import prod
 
 import numpy as np
 
-from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expressions import is_complex
-from dfcompile.lowering.operators import Eliminate, Factor, Lapack, MatMul, TriangularSolve
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_complex, sum_dtype
+from dfcompile.lowering.operators import Copy, Eliminate, Factor, Lapack, MatMul, TriangularSolve
 
 
 @onnx_expansion("linalg.matmul", "matmul", source="ben-nun19", default=True)
@@ -52,7 +54,7 @@ def solution_by_elimination(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B``: elimination of ``[A | B]`` with exchange of rows; of any regular matrix."""
     sides, x = _sides(op, build)
     build.add(Eliminate(), [op.input(0), sides], x, step="eliminate")
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.solve", "lu", source="higham02")
@@ -60,7 +62,7 @@ def solution_by_factors(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B``: factors, two triangular systems; no exchange of rows."""
     sides, x = _sides(op, build)
     _solved_by_factors(op, build, sides, x)
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.solve", "cholesky", source="higham02")
@@ -71,7 +73,7 @@ def solution_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
     factor = build.made("factor", Factor("cholesky", checks=True), [a], a.shape)
     half = build.made("half", TriangularSolve(), [factor, sides], x.shape, step="forward")
     build.add(TriangularSolve(upper=True, adjoint=True), [factor, half], x, step="backward")
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.solve", "lapack", source="anderson99", runs_only=True)
@@ -79,7 +81,7 @@ def solution_by_lapack(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B`` by gesv of an installed LAPACK: for running, it cannot be scheduled."""
     sides, x = _sides(op, build)
     build.add(Lapack("solution"), [op.input(0), sides], x)
-    _finish(op, build, x)
+    build.view_as(x, op.output())
 
 
 @onnx_expansion("linalg.cholesky", "lapack", source="anderson99", runs_only=True)
@@ -115,6 +117,77 @@ def _sides(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
     return build.view(b, "sides", (*b.shape, 1)), build.array("solution", (*x.shape, 1), x.dtype)
 
 
-def _finish(op: Operator, build: CanonicalFragment, x: Tensor) -> None:
-    if x is not op.output():
-        build.view_as(x, op.output())
+_MOST_ROWS = 64  # ten tasks each
+
+
+@onnx_expansion("Det", "elimination", source="higham02", default=True)
+def det(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = product of the pivots``: per column the largest element is sought, and its row taken off the others."""
+    x, y = op.input(0), op.output()
+    rows = x.shape[-1]
+    if x.rank < 2 or x.shape[-2] != rows or rows > _MOST_ROWS:
+        raise op.unsupported(f"matrices {x} against square ones of at most {_MOST_ROWS} rows")
+    batch, dtype = prod(x.shape[:-2]), sum_dtype(x.dtype)
+    matrix, total = build.view(x, "matrices", (batch, rows, rows)), None
+    for number in range(rows - 1):
+        step = _Step(build, matrix, number, dtype)
+        total = step.factor(total)
+        matrix = step.eliminated()
+    last = build.view(matrix, "last", (batch,))
+    result = build.array("product", (batch,), y.dtype)
+    if total is None:
+        build.add(Copy(), [last], result)
+    else:
+        build.elementwise("a * b", [total, last], result, step="product")
+    build.view_as(result, y)
+
+
+class _Step:
+    """The elimination of the first column of matrices ``A[n, i, j]``."""
+
+    def __init__(self, build: CanonicalFragment, matrix: Tensor, number: int, dtype: str) -> None:
+        self._build, self._matrix, self._number, self._dtype = build, matrix, number, dtype
+        batch, rows, _ = matrix.shape
+        numbers = build.parameter(self._named("rows"), np.arange(rows))
+        column = self._copied("column", (batch, rows), ("i0", "i1", "0"))
+        largest = build.reduced(self._named("largest"), Reduction.MAX, [column], [1], "abs(a)", dtype=dtype)
+        operands, source = [column, largest, numbers], f"c if abs(a) == b else {rows - 1}"
+        self._place = build.reduced(self._named("place"), Reduction.MIN, operands, [1], source, dtype="int64")
+        # The row of the pivot: all others count as 0.
+        at = build.view(self._place, self._named("places"), (batch, 1, 1))
+        by_row = build.view(numbers, self._named("row_numbers"), (rows, 1))
+        operands, source = [matrix, at, by_row], "a if b == c else 0"
+        self._row = build.reduced(self._named("row"), Reduction.SUM, operands, [1], source, dtype=dtype)
+        self._pivot = self._copied("pivot", (batch,), ("i0", "0", "0"), self._row)
+
+    def factor(self, total: Tensor | None) -> Tensor:
+        """Return what the determinant is a multiple of so far: exchanging two rows changes its sign."""
+        place = self._build.view(self._place, self._named("exchange"), self._pivot.shape)
+        operands = [self._pivot, place] if total is None else [self._pivot, place, total]
+        source = "(a if b == 0 else -a)" if total is None else "(a if b == 0 else -a) * c"
+        return self._build.computed(self._named("factor"), source, operands, self._pivot.shape, self._dtype)
+
+    def eliminated(self) -> Tensor:
+        """Return the matrices without the row and the column of the pivot; the first row takes the pivot's place."""
+        build, (batch, rows, _) = self._build, self._matrix.shape
+        rest = (batch, rows - 1, rows - 1)
+        others = self._copied("others", rest, ("i0", "i1 + 1", "i2 + 1"))
+        first = self._copied("first", (batch, rows - 1), ("i0", "0", "i1 + 1"))
+        heads = self._copied("heads", (batch, rows - 1), ("i0", "i1 + 1", "0"))
+        head = self._copied("head", (batch,), ("i0", "0", "0"))
+        tail = self._copied("tail", (batch, rows - 1), ("i0", "0", "i1 + 1"), self._row)
+        numbers = build.parameter(self._named("numbers"), np.arange(1, rows))
+        place = build.view(self._place, self._named("taken"), (batch,))
+        operands = [others, first, heads, head, tail, numbers, place, self._pivot]
+        axes = [(0, 1, 2), (0, 2), (0, 1), (0,), (0, 2), (1,), (0,), (0,)]
+        # Without a pivot the column is 0, and so is the determinant.
+        source = "(b if f == g else a) - ((d if f == g else c) / h * e if h != 0 else 0)"
+        return build.computed(self._named("rest"), source, operands, rest, self._dtype, axes=axes)
+
+    def _copied(
+        self, name: str, shape: tuple[int, ...], read: tuple[str, ...], source: Tensor | None = None
+    ) -> Tensor:  # fmt: skip
+        return self._build.made(self._named(name), Copy(read=read), [source or self._matrix], shape, self._dtype)
+
+    def _named(self, name: str) -> str:
+        return f"{name}{self._number}"

@@ -1,65 +1,76 @@
 """Matrix multiplication ``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``: n rows, m columns, a contraction of k."""
 
-from collections.abc import Mapping, Sequence
-
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
 from dfcompile.lowering.expressions import product_of, sum_dtype
+from dfcompile.lowering.map_fragment import Access, Loops
 from dfcompile.lowering.operators import MatMul
 from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
 
 class _Product(Struct, frozen=True):
-    """Operands, and loops with their extents, of one MatMul; loops of leading dimensions of extent 1 are left out."""
+    """Operands, and loops with their extents, of one MatMul; loops of leading dimensions of extent 1 are left out.
 
-    a: Tensor
-    b: Tensor
-    c: Tensor
-    batch: Mapping[str, int]  # leading dimensions of A and B
-    rows: Mapping[str, int]  # leading dimensions of A alone, then i
-    columns: Mapping[str, int]  # leading dimensions of B alone, then j
-    in_order: Mapping[str, int]  # all of them as C has them: row by row
-    k: int
-    transpose_a: bool
-    transpose_b: bool
+    Attributes:
+        a: element of A at a row and k.
+        b: element of B at k and a column.
+        c: element of C at a row and a column.
+        batch: loops of the leading dimensions of A and B.
+        rows: those of the leading dimensions of A alone, then i.
+        columns: those of the leading dimensions of B alone, then j.
+        in_order: all of them as C has them: row by row.
+        k: the loop that is summed over.
+        times: the product of two elements.
+    """
 
-    @property
-    def times(self) -> str:
-        """The product of two elements."""
-        return product_of("a", "b", (self.a.dtype, self.b.dtype), self.c.dtype)
+    a: Access
+    b: Access
+    c: Access
+    batch: Loops
+    rows: Loops
+    columns: Loops
+    in_order: Loops
+    k: Loops
+    times: str
 
-    def at_a(self) -> tuple[Tensor, Sequence[str]]:
-        """Index A at a row and k."""
-        return self.a, (*_leading(self.a), *(("k", "i") if self.transpose_a else ("i", "k")))
+    @staticmethod
+    def of(op: CanonicalNode[MatMul]) -> "_Product":
+        """Read an operator."""
+        a, b, c = op.input(0), op.input(1), op.output()
+        transpose_a, transpose_b = op.operator.transpose_a, op.operator.transpose_b
+        leading = {name: extent for name, extent in zip(_leading(c), c.shape, strict=False) if name != "0"}
+        of_a, of_b = set(_leading(a)), set(_leading(b))
+        n, m = {"i": c.shape[-2]}, {"j": c.shape[-1]}
+        return _Product(
+            (a, (*_leading(a), *(("k", "i") if transpose_a else ("i", "k")))),
+            (b, (*_leading(b), *(("j", "k") if transpose_b else ("k", "j")))),
+            (c, (*_leading(c), "i", "j")),
+            batch={name: extent for name, extent in leading.items() if name in of_a and name in of_b},
+            rows={name: extent for name, extent in leading.items() if name not in of_b} | n,
+            columns={name: extent for name, extent in leading.items() if name not in of_a} | m,
+            in_order=leading | n | m,
+            k={"k": a.shape[-2] if transpose_a else a.shape[-1]},
+            times=product_of("a", "b", (a.dtype, b.dtype), c.dtype),
+        )
 
-    def at_b(self) -> tuple[Tensor, Sequence[str]]:
-        """Index B at k and a column."""
-        return self.b, (*_leading(self.b), *(("j", "k") if self.transpose_b else ("k", "j")))
+    def add(
+        self,
+        build: MapFragment,
+        step: str,
+        spatial: Loops,
+        loops: Loops,
+        write: Access,
+        a: Access | None = None,
+        b: Access | None = None,
+    ) -> None:
+        """Add a family of tasks that multiply; unless k is spatial, they sum up. Operands may be copies."""
+        total, reads = None if "k" in spatial else Reduction.SUM, {"a": a or self.a, "b": b or self.b}
+        build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=self.times, accumulate=total)
 
-    def at_c(self, like_c: Tensor) -> tuple[Tensor, Sequence[str]]:
-        """Index an array of C's shape at a row and a column."""
-        return like_c, (*_leading(self.c), "i", "j")
-
-
-def _product(op: CanonicalNode[MatMul]) -> _Product:
-    a, b, c = op.input(0), op.input(1), op.output()
-    transpose_a, transpose_b = op.operator.transpose_a, op.operator.transpose_b
-    leading = {name: extent for name, extent in zip(_leading(c), c.shape, strict=False) if name != "0"}
-    of_a, of_b = set(_leading(a)), set(_leading(b))
-    n, m = {"i": c.shape[-2]}, {"j": c.shape[-1]}
-    return _Product(
-        a,
-        b,
-        c,
-        batch={name: extent for name, extent in leading.items() if name in of_a and name in of_b},
-        rows={name: extent for name, extent in leading.items() if name not in of_b} | n,
-        columns={name: extent for name, extent in leading.items() if name not in of_a} | m,
-        in_order=leading | n | m,
-        k=a.shape[-2] if transpose_a else a.shape[-1],
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
+    def gather(self, build: MapFragment, parts: Tensor, loops: Loops) -> None:
+        """Add the task that takes the elements of a family in turn."""
+        build.map("gather", loops=loops, reads={"part": (parts, self.c[1])}, write=self.c, code="part")
 
 
 def _leading(tensor: Tensor) -> tuple[str, ...]:
@@ -71,94 +82,49 @@ def _leading(tensor: Tensor) -> tuple[str, ...]:
 @expansion(MatMul, "mv", source="dematteis23", default=True)
 def matrix_vector(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One matrix-vector task per column of B: A is broadcast row by row, C comes out row by row."""
-    p = _product(op)
-    rows = {**p.batch, **p.rows, "k": p.k}
-    a = build.array("rows", rows.values(), p.a.dtype)
-    parts = build.array("columns", p.c.shape)
-    build.map("broadcast", loops=rows, reads={"a": p.at_a()}, write=(a, list(rows)), code="a")
-    build.map(
-        "mv",
-        spatial={**p.batch, **p.columns},
-        loops={**p.rows, "k": p.k},
-        reads={"a": (a, list(rows)), "b": p.at_b()},
-        write=p.at_c(parts),
-        code=p.times,
-        accumulate=Reduction.SUM,
-    )
-    _gather(build, p, parts, p.in_order)
+    p = _Product.of(op)
+    rows = {**p.batch, **p.rows, **p.k}
+    a, parts = build.array("rows", rows.values(), op.input(0).dtype), build.array("columns", op.output().shape)
+    build.map("broadcast", loops=rows, reads={"a": p.a}, write=(a, list(rows)), code="a")
+    p.add(build, "mv", {**p.batch, **p.columns}, {**p.rows, **p.k}, (parts, p.c[1]), a=(a, list(rows)))
+    p.gather(build, parts, p.in_order)
 
 
 @expansion(MatMul, "lmv", source="dematteis23")
 def left_matrix_vector(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One task per row of A, multiplied with all of B: B is broadcast by columns, C comes out column by column."""
-    p = _product(op)
-    columns = {**p.batch, **p.columns, "k": p.k}
+    p = _Product.of(op)
+    columns = {**p.batch, **p.columns, **p.k}
     stored = [*(name for name in columns if name not in {"k", "j"}), "k", "j"]
-    b = build.array("columns", [columns[name] for name in stored], p.b.dtype)
-    parts = build.array("rows", p.c.shape)
-    build.map("broadcast", loops=columns, reads={"b": p.at_b()}, write=(b, stored), code="b")
-    build.map(
-        "lmv",
-        spatial={**p.batch, **p.rows},
-        loops={**p.columns, "k": p.k},
-        reads={"a": p.at_a(), "b": (b, stored)},
-        write=p.at_c(parts),
-        code=p.times,
-        accumulate=Reduction.SUM,
-    )
-    _gather(build, p, parts, {**p.batch, **p.columns, **p.rows})
+    b = build.array("columns", [columns[name] for name in stored], op.input(1).dtype)
+    parts = build.array("rows", op.output().shape)
+    build.map("broadcast", loops=columns, reads={"b": p.b}, write=(b, stored), code="b")
+    p.add(build, "lmv", {**p.batch, **p.rows}, {**p.columns, **p.k}, (parts, p.c[1]), b=(b, stored))
+    p.gather(build, parts, {**p.batch, **p.columns, **p.rows})
 
 
 @expansion(MatMul, "op", source="dematteis23")
 def outer_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One outer-product task per k and one task that sums them: C comes out column by column."""
-    p = _product(op)
+    p, c = _Product.of(op), op.output()
     by_columns = {**p.batch, **p.columns, **p.rows}
-    partial = build.array("products", (p.k, *p.c.shape), sum_dtype(p.c.dtype))
-    _, place = p.at_c(p.c)
-    build.map(
-        "op",
-        spatial={"k": p.k},
-        loops=by_columns,
-        reads={"a": p.at_a(), "b": p.at_b()},
-        write=(partial, ("k", *place)),
-        code=p.times,
-    )
-    build.map(
-        "reduce",
-        loops={**by_columns, "k": p.k},
-        reads={"product": (partial, ("k", *place))},
-        write=(p.c, place),
-        code="product",
-        accumulate=Reduction.SUM,
-    )
+    partial = build.array("products", (*p.k.values(), *c.shape), sum_dtype(c.dtype)), ("k", *p.c[1])
+    p.add(build, "op", p.k, by_columns, partial)
+    loops, total = {**by_columns, **p.k}, Reduction.SUM
+    build.map("reduce", loops=loops, reads={"product": partial}, write=p.c, code="product", accumulate=total)
 
 
 @expansion(MatMul, "ip", source="dematteis23")
 def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One inner-product task per element of C, which comes out row by row."""
-    p = _product(op)
-    parts = build.array("elements", p.c.shape)
-    build.map(
-        "ip",
-        spatial=p.in_order,
-        loops={"k": p.k},
-        reads={"a": p.at_a(), "b": p.at_b()},
-        write=p.at_c(parts),
-        code=p.times,
-        accumulate=Reduction.SUM,
-    )
-    _gather(build, p, parts, p.in_order)
+    p, parts = _Product.of(op), build.array("elements", op.output().shape)
+    p.add(build, "ip", p.in_order, p.k, (parts, p.c[1]))
+    p.gather(build, parts, p.in_order)
 
 
 @parametric_expansion(MatMul, "split-k", source="brent74", parameter="parts", values=PARTS)
 def split_inner_product(op: CanonicalNode[MatMul], build: MapFragment, parts: int) -> None:
     """Each element of C from so many inner products of parts of k at most, which a tree of tasks adds up."""
-    p = _product(op)
-    reads = {"a": p.at_a(), "b": p.at_b()}
-    split_reduction(build, Reduced(p.in_order, {"k": p.k}, reads, p.at_c(p.c), p.times, Reduction.SUM), parts)
-
-
-def _gather(build: MapFragment, p: _Product, parts: Tensor, loops: Mapping[str, int]) -> None:
-    """One task takes the elements of the family in turn."""
-    build.map("gather", loops=loops, reads={"part": p.at_c(parts)}, write=p.at_c(p.c), code="part")
+    p = _Product.of(op)
+    whole = Reduced(p.in_order, p.k, {"a": p.a, "b": p.b}, p.c, p.times, Reduction.SUM)
+    split_reduction(build, whole, parts)

@@ -1,16 +1,16 @@
 """MoE of onnxruntime: every token goes through the experts that its router rates highest."""
 
 from collections.abc import Mapping
-from math import pi, sqrt
 
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.unary import GELU_BY_TANH
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.operators import MatMul
 
 _ACTIVATIONS: Mapping[str, str] = {
-    "gelu": f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))",
+    "gelu": GELU_BY_TANH,
     "identity": "a",
     "relu": "max(0, a)",
     "silu": "a / (1 + exp(-a))",
@@ -35,27 +35,21 @@ def dense_mixture(op: Operator, build: CanonicalFragment) -> None:
     rows = build.shaped(x, "tokens", (tokens, width))
     weights = _weights(op, build, k)
     dtype = sum_dtype(x.dtype)
-    hidden = build.made(
-        "hidden", MatMul(transpose_b=True), [rows, first], (experts, tokens, inner), dtype, step="first"
-    )
+    product, shape = MatMul(transpose_b=True), (experts, tokens, inner)
+    hidden = build.made("hidden", product, [rows, first], shape, dtype, step="first")
     bias = op.optional_input(3)
     if bias is not None:
-        axes = [(0, 1, 2), (0, 2)]
-        hidden = build.computed(
-            "hidden_biased", "a + b", [hidden, bias], hidden.shape, dtype, axes=axes, step="first_bias"
-        )
+        operands, axes = [hidden, bias], [(0, 1, 2), (0, 2)]
+        hidden = build.computed("hidden_biased", "a + b", operands, shape, dtype, axes=axes, step="first_bias")
     active = build.computed("active", _ACTIVATIONS[activation], [hidden], hidden.shape, x.dtype, step="activate")
-    answers = build.made(
-        "answers", MatMul(transpose_b=True), [active, second], (experts, tokens, width), dtype, step="second"
-    )
+    answers = build.made("answers", product, [active, second], (experts, tokens, width), dtype, step="second")
     result = y if y.rank == 2 else build.array("mixed", (tokens, width))
     operands, source = [answers, weights], "a * b"
     bias = op.optional_input(5)
     if bias is not None:
         operands, source = [*operands, build.view(bias, "second_bias", (experts, 1, width))], "(a + c) * b"
     build.reduce(Reduction.SUM, operands, result, [0], source, step="mix")
-    if result is not y:
-        build.view_as(result, y)
+    build.view_as(result, y)
 
 
 def _weights(op: Operator, build: CanonicalFragment, k: int) -> Tensor:

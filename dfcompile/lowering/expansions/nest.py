@@ -12,10 +12,7 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
     loops = operator.loops()
     names = list(loops)
     read = operands[:-1] if operator.has_base else operands
-    reads = {
-        name: (tensor, indices)
-        for name, tensor, indices in zip(operand_names(len(read)), read, operator.reads, strict=True)
-    }
+    reads = dict(zip(operand_names(len(read)), zip(read, operator.reads, strict=True), strict=True))
     if operator.has_base:
         every = {f"d{axis}": extent for axis, extent in enumerate(y.shape)}
         build.map("kept", loops=every, reads={"a": (operands[-1], list(every))}, write=(y, list(every)), code="a")
@@ -35,13 +32,8 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
 def dace_map(op: Operator, build: CanonicalFragment) -> None:
     """A map of a ``@dace.program`` with one tasklet: one task, or one per iteration of the user's map around it."""
     kind = op.text("reduction", "")
-    found = Nest(
-        expression=op.text("expression", ""),
-        extents=op.integers("extents"),
-        reads=tuple(op.texts(indices, "reads") for indices in op.items("reads")),
-        write=op.texts(op.items("write"), "write"),
-        spatial=op.integer("spatial", 0),
-        reduction=Reduction[kind] if kind else None,
-        has_base=op.integer("has_base", 0) != 0,
-    )
+    reads = tuple(op.texts(indices, "reads") for indices in op.items("reads"))
+    expression, extents, write = op.text("expression", ""), op.integers("extents"), op.texts(op.items("write"), "write")
+    reduction, has_base = Reduction[kind] if kind else None, op.integer("has_base", 0) != 0
+    found = Nest(expression, extents, reads, write, op.integer("spatial", 0), reduction, has_base)
     build.add(found, op.operands(), op.output())

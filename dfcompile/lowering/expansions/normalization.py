@@ -7,6 +7,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import literal, sum_dtype
+from dfcompile.lowering.operators import Lookup
 
 
 @onnx_expansion("BatchNormalization", "affine", default=True)
@@ -15,21 +16,17 @@ def batch_normalization(op: Operator, build: CanonicalFragment) -> None:
     if op.integer("training_mode", 0):
         raise op.unsupported("attribute 'training_mode' is 1 against 0 (export the model for inference)")
     x, y = op.input(0), op.output()
-    scale, bias, mean, variance = (op.input(position) for position in range(1, 5))
-    epsilon = op.real("epsilon", 1e-5)
-    x_axes = list(range(x.rank))
-    channel = [1] if x.rank > 1 else [0]
-    values = [tensor.value for tensor in (scale, bias, mean, variance)]
-    known = [np.asarray(value, np.float64) for value in values if value is not None]
-    if len(known) == len(values):
+    operands, epsilon = [op.input(position) for position in range(1, 5)], _epsilon(op)
+    x_axes, channel = list(range(x.rank)), [1] if x.rank > 1 else [0]
+    known = [np.asarray(tensor.value, np.float64) for tensor in operands if tensor.value is not None]
+    if len(known) == len(operands):
         factor = known[0] / np.sqrt(known[3] + epsilon)
         factors = build.parameter("factor", factor.astype(x.dtype))
         offsets = build.parameter("offset", (known[1] - known[2] * factor).astype(x.dtype))
         build.elementwise("a * b + c", [x, factors, offsets], y, axes=[x_axes, channel, channel])
         return
     source = f"(a - d) / sqrt(e + {literal(epsilon, 'float32')}) * b + c"
-    axes = [x_axes, channel, channel, channel, channel]
-    build.elementwise(source, [x, scale, bias, mean, variance], y, axes=axes)
+    build.elementwise(source, [x, *operands], y, axes=[x_axes, *[channel] * len(operands)])
 
 
 def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
@@ -69,12 +66,9 @@ EXPANSIONS = tuple(
 @onnx_expansion("InstanceNormalization", "two-pass", default=True)
 def instance_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b, c, …] = (X - mean[b, c]) / sqrt(var[b, c] + epsilon) * scale[c] + bias[c]``."""
-    x, channel = op.input(0), [1]
-    x_axes = list(range(x.rank))
-    mean, inverse = statistics(build, x, x_axes[2:], _epsilon(op))
-    axes = [x_axes, x_axes, x_axes, channel, channel]
-    operands = [x, mean, inverse, op.input(1), op.input(2)]
-    build.elementwise("(a - b) * c * d + e", operands, op.output(), axes=axes, step="scale")
+    x = op.input(0)
+    of_x = statistics(build, x, range(2, x.rank), _epsilon(op))
+    add_scaled(build, x, of_x, op.input(1), op.input(2), op.output(), along=[1])
 
 
 @onnx_expansion("GroupNormalization", "two-pass", default=True)
@@ -88,17 +82,15 @@ def group_normalization(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(f"attribute 'num_groups' is {groups} against a divisor of {channels} channels")
     size, rest = channels // groups, prod(x.shape[2:])
     grouped = build.view(x, "grouped", (batch, groups, size, rest))
-    all_axes = [0, 1, 2, 3]
-    mean, inverse = statistics(build, grouped, all_axes[2:], _epsilon(op))
+    of_x = statistics(build, grouped, [2, 3], _epsilon(op))
+    along = [1]
     if scale.shape == (channels,):
         scale, bias = build.view(scale, "scales", (groups, size)), build.view(bias, "biases", (groups, size))
-        channel = [1, 2]
-    elif scale.shape == (groups,):  # before opset 21
-        channel = [1]
-    else:
+        along = [1, 2]
+    elif scale.shape != (groups,):  # before opset 21
         raise op.unsupported(f"scale of shape {scale.shape} against one element per channel")
-    operands, axes = [grouped, mean, inverse, scale, bias], [all_axes, all_axes, all_axes, channel, channel]
-    result = build.computed("result", "(a - b) * c * d + e", operands, grouped.shape, axes=axes, step="scale")
+    result = build.array("result", grouped.shape)
+    add_scaled(build, grouped, of_x, scale, bias, result, along=along)
     build.view_as(result, y)
 
 
@@ -125,8 +117,7 @@ def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
 
 
 def _last_axes(op: Operator) -> tuple[int, ...]:
-    rank = op.input(0).rank
-    return tuple(range(op.axis(default=-1), rank))
+    return tuple(range(op.axis(default=-1), op.input(0).rank))
 
 
 def statistics(build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor]:
@@ -147,13 +138,23 @@ def _inverse_root(build: CanonicalFragment, squares: Tensor, count: int, epsilon
 
 
 def add_scaled(
-    build: CanonicalFragment, x: Tensor, of_x: tuple[Tensor, Tensor], scale: Tensor, bias: Tensor | None, y: Tensor
+    build: CanonicalFragment,
+    x: Tensor,
+    of_x: tuple[Tensor, Tensor],
+    scale: Tensor,
+    bias: Tensor | None,
+    y: Tensor,
+    along: Sequence[int] | None = None,
 ) -> None:
-    """``Y = (X - mean) * inverse * scale + bias``, with what `statistics` returns of X; a bias may be omitted."""
-    if bias is None:
-        build.elementwise("(a - b) * c * d", [x, *of_x, scale], y, step="scale")
-    else:
-        build.elementwise("(a - b) * c * d + e", [x, *of_x, scale, bias], y, step="scale")
+    """``Y = (X - mean) * inverse * scale + bias``, with what `statistics` returns of X; a bias may be omitted.
+
+    Scale and bias stand along dimensions of X; unless these are given, along the last ones.
+    """
+    source, operands = "(a - b) * c * d", [x, *of_x, scale]
+    if bias is not None:
+        source, operands = f"{source} + e", [*operands, bias]
+    axes = None if along is None else [*[range(x.rank)] * 3, *[along] * (len(operands) - 3)]
+    build.elementwise(source, operands, y, axes=axes, step="scale")
 
 
 def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -172,3 +173,66 @@ def _check_precision(op: Operator) -> None:
     stash_type = op.integer("stash_type", 1)
     if stash_type != 1 and op.input(0).dtype != "float64":
         raise op.unsupported(f"attribute 'stash_type' is {stash_type} against 1 (single precision)")
+
+
+_EPSILON = 1e-12  # where a node gives none
+
+
+@onnx_expansion("com.microsoft.SkipLayerNormalization", "two-pass", source="onnxruntime", default=True)
+def skip_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = (S - mean) / sqrt(var + epsilon) * gamma + beta`` over the last axis, with ``S = X + skip + bias``."""
+    total = _sum(op, build, op.optional_input(4))
+    _normalise(op, build, total, op.input(2), op.optional_input(3))
+
+
+@onnx_expansion("com.microsoft.SkipSimplifiedLayerNormalization", "map", source="onnxruntime", default=True)
+def skip_simplified_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = S / sqrt(mean(S * S) + epsilon) * gamma`` over the last axis, with ``S = X + skip + bias``."""
+    total = _sum(op, build, op.optional_input(3))
+    inverse = inverse_root_mean_square(build, total, [total.rank - 1], op.real("epsilon", _EPSILON))
+    build.elementwise("a * b * c", [total, inverse, op.input(2)], op.output(), step="scale")
+
+
+@onnx_expansion("com.microsoft.EmbedLayerNormalization", "two-pass", source="onnxruntime", default=True)
+def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = normalised(words[ids] + positions[p] + segments[t]) * gamma + beta`` over the last axis."""
+    tokens, words, positions = op.input(0), op.input(2), op.input(3)
+    if op.optional_output(1) is not None:
+        raise op.unsupported("the result 'mask_index' has no expansion")
+    y, places = op.output(), op.optional_input(8)
+    looked_up = [_rows(build, words, tokens, "words")]
+    if places is not None:
+        looked_up.append(_rows(build, positions, places, "positions"))
+    elif positions.shape[0] == y.shape[1]:
+        looked_up.append(positions)
+    else:
+        looked_up.append(build.copied("positions", positions, ("i0", "i1"), (y.shape[1], positions.shape[1])))
+    segments, table = op.optional_input(1), op.optional_input(4)
+    if segments is not None and table is not None:
+        looked_up.append(_rows(build, table, segments, "segments"))
+    total = _added(op, build, looked_up, y, 2)
+    _normalise(op, build, total, op.input(5), op.input(6))
+
+
+def _rows(build: CanonicalFragment, table: Tensor, indices: Tensor, name: str) -> Tensor:
+    return build.made(name, Lookup(0), [table, indices], (*indices.shape, table.shape[1]), table.dtype)
+
+
+def _sum(op: Operator, build: CanonicalFragment, bias: Tensor | None) -> Tensor:
+    """Return the sum of the operands, which is a result as well if the model uses it."""
+    for position, name in ((1, "mean"), (2, "inv_std_var")):
+        if op.optional_output(position) is not None:
+            raise op.unsupported(f"the result {name!r} has no expansion (it is of training)")
+    x, skip = op.input(0), op.input(1)
+    return _added(op, build, [x, skip] if bias is None else [x, skip, bias], x, 3)
+
+
+def _added(op: Operator, build: CanonicalFragment, operands: Sequence[Tensor], like: Tensor, position: int) -> Tensor:
+    total = op.optional_output(position) or build.array("sum", like.shape, like.dtype)
+    build.elementwise(" + ".join("abc"[: len(operands)]), operands, total, step="add")
+    return total
+
+
+def _normalise(op: Operator, build: CanonicalFragment, x: Tensor, gamma: Tensor, beta: Tensor | None) -> None:
+    of_x = statistics(build, x, [x.rank - 1], op.real("epsilon", _EPSILON))
+    add_scaled(build, x, of_x, gamma, beta, op.output())

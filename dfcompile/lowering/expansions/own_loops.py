@@ -38,10 +38,8 @@ def reduce_split(op: CanonicalNode[Reduce], build: MapFragment, parts: int) -> N
     """Each result from so many partial results at most: a task for each of these, then a tree of tasks."""
     operands, result = op.operands(), op.output()
     nest = op.operator.loop_nest(operands, result)
-    kept, reduced = (
-        {name: loop.extent for name, loop in nest.loops.items() if (loop.kind is LoopKind.PARALLEL) is is_kept}
-        for is_kept in (True, False)
-    )
+    kept = {name: loop.extent for name, loop in nest.loops.items() if loop.kind is LoopKind.PARALLEL}
+    reduced = {name: loop.extent for name, loop in nest.loops.items() if name not in kept}
     reads, write = _reads(operands, nest), (result, _known(nest.write))
     whole = Reduced(kept, reduced, reads, write, op.operator.expression, op.operator.reduction)
     split_reduction(build, whole, parts)
@@ -69,14 +67,9 @@ def add_scope(
     nest = op.operator.loop_nest(operands, result)
     assert nest is not None
     order = order or sorted(nest.loops, key=lambda name: nest.loops[name].kind is not LoopKind.PARALLEL)
-    build.map(
-        "",
-        loops={name: nest.loops[name].extent for name in order},
-        reads=_reads(operands, nest, variables),
-        write=(result, _known(nest.write)),
-        code=code,
-        accumulate=accumulate,
-    )
+    loops, write = {name: nest.loops[name].extent for name in order}, (result, _known(nest.write))
+    reads = _reads(operands, nest, variables)
+    build.map("", loops=loops, reads=reads, write=write, code=code, accumulate=accumulate)
 
 
 def _reads(operands: Sequence[Tensor], nest: LoopNest, variables: str = ascii_lowercase) -> Mapping[str, Access]:

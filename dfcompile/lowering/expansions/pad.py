@@ -8,6 +8,7 @@ import numpy as np
 from dfcompile.frontend import element_kind, integer_limits
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expressions import literal
+from dfcompile.lowering.map_fragment import loops_over
 from dfcompile.lowering.operators import Pad, PadMode
 
 Piece = tuple[int, str, str]  # extent, where to read and where to write, both in the loop "i"
@@ -34,9 +35,8 @@ def _pieces(mode: PadMode, extent: int, begin: int, end: int) -> list[Piece]:
 def pad(op: Operator, build: CanonicalFragment) -> None:
     """``Y[begin + i, …] = X[i, …]`` and around it a constant, the edge, a reflection or the other side; or cropped."""
     x, y = op.input(0), op.output()
-    given = op.choice("mode", "constant", _MODES)
+    given, pads = op.choice("mode", "constant", _MODES), _pads(op)
     mode = next(known for known in _MODES if known == given)
-    pads = _pads(op)
     if not any(pads):
         build.view_as(x, y)
         return
@@ -67,9 +67,7 @@ def _value(op: Operator) -> float:
     if op.optional_input(2) is None:
         return op.real("value", 0.0)
     found = op.constant(2, "constant_value").item()
-    if isinstance(found, bool):
-        return int(found)
-    return found if isinstance(found, int | float) else 0.0
+    return int(found) if isinstance(found, bool) else found if isinstance(found, int | float) else 0.0
 
 
 @expansion(Pad, "pieces", source="onnx", default=True)
@@ -85,7 +83,7 @@ def pad_in_pieces(op: CanonicalNode[Pad], build: MapFragment) -> None:
     pieces = [_pieces(mode, extent, pads[axis], pads[axis + x.rank]) for axis, extent in enumerate(x.shape)]
     places = [place for place in product(*pieces) if all(extent > 0 for extent, _, _ in place)]
     for position, place in enumerate(places):
-        loops = {f"i{axis}": extent for axis, (extent, _, _) in enumerate(place)}
+        loops = loops_over(extent for extent, _, _ in place)
         read = [source.replace("i", f"i{axis}") for axis, (_, source, _) in enumerate(place)]
         write = [target.replace("i", f"i{axis}") for axis, (_, _, target) in enumerate(place)]
         name = "" if len(places) == 1 else f"piece{position}"

@@ -1,22 +1,22 @@
-"""ONNX's pooling: a reduction over windows, of what is padded first."""
+"""Pooling: a reduction over windows, of what is padded first, or over channels; the canonical Window."""
 
-from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Copy, Window
+from dfcompile.lowering.operators import Copy, Update, Window
 from dfcompile.lowering.windows import Windows, windows_of
 
 
 @onnx_expansion("MaxPool", "window", default=True)
 def max_pool(op: Operator, build: CanonicalFragment) -> None:
     """The largest element of every window; padding counts as minus infinity."""
-    windows = windows_of(op, op.integers("kernel_shape"))
-    x = windows.padded(build, op.input(0), float("-inf"))
+    x, windows = _padded(op, build, float("-inf"))
     if op.optional_output(1) is not None:
         _add_with_places(op, build, x, windows)
     else:
@@ -46,13 +46,11 @@ def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows:
     build.reduce(Reduction.MIN, [elements, largest, numbers], in_plane, axes, source, step="first")
     firsts = np.arange(prod(planes), dtype=places.dtype).reshape(planes) * prod(data.shape[2:])
     operands = [in_plane, build.parameter("planes", firsts)]
-    source = "a + b"
+    source, spatial = "a + b", data.shape[2:]
     if op.integer("storage_order", 0):  # the first is sought in row order all the same
-        steps = [
-            (extent, prod(data.shape[3 + axis :]), prod(data.shape[2 : 2 + axis]))
-            for axis, extent in enumerate(data.shape[2:])
-        ]
-        source = " + ".join(["b", *(f"a / {row} % {extent} * {column}" for extent, row, column in steps)])
+        for axis, extent in enumerate(spatial):
+            place = f"a / {prod(spatial[axis + 1 :])} % {extent} * {prod(spatial[:axis])}"
+            source = f"{source} + {place}" if axis else f"b + {place}"
     build.elementwise(source, operands, places, axes=[tuple(range(y.rank)), (0, 1)], step="places")
 
 
@@ -76,9 +74,7 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
 
     Where windows lie partly outside, the numbers of elements are a constant array.
     """
-    y = op.output()
-    windows = windows_of(op, op.integers("kernel_shape"))
-    x = windows.padded(build, op.input(0))
+    y, (x, windows) = op.output(), _padded(op, build)
     total = build.made("total", window_of(windows), [x], y.shape, sum_dtype(y.dtype), step="window")
     sizes = window_sizes(op, build, windows)
     if sizes.min() == sizes.max():
@@ -90,16 +86,20 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("LpPool", "window", default=True)
 def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     """``(sum |x| ** p) ** (1/p)`` of every window: one downsampler, one element-wise task."""
-    y = op.output()
-    before, after = norm_expressions(op)
-    windows = windows_of(op, op.integers("kernel_shape"))
-    x = windows.padded(build, op.input(0))
+    y, (before, after) = op.output(), norm_expressions(op)
+    x, windows = _padded(op, build)
     window = window_of(windows, expression=before)
     if after == "a":
         build.add(window, [x], y, step="window")
     else:
         total = build.made("total", window, [x], y.shape, sum_dtype(y.dtype), step="window")
         build.elementwise(after, [total], y, step="root")
+
+
+def _padded(op: Operator, build: CanonicalFragment, value: float = 0) -> tuple[Tensor, Windows]:
+    """Return the data with a value around it, and the windows over it."""
+    windows = windows_of(op, op.integers("kernel_shape"))
+    return windows.padded(build, op.input(0), value), windows
 
 
 def window_of(windows: Windows, reduction: Reduction = Reduction.SUM, expression: str = "a") -> Window:
@@ -120,31 +120,20 @@ def norm_expressions(op: Operator) -> tuple[str, str]:
 def window_sizes(op: Operator, build: CanonicalFragment, windows: Windows) -> npt.NDArray[np.int64]:
     """Return how many elements of each window count, in dimensions that stand for those of the result.
 
+    With ``count_include_pad`` those in the padding that the model asks for count as well; those that ``ceil_mode`` adds
+    behind it never do.
+
     Raises:
         UnsupportedOpError: there are too many windows.
     """
-    counts = element_counts(op, windows)
-    build.check_parameter(windows.counts)
-    sizes = np.ones((1, 1), np.int64)
-    for axis_counts in counts:
-        sizes = sizes[..., None] * axis_counts
-    return np.maximum(sizes, 1)  # the average of a window that reaches over all of the data is 0
-
-
-def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Return per spatial dimension how many elements of a window count, for every window.
-
-    With ``count_include_pad`` those in the padding that the model asks for count as well; those that ``ceil_mode`` adds
-    behind it never do.
-    """
     extents = op.input(0).shape[2:]
-    before: Sequence[int] = (0,) * len(extents)
-    behind: Sequence[int] = before
+    before = behind = (0,) * len(extents)
     if op.integer("count_include_pad", 0):
         before, behind = windows.pads_begin, windows.pads_end
         if op.text("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
             behind = op.integers("pads", (0,) * (2 * len(extents)))[len(extents) :]
-    counts = []
+    build.check_parameter(windows.counts)
+    sizes = np.ones((1, 1), np.int64)
     for axis, extent in enumerate(extents):
         first = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.pads_begin[axis]
         kernel, dilation = windows.kernel[axis], windows.dilations[axis]
@@ -152,8 +141,8 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
         outside, reached = (
             np.clip(-((first - place) // dilation), 0, kernel) for place in (-before[axis], extent + behind[axis])
         )
-        counts.append((reached - outside).astype(np.int64))
-    return counts
+        sizes = sizes[..., None] * (reached - outside).astype(np.int64)
+    return np.maximum(sizes, 1)  # the average of a window that reaches over all of the data is 0
 
 
 @onnx_expansion("LRN", "window", default=True)
@@ -171,3 +160,74 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)
     build.elementwise(f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y, step="scale")
+
+
+@onnx_expansion("GlobalMaxPool", "map", default=True)
+def global_max_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c] = max X[b, c, …]``: one downsampler."""
+    x, y = op.input(0), op.output()
+    build.reduce(Reduction.MAX, [x], y, range(2, x.rank))
+
+
+@onnx_expansion("GlobalAveragePool", "map", default=True)
+def global_average_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c] = sum X[b, c, …] / n``: one downsampler, one element-wise task."""
+    _sum_and_finish(op, build, "a", f"a / {prod(op.input(0).shape[2:])}")
+
+
+@onnx_expansion("GlobalLpPool", "map", default=True)
+def global_lp_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c] = (sum |X[b, c, …]| ** p) ** (1/p)``: one downsampler, one element-wise task."""
+    _sum_and_finish(op, build, *norm_expressions(op))
+
+
+def _sum_and_finish(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
+    x, y = op.input(0), op.output()
+    dtype = sum_dtype(y.dtype)
+    total = build.reduced("total", Reduction.SUM, [x], range(2, x.rank), before, dtype=dtype, step="sum")
+    build.elementwise(after, [total], y, step="finish")
+
+
+@onnx_expansion("MaxUnpool", "update", default=True)
+def max_unpool(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = 0``, but ``Y[indices[…]] = X[…]`` with Y as one row: each element is written where its index says."""
+    x, indices, y = op.input(0), op.input(1), op.output()
+    rank = x.rank - 2
+    kernel, strides = op.integers("kernel_shape"), op.integers("strides", (1,) * rank)
+    pads = op.integers("pads", (0,) * (2 * rank))
+    if (len(kernel), len(strides), len(pads)) != (rank, rank, 2 * rank) or indices.shape != x.shape:
+        raise op.unsupported(f"indices {indices} of {x}, or attributes that are not of {rank} axes")
+    padding = [begin + end for begin, end in zip(pads[:rank], pads[rank:], strict=True)]
+    columns = zip(x.shape[2:], strides, padding, kernel, strict=True)
+    sizes = tuple((extent - 1) * stride - pad + size for extent, stride, pad, size in columns)
+    if y.shape != (*x.shape[:2], *sizes):
+        # ONNX's definition counts indices in the size that the windows give, onnxruntime in the one that is asked for.
+        raise op.unsupported(f"result {y} against the size {list(sizes)} that its windows give (pad it behind)")
+    elements = prod(y.shape)
+    build.check_parameter((elements,))
+    zeros = build.parameter("zeros", np.zeros((elements,), x.dtype))
+    places, values = build.view(indices, "places", (x.elements,)), build.view(x, "values", (x.elements,))
+    build.view_as(build.made("result", Update(0, (0,)), [zeros, places, values], (elements,), step=""), y)
+
+
+@expansion(Window, "rows", source="dematteis23", default=True)
+def window_rows(op: CanonicalNode[Window], build: MapFragment) -> None:
+    """``Y[b, c, y…] = reduce_k X[b, c, stride*y + dilation*k …]``: one downsampler.
+
+    Where the windows tile the data, every element is read once, in row order, so that the data can stream. Where they
+    overlap or leave something out, the data is in memory anyway, and the loops over a window are the innermost ones:
+    every result is complete at once and can stream.
+    """
+    given, data, counts = op.operator, op.input(0).shape[2:], op.output().shape[2:]
+    pairs = [(f"y{axis}", f"k{axis}") for axis in range(len(counts))]
+    ordered = pairs if tiles(given, data, counts) else zip(*pairs, strict=True)
+    add_scope(op, build, given.expression, given.reduction, ["b", "c", *(name for names in ordered for name in names)])
+
+
+def tiles(window: Window, data: tuple[int, ...], counts: tuple[int, ...]) -> bool:
+    """Whether every element of the spatial dimensions is in exactly one window, elements of a window side by side."""
+    axes = zip(data, window.kernel, window.strides, window.dilations, counts, strict=True)
+    return all(
+        extent == kernel * count and (kernel == 1 or dilation == 1) and (count == 1 or kernel == stride)
+        for extent, kernel, stride, dilation, count in axes
+    )

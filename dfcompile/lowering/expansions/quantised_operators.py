@@ -32,10 +32,9 @@ def one_operand(op: Operator, build: CanonicalFragment) -> None:
     build.elementwise(terms.steps(value, op.input(3), op.optional_input(4), y.dtype), terms.operands, y)
 
 
+_REWRITES = {"Add": two_operands, "Mul": two_operands, "LeakyRelu": one_operand, "Sigmoid": one_operand}
 EXPANSIONS = tuple(
-    onnx_expansion(f"com.microsoft.QLinear{name}", "map", default=True)(rewrite)
-    for rewrite, names in ((two_operands, ("Add", "Mul")), (one_operand, ("LeakyRelu", "Sigmoid")))
-    for name in names
+    onnx_expansion(f"com.microsoft.QLinear{name}", "map", default=True)(rewrite) for name, rewrite in _REWRITES.items()
 )
 
 

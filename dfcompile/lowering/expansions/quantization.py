@@ -134,17 +134,15 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
     if _along(x.shape, axis, -(-x.shape[axis] // block)) != scale.shape:
         raise op.unsupported(f"a scale {scale} against one element for each block of {block} along axis {axis}")
     missing, whole = count * block - x.shape[axis], _along(x.shape, axis, count * block)
-    behind = [missing if at == axis else 0 for at in range(x.rank)]
-    data = x
+    behind, data = [missing if at == axis else 0 for at in range(x.rank)], x
     if missing:
-        data = build.made("padded", Pad((*(0 for _ in behind), *behind)), [x], whole, x.dtype, step="pad")
-    parts = [
-        build.view(each, f"blocks{at}", _along(each.shape, axis, count, 1)) for at, each in enumerate(operands[1:])
-    ]
+        data = build.made("padded", Pad((*[0] * x.rank, *behind)), [x], whole, x.dtype, step="pad")
+    named = ((f"blocks{at}", each) for at, each in enumerate(operands[1:]))
+    parts = [build.view(each, name, _along(each.shape, axis, count, 1)) for name, each in named]
     shape, step = _along(whole, axis, count, block), "blocks" if missing else ""
     result = build.computed("blocks", source, [build.view(data, "data", shape), *parts], shape, y.dtype, step=step)
     if missing:
-        crop = Pad((*(0 for _ in behind), *(-pad for pad in behind)))
+        crop = Pad((*[0] * x.rank, *(-pad for pad in behind)))
         build.add(crop, [build.view(result, "whole", whole)], y, step="crop")
     else:
         build.view_as(result, y)

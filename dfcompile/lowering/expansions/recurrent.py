@@ -1,4 +1,4 @@
-"""What ONNX's recurrent operators share: one product of all inputs, what a step is made of, and the results."""
+"""What ONNX's recurrent operators share: one product of all inputs, what a step is made of, activations, results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expansions.unary import FORMULAS, Formula
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
 from dfcompile.lowering.operators import Concat, MatMul
 
@@ -16,25 +17,16 @@ _STEP_OPERATORS = 5  # canonical ones of a step, at most
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}  # whether each is reversed
 
 
-class Part(Struct, frozen=True, eq=False):
-    """A part of an array as a step reads it.
-
-    Attributes:
-        tensor: the array.
-        axes: per dimension of it, that of the step's ``[1, batch, hidden]`` that it stands for.
-        starts: where the part begins along each dimension.
-    """
-
-    tensor: Tensor
-    axes: tuple[int, ...] = (0, 1, 2)
-    starts: tuple[int, ...] = (0, 0, 0)
+# A part of an array as a step reads it: which dimension of its ``[1, batch, hidden]`` each dimension stands for, and
+# where along each the part begins.
+Part: TypeAlias = tuple[Tensor, tuple[int, ...], tuple[int, ...]]
 
 
 class Term(Struct, frozen=True, eq=False):
     """An expression, and the parts of arrays that its names stand for."""
 
     expression: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Part] = {}
 
     @staticmethod
     def of(expression: str, **terms: "Term") -> "Term":
@@ -47,7 +39,7 @@ class Term(Struct, frozen=True, eq=False):
         name: str, tensor: Tensor, axes: tuple[int, ...] = (0, 1, 2), starts: tuple[int, ...] = (0, 0, 0)
     ) -> "Term":
         """Return the part of an array that a name stands for; see `Part`."""
-        return Term(name, {name: Part(tensor, axes, starts)})
+        return Term(name, {name: (tensor, axes, starts)})
 
 
 class At(Struct, frozen=True):
@@ -67,52 +59,28 @@ class At(Struct, frozen=True):
 
 
 States: TypeAlias = tuple[Tensor | None, ...]  # each [1, batch, hidden]; None: zero
-Cell: TypeAlias = Callable[[At, States], States]
+Cell: TypeAlias = "Callable[[Recurrence, At, States], States]"
 
 
-class Extents(Struct, frozen=True):
-    """The sizes of a recurrent operator.
+class Kind(Struct, frozen=True):
+    """What a recurrent operator is.
 
     Attributes:
-        steps: length of the sequence.
-        batch: sequences.
-        features: elements of the input of a step.
-        hidden: elements of a state.
+        cell: makes the states after a step of those before; Y has the first of them.
+        states: how many there are.
         gates: of a step, each as large as a state.
-        directions: 1 or 2.
+        activations: names of one direction's if the operator names none.
+        resets: the last gate sees a state that others reset: before it is multiplied with weights, or after that.
     """
 
-    steps: int
-    batch: int
-    features: int
-    hidden: int
+    cell: Cell
+    states: int
     gates: int
-    directions: int
-
-    @staticmethod
-    def of(op: Operator, gates: int) -> "Extents":
-        """Read the sizes from X, W and R.
-
-        Raises:
-            UnsupportedOpError: they contradict each other.
-        """
-        x, weights, recurrent = (op.input(position) for position in range(3))
-        if (x.rank, weights.rank, recurrent.rank) != (3, 3, 3):
-            raise op.unsupported("operands X, W and R against three dimensions of each")
-        batch, steps = x.shape[:2] if op.integer("layout", 0) else reversed(x.shape[:2])
-        directions, hidden = len(reversals(op)), recurrent.shape[2]
-        shapes = {"W": (directions, gates * hidden, x.shape[2]), "R": (directions, gates * hidden, hidden)}
-        for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
-            if tensor.shape != shape:
-                raise op.unsupported(f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
-        if (given := op.integer("hidden_size", hidden)) != hidden:
-            raise op.unsupported(f"attribute 'hidden_size' is {given} against {hidden} of operand R")
-        if (count := steps * directions * _STEP_OPERATORS) > _MOST_OPERATORS:
-            raise op.unsupported(f"{steps} steps become up to {count} operators against at most {_MOST_OPERATORS}")
-        return Extents(steps, batch, x.shape[2], hidden, gates, directions)
+    activations: tuple[str, ...]
+    resets: bool = False
 
 
-def reversals(op: Operator) -> tuple[bool, ...]:
+def _reversals(op: Operator) -> tuple[bool, ...]:
     """Return per direction whether the sequence is read from its end.
 
     Raises:
@@ -130,31 +98,65 @@ def has_many_rows(op: Operator) -> bool:
     return steps * recurrent.shape[0] * recurrent.shape[1] > _MOST_TASKS
 
 
-class Recurrence(Struct, frozen=True, eq=False):
-    """A recurrent operator on its way to steps.
+class Recurrence:
+    """An operator with the operands X, W, R, B, lengths and initial states: the product of all inputs, then steps.
 
     Attributes:
-        op: with the operands X, W, R, B, lengths and initial states.
-        build: what its steps are built with.
-        extents: its sizes.
-        is_compact: every product of a step is one task.
-        lengths: per sequence; None if all are as long as the longest.
-        inputs: what the inputs give to all gates: ``[steps, batch, directions * gates * hidden]``.
-        biases: arrays ``[directions, …]`` and per gate where in them its summands begin.
+        op: the operator.
+        directions: 1 or 2.
+        hidden: elements of a state.
+        functions: per direction its activations, as expressions of ``a``.
+        matrices: per direction the recurrent weights ``[rows, hidden]``: of all gates, or of those that see the whole
+            state and of the last one.
     """
 
-    op: Operator
-    build: CanonicalFragment
-    extents: Extents
-    is_compact: bool
-    lengths: Tensor | None
-    inputs: Tensor
-    biases: tuple[tuple[Tensor, tuple[int | None, ...]], ...]
+    def __init__(self, op: Operator, build: CanonicalFragment, kind: Kind, *, is_compact: bool) -> None:
+        """Add the product of all inputs.
 
-    @property
-    def is_batch_first(self) -> bool:
-        """Whether arrays begin with the batch instead of the steps or directions."""
-        return self.op.integer("layout", 0) != 0
+        Args:
+            op: the operator.
+            build: what its steps are built with.
+            kind: what it is.
+            is_compact: every product of a step is one task.
+
+        Raises:
+            UnsupportedOpError: operands contradict each other, or there are too many steps.
+        """
+        self.op, self._build, self._kind, self._is_compact = op, build, kind, is_compact
+        self._is_batch_first = op.integer("layout", 0) != 0
+        x, weights, recurrent = (op.input(position) for position in range(3))
+        if (x.rank, weights.rank, recurrent.rank) != (3, 3, 3):
+            raise op.unsupported("operands X, W and R against three dimensions of each")
+        self._batch, self._steps = x.shape[:2] if self._is_batch_first else reversed(x.shape[:2])
+        self.directions, self.hidden = len(_reversals(op)), recurrent.shape[2]
+        self._check_sizes(x, weights, recurrent)
+        is_after = op.integer("linear_before_reset", 0) != 0
+        # What is reset after its product has a recurrent bias of its own, what is reset before a product of its own.
+        separate = kind.gates - 1 if kind.resets and is_after else None
+        first = kind.gates - 1 if kind.resets and not is_after else kind.gates
+        self._lengths, self._biases = self._given_lengths(), tuple(self._given_biases(separate))
+        columns = self.directions * kind.gates * self.hidden
+        # What the inputs give to all gates: [steps, batch, directions * gates * hidden].
+        self._inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
+        together = build.view(weights, "weights", (columns, x.shape[2]))
+        build.add(MatMul(transpose_b=True), [x, together], self._inputs, step="inputs")
+        self.functions = activations_of(op, kind.activations, self.directions)
+        groups = [gates for gates in (range(first), range(first, kind.gates)) if gates]
+        self.matrices = [[self._matrix(one, gates) for gates in groups] for one in range(self.directions)]
+
+    def _check_sizes(self, x: Tensor, weights: Tensor, recurrent: Tensor) -> None:
+        op, rows = self.op, self._kind.gates * self.hidden
+        shapes = {"W": (self.directions, rows, x.shape[2]), "R": (self.directions, rows, self.hidden)}
+        for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
+            if tensor.shape != shape:
+                raise op.unsupported(f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
+        if (given := op.integer("hidden_size", self.hidden)) != self.hidden:
+            raise op.unsupported(f"attribute 'hidden_size' is {given} against {self.hidden} of operand R")
+        if (count := self._steps * self.directions * _STEP_OPERATORS) > _MOST_OPERATORS:
+            found = f"{self._steps} steps become up to {count} operators"
+            raise op.unsupported(f"{found} against at most {_MOST_OPERATORS}")
+        if op.real("clip", 1.0) <= 0:
+            raise op.unsupported(f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
 
     def gate(self, at: At, gate: int, name: str, product: Tensor | None, row: int) -> Term:
         """Return what goes into a gate: of the inputs, of the last state, and its biases.
@@ -166,18 +168,15 @@ class Recurrence(Struct, frozen=True, eq=False):
             product: ``[1, batch, rows]`` of the last state with weights; None if the state is zero.
             row: where in the product the gate begins, in gates.
         """
-        e = self.extents
-        first = (at.direction * e.gates + gate) * e.hidden
-        from_inputs = Part(self.inputs, starts=(at.step, 0, first))
-        if self.is_batch_first:
-            from_inputs = Part(self.inputs, (1, 0, 2), (0, at.step, first))
-        parts = {f"{name}x": from_inputs}
+        first = (at.direction * self._kind.gates + gate) * self.hidden
+        axes, starts = ((1, 0, 2), (0, at.step, first)) if self._is_batch_first else ((0, 1, 2), (at.step, 0, first))
+        parts: dict[str, Part] = {f"{name}x": (self._inputs, axes, starts)}
         if product is not None:
-            parts[f"{name}h"] = Part(product, starts=(0, 0, row * e.hidden))
-        for number, (bias, starts) in enumerate(self.biases):
-            start = starts[gate]
-            if start is not None:
-                parts[f"{name}b{number}"] = Part(bias, (0, 2), (at.direction, start))
+            parts[f"{name}h"] = product, (0, 1, 2), (0, 0, row * self.hidden)
+        for number, (bias, begins) in enumerate(self._biases):
+            begin = begins[gate]
+            if begin is not None:
+                parts[f"{name}b{number}"] = bias, (0, 2), (at.direction, begin)
         return Term(" + ".join(parts), parts)
 
     def activated(self, term: Term, function: str) -> Term:
@@ -187,97 +186,69 @@ class Recurrence(Struct, frozen=True, eq=False):
             term = Term.of(f"min({bound}, max(-{bound}, a))", a=term)  # in this order a NaN stays one
         return Term.of(function, a=term)
 
-    def product(self, at: At, state: Tensor | None, matrix: Tensor, name: str = "product") -> Tensor | None:
-        """Return ``state @ transposed(matrix)``, ``[1, batch, rows]``; None of a state that is zero."""
+    def product(self, at: At, state: Tensor | None, name: str = "product", number: int = 0) -> Tensor | None:
+        """Return ``state @ transposed(matrix)`` of one of the matrices, ``[1, batch, rows]``; None of a zero state."""
         if state is None:
             return None
+        matrix = self.matrices[at.direction][number]
         rows, hidden = matrix.shape
-        step, batch = at.name(name), self.extents.batch
-        result = self.build.array(step, (1, batch, rows), sum_dtype(state.dtype))
-        if self.is_compact:
-            repeated = self.build.view(state, f"{step}_state", (1, batch, 1, hidden))
-            self.build.reduce(Reduction.SUM, [repeated, matrix], result, [3], "a * b", step=step)
+        step, batch = at.name(name), self._batch
+        result = self._build.array(step, (1, batch, rows), sum_dtype(state.dtype))
+        if self._is_compact:
+            repeated = self._build.view(state, f"{step}_state", (1, batch, 1, hidden))
+            self._build.reduce(Reduction.SUM, [repeated, matrix], result, [3], "a * b", step=step)
         else:
-            self.build.add(MatMul(transpose_b=True), [state, matrix], result, step=step)
+            self._build.add(MatMul(transpose_b=True), [state, matrix], result, step=step)
         return result
 
     def state(self, at: At, name: str, value: Term, old: Tensor | None) -> Tensor:
         """Return a new state: where a sequence has ended, or has not begun, the old one."""
-        if self.lengths is None:
+        if self._lengths is None:
             return self.computed(at, name, value)
-        length = Term.read("length", self.lengths, (1,), (0,))
-        kept = Term("0", {}) if old is None else Term.read("old", old)
+        length = Term.read("length", self._lengths, (1,), (0,))
+        kept = Term("0") if old is None else Term.read("old", old)
         source = f"value if length > {at.step} else kept"
         return self.computed(at, name, Term.of(source, value=value, length=length, kept=kept))
 
     def computed(self, at: At, name: str, value: Term) -> Tensor:
         """Return an array ``[1, batch, hidden]`` of values."""
-        parts = tuple(value.parts.values())
-        names = dict(zip(value.parts, operand_names(len(parts)), strict=True))
-        return self.build.computed(
-            at.name(name),
-            substitute(value.expression, names),
-            [part.tensor for part in parts],
-            (1, self.extents.batch, self.extents.hidden),
-            axes=[part.axes for part in parts],
-            starts=[part.starts for part in parts],
-        )
-
-    def matrices(self, *gates: range) -> tuple[tuple[Tensor, ...], ...]:
-        """Return per direction the recurrent weights of some gates, and of others, ``[rows, hidden]``."""
-        return tuple(
-            tuple(self._matrix(direction, some) for some in gates) for direction in range(self.extents.directions)
-        )
-
-    def _matrix(self, direction: int, gates: range) -> Tensor:
-        e, given = self.extents, self.op.input(2)
-        first, rows = gates.start * e.hidden, len(gates) * e.hidden
-        if given.shape == (1, rows, e.hidden):
-            return self.build.view(given, "recurrent", (rows, e.hidden))
-        if given.value is not None:
-            return self.build.parameter("recurrent", given.value[direction, first : first + rows])
-        read, step = (str(direction), f"{first} + i0", "i1"), f"recurrent{direction}_{gates.start}"
-        return self.build.copied("recurrent", given, read, (rows, e.hidden), step=step)
+        names = dict(zip(value.parts, operand_names(len(value.parts)), strict=True))
+        tensors, axes, starts = zip(*value.parts.values(), strict=True)
+        source, shape = substitute(value.expression, names), (1, self._batch, self.hidden)
+        return self._build.computed(at.name(name), source, tensors, shape, axes=axes, starts=starts)
 
     def _initial(self, position: int, direction: int) -> Tensor | None:
         """Return a direction's initial state from an operand; None if it is zero, which is left out."""
-        e = self.extents
-        shape = (e.batch, e.directions, e.hidden) if self.is_batch_first else (e.directions, e.batch, e.hidden)
-        given = optional(self.op, position, shape)
+        batch, count, hidden = self._batch, self.directions, self.hidden
+        given = optional(self.op, position, (batch, count, hidden) if self._is_batch_first else (count, batch, hidden))
         if given is None or (given.value is not None and not np.any(given.value)):
             return None
-        if e.directions == 1:
-            return self.build.view(given, "initial", (1, e.batch, e.hidden))
-        read = ("i1", str(direction), "i2") if self.is_batch_first else (str(direction), "i1", "i2")
-        return self.build.copied("initial", given, read, (1, e.batch, e.hidden), step=f"initial{position}_{direction}")
+        if count == 1:
+            return self._build.view(given, "initial", (1, batch, hidden))
+        read = ("i1", str(direction), "i2") if self._is_batch_first else (str(direction), "i1", "i2")
+        return self._build.copied("initial", given, read, (1, batch, hidden), step=f"initial{position}_{direction}")
 
-    def run(self, cell: Cell, states: int) -> None:
-        """Build the steps of every direction, then the results: Y and the last states.
-
-        Args:
-            cell: makes the states after a step of those before; Y has the first of them.
-            states: how many there are.
-        """
-        e = self.extents
+    def run(self) -> None:
+        """Build the steps of every direction, then the results: Y and the last states."""
         shown: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
-        is_shown = self.op.optional_output(0) is not None
-        for direction, is_reversed in enumerate(reversals(self.op)):
-            current: States = tuple(self._initial(5 + number, direction) for number in range(states))
-            for step in reversed(range(e.steps)) if is_reversed else range(e.steps):
+        is_shown, steps = self.op.optional_output(0) is not None, range(self._steps)
+        for direction, is_reversed in enumerate(_reversals(self.op)):
+            current: States = tuple(self._initial(5 + number, direction) for number in range(self._kind.states))
+            for step in reversed(steps) if is_reversed else steps:
                 at = At(step, direction)
-                current = cell(at, current)
+                current = self._kind.cell(self, at, current)
                 if is_shown and current[0] is not None:
                     shown[step, direction] = self._shown(at, current[0])
             last.append(tuple(state for state in current if state is not None))
         if is_shown:
-            self._join(0, [shown[step, direction] for step in range(e.steps) for direction in range(e.directions)])
-        for number in range(states):
+            self._join(0, [shown[step, direction] for step in steps for direction in range(self.directions)])
+        for number in range(self._kind.states):
             self._join(1 + number, [of_direction[number] for of_direction in last])
 
     def _shown(self, at: At, state: Tensor) -> Tensor:
         """Return what Y has of a step: zero where a sequence has ended."""
-        return state if self.lengths is None else self.state(at, "output", Term.read("a", state), None)
+        return state if self._lengths is None else self.state(at, "output", Term.read("a", state), None)
 
     def _join(self, position: int, parts: Sequence[Tensor]) -> None:
         """Write arrays ``[1, batch, hidden]`` side by side into a result, if it is used."""
@@ -285,40 +256,52 @@ class Recurrence(Struct, frozen=True, eq=False):
         if y is None:
             return
         if len(parts) == 1:
-            self.build.view_as(parts[0], y)
+            self._build.view_as(parts[0], y)
             return
-        batch, hidden, name = self.extents.batch, self.extents.hidden, f"result{position}"
+        batch, hidden, name = self._batch, self.hidden, f"result{position}"
         axis, shape = 0, (len(parts), batch, hidden)
-        if self.is_batch_first:
-            parts = [self.build.view(part, f"{name}_part", (batch, 1, hidden)) for part in parts]
+        if self._is_batch_first:
+            parts = [self._build.view(part, f"{name}_part", (batch, 1, hidden)) for part in parts]
             axis, shape = 1, (batch, len(parts), hidden)
-        self.build.add_reshaped(Concat(axis), parts, y, name, shape, step=name)
+        self._build.add_reshaped(Concat(axis), parts, y, name, shape, step=name)
 
+    def _matrix(self, direction: int, gates: range) -> Tensor:
+        """Return the recurrent weights of some gates, ``[rows, hidden]``."""
+        given, first, rows = self.op.input(2), gates.start * self.hidden, len(gates) * self.hidden
+        if given.shape == (1, rows, self.hidden):
+            return self._build.view(given, "recurrent", (rows, self.hidden))
+        if given.value is not None:
+            return self._build.parameter("recurrent", given.value[direction, first : first + rows])
+        read, step = (str(direction), f"{first} + i0", "i1"), f"recurrent{direction}_{gates.start}"
+        return self._build.copied("recurrent", given, read, (rows, self.hidden), step=step)
 
-def recurrence_of(
-    op: Operator, build: CanonicalFragment, gates: int, *, is_compact: bool, separate: frozenset[int] = frozenset()
-) -> Recurrence:
-    """Read an operator and build the product of all its inputs.
+    def _given_lengths(self) -> Tensor | None:
+        """Return the length of each sequence; None if all are as long as the longest."""
+        lengths = optional(self.op, 4, (self._batch,))
+        if lengths is None or lengths.value is None:
+            return lengths
+        known = lengths.value.astype(np.int64)
+        if np.any(known < 0) or np.any(known > self._steps):
+            raise self.op.unsupported(f"lengths {known.tolist()} against 0 to {self._steps}")
+        return None if np.all(known == self._steps) else lengths
 
-    Args:
-        op: with the operands X, W, R, B, lengths and initial states.
-        build: what its steps are built with.
-        gates: of a step.
-        is_compact: every product of a step is one task.
-        separate: gates whose recurrent bias the steps add themselves.
+    def _given_biases(self, separate: int | None) -> Iterator[tuple[Tensor, tuple[int | None, ...]]]:
+        """Yield what is added to the gates, ``[directions, …]``, and per gate where in it its summands begin.
 
-    Raises:
-        UnsupportedOpError: operands contradict each other, or there are too many steps.
-    """
-    e, x = Extents.of(op, gates), op.input(0)
-    if op.real("clip", 1.0) <= 0:
-        raise op.unsupported(f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
-    columns = e.directions * gates * e.hidden
-    lengths, biases = _lengths(op, e), tuple(_biases(op, build, e, separate))
-    inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
-    weights = build.view(op.input(1), "weights", (columns, e.features))
-    build.add(MatMul(transpose_b=True), [x, weights], inputs, step="inputs")
-    return Recurrence(op, build, e, is_compact, lengths, inputs, biases)
+        That is the sum of both biases if it is known, else one after the other.
+        """
+        gates, hidden = range(self._kind.gates), self.hidden
+        rows = len(gates) * hidden
+        given = optional(self.op, 3, (self.directions, 2 * rows))
+        if given is None:
+            return
+        of_inputs = tuple(gate * hidden for gate in gates)
+        if given.value is None:
+            yield given, of_inputs
+            yield given, tuple(None if gate == separate else rows + gate * hidden for gate in gates)
+            return
+        is_added = np.repeat([gate != separate for gate in gates], hidden)
+        yield self._build.parameter("bias", given.value[:, :rows] + given.value[:, rows:] * is_added), of_inputs
 
 
 def optional(op: Operator, position: int, shape: Sequence[int]) -> Tensor | None:
@@ -333,28 +316,67 @@ def optional(op: Operator, position: int, shape: Sequence[int]) -> Tensor | None
     return tensor
 
 
-def _lengths(op: Operator, e: Extents) -> Tensor | None:
-    lengths = optional(op, 4, (e.batch,))
-    if lengths is None or lengths.value is None:
-        return lengths
-    known = lengths.value.astype(np.int64)
-    if np.any(known < 0) or np.any(known > e.steps):
-        raise op.unsupported(f"lengths {known.tolist()} against 0 to {e.steps}")
-    return None if np.all(known == e.steps) else lengths
+# What is an operator of its own means here what it means there; the others ONNX describes with the recurrent ones.
+_ALONE = ("Elu", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh", "ThresholdedRelu")
+_FORMULAS: Mapping[str, Formula] = {
+    **{name.lower(): FORMULAS[name] for name in _ALONE},
+    "affine": Formula("alpha * a + beta"),
+    "scaledtanh": Formula("alpha * tanh(beta * a)"),
+}
+_PARAMETERS = ("alpha", "beta")
 
 
-def _biases(
-    op: Operator, build: CanonicalFragment, e: Extents, separate: frozenset[int]
-) -> Iterator[tuple[Tensor, tuple[int | None, ...]]]:
-    """Yield what is added to the gates: the sum of both biases if it is known, else one after the other."""
-    rows = e.gates * e.hidden
-    given = optional(op, 3, (e.directions, 2 * rows))
+def activations_of(op: Operator, defaults: Sequence[str], directions: int) -> tuple[tuple[str, ...], ...]:
+    """Return per direction the activations of a recurrent operator, as expressions of ``a``.
+
+    Each function takes its numbers from the attributes in turn, the next one where the last one stopped.
+
+    Args:
+        op: the operator.
+        defaults: names of one direction's activations if the operator names none.
+        directions: 1 or 2.
+
+    Raises:
+        UnsupportedOpError: a function is not known, or has not the numbers that it needs, or some are left over.
+    """
+    names = _names(op, defaults, directions)
+    numbers = {name: iter(_numbers(op, f"activation_{name}")) for name in _PARAMETERS}
+    found = tuple(_activation(op, name, numbers) for name in names)
+    for name, left in numbers.items():
+        if next(left, None) is not None:
+            raise op.unsupported(f"attribute 'activation_{name}' has more numbers than {', '.join(names)} take")
+    return tuple(found[len(defaults) * at : len(defaults) * (at + 1)] for at in range(directions))
+
+
+def _names(op: Operator, defaults: Sequence[str], directions: int) -> tuple[str, ...]:
+    given = op.attributes.get("activations")
+    wanted = len(defaults) * directions
     if given is None:
-        return
-    of_inputs = tuple(gate * e.hidden for gate in range(e.gates))
-    if given.value is None:
-        yield given, of_inputs
-        yield given, tuple(None if gate in separate else rows + gate * e.hidden for gate in range(e.gates))
-        return
-    is_added = np.repeat([gate not in separate for gate in range(e.gates)], e.hidden)
-    yield build.parameter("bias", given.value[:, :rows] + given.value[:, rows:] * is_added), of_inputs
+        return (*defaults,) * directions
+    names = tuple(name for name in given if isinstance(name, str)) if isinstance(given, list | tuple) else ()
+    if op.op_type == "RNN":  # ONNX's own default has two of them, even of one direction
+        names = names[:wanted] if len(names) == 2 else names
+    if len(names) != wanted:
+        raise op.unsupported(f"attribute 'activations' is {given!r} against {wanted} names")
+    return names
+
+
+def _activation(op: Operator, name: str, numbers: Mapping[str, Iterator[float]]) -> str:
+    formula = _FORMULAS.get(name.lower())
+    if formula is None:
+        known = ", ".join([*_ALONE, "Affine", "ScaledTanh"])
+        raise op.unsupported(f"activation {name!r} against one of {known}")
+    values = {}
+    for parameter in (one for one in _PARAMETERS if one in formula.expression):
+        value = next(numbers[parameter], formula.defaults.get(parameter))
+        if value is None:
+            raise op.unsupported(f"no number in 'activation_{parameter}' for {name}, which has no default")
+        values[parameter] = literal(value, "float32")  # ONNX has single precision attributes only
+    return substitute(formula.expression, values)
+
+
+def _numbers(op: Operator, name: str) -> tuple[float, ...]:
+    found = op.attributes.get(name, ())
+    if not isinstance(found, list | tuple) or not all(isinstance(item, int | float) for item in found):
+        raise op.unsupported(f"attribute {name!r} is {found!r} against a list of numbers")
+    return tuple(float(item) for item in found if isinstance(item, int | float))

@@ -30,11 +30,8 @@ def roi_align(op: Operator, build: CanonicalFragment) -> None:
     image = (batch, (0,)) if x.shape[0] > 1 else None
     places = build.view(add_flat_places(build, taps, shape, image), "place_rows", (1, points, count))
     weights = build.view(add_weights(build, taps, shape), "weight_rows", (1, points, count))
-    sample, operands = (
-        Sample(Reduction.SUM if mode == "avg" else Reduction.MAX),
-        [_channels_first(build, x), places, weights],
-    )
-    sampled = build.made("sampled", sample, operands, (1, x.shape[1], points, 1), step="sample")
+    sample, table = Sample(Reduction.SUM if mode == "avg" else Reduction.MAX), _channels_first(build, x)
+    sampled = build.made("sampled", sample, [table, places, weights], (1, x.shape[1], points, 1), step="sample")
     by_channel = build.view(sampled, "channels", (x.shape[1], regions, *bins))
     build.add(Copy(read=("i1", "i0", "i2", "i3")), [by_channel], y, step="output")
 
@@ -97,22 +94,19 @@ def max_roi_pool(op: Operator, build: CanonicalFragment) -> None:
         image = build.computed("image", "dace.int64(a)", [_column(build, rois, 0)], (regions,), "int64")
         data = build.made("regions", Lookup(0), [x, image], (regions, *x.shape[1:]))
     for axis in (0, 1):
-        begin, end = (
-            build.view(bound, f"{bound.name}_rows", (regions, 1, y.shape[2 + axis], 1, 1)) for bound in bounds[axis]
-        )
-        extent = x.shape[2 + axis]
+        extent, bins = x.shape[2 + axis], y.shape[2 + axis]
+        begin, end = (build.view(bound, f"{bound.name}_rows", (regions, 1, bins, 1, 1)) for bound in bounds[axis])
         positions = build.parameter(f"position{axis}", np.arange(extent, dtype=begin.dtype)[:, None])
         lines, inner = (channels, x.shape[3]) if axis == 0 else (channels * y.shape[2], 1)
         rows = (data.shape[0], lines, 1, extent, inner)
-        largest = build.array(f"largest{axis}", (regions, lines, y.shape[2 + axis], inner))
+        largest = build.array(f"largest{axis}", (regions, lines, bins, inner))
         source = "a if d >= b and d < c else -inf"
         operands = [build.view(data, f"rows{axis}", rows), begin, end, positions]
         build.reduce(Reduction.MAX, operands, largest, [3], source, step=f"max{axis}")
         data = largest
-    ends = [end for pair in bounds for end in pair]
     found = build.view(data, "found", y.shape)
     axes = [(0, 1, 2, 3), (0, 2), (0, 2), (0, 3), (0, 3)]
-    build.elementwise("a if b < c and d < e else 0", [found, *ends], y, axes=axes, step="empty")
+    build.elementwise("a if b < c and d < e else 0", [found, *bounds[0], *bounds[1]], y, axes=axes, step="empty")
 
 
 def _bounds(op: Operator, build: CanonicalFragment, axis: int) -> tuple[Tensor, Tensor]:
@@ -122,16 +116,14 @@ def _bounds(op: Operator, build: CanonicalFragment, axis: int) -> tuple[Tensor, 
     scale = literal(op.real("spatial_scale", 1.0), dtype)
     rounded = f"floor(abs(a * {scale}) + 0.5)"  # halves away from zero
     source = f"{rounded} if a >= 0 else -{rounded}"
-    corners = [
-        build.computed(f"corner{column}", source, [_column(build, rois, column)], rois.shape[:1], dtype)
-        for column in (2 - axis, 4 - axis)
-    ]
-    bin_size = f"max(1.0, b - a + 1) / {bins}"
-    found = []
-    for name, number, function in (("begin", "c", "floor"), ("end", "(c + 1)", "ceil")):
-        bound = build.array(f"{name}{axis}", (rois.shape[0], bins), dtype)
-        source = f"max(0.0, min({float(extent)}, {function}({number} * ({bin_size})) + a))"
+    sides = ((f"corner{column}", _column(build, rois, column)) for column in (2 - axis, 4 - axis))
+    corners = [build.computed(name, source, [side], side.shape, dtype) for name, side in sides]
+
+    def bound(name: str, number: str, function: str) -> Tensor:
+        found = build.array(f"{name}{axis}", (rois.shape[0], bins), dtype)
+        source = f"max(0.0, min({float(extent)}, {function}({number} * (max(1.0, b - a + 1) / {bins})) + a))"
         numbers = build.parameter(f"{name}_bins{axis}", np.arange(bins, dtype=dtype))
-        build.elementwise(source, [*corners, numbers], bound, axes=[(0,), (0,), (1,)], step=bound.name)
-        found.append(bound)
-    return found[0], found[1]
+        build.elementwise(source, [*corners, numbers], found, axes=[(0,), (0,), (1,)], step=found.name)
+        return found
+
+    return bound("begin", "c", "floor"), bound("end", "(c + 1)", "ceil")

@@ -49,9 +49,8 @@ def _rotate_all(op: Operator, build: CanonicalFragment, angles: tuple[Tensor, ..
         raise op.unsupported(f"attribute 'num_heads' is {heads} against a divisor of {x.shape[2]} columns")
     width = x.shape[2] // heads if is_flat else x.shape[3]
     if 2 * cosines.shape[2] != (wanted or width) or (wanted or width) > width:
-        raise op.unsupported(
-            f"tables of {cosines.shape[2]} angles against half of {wanted or width} elements of {width}"
-        )
+        half = f"half of {wanted or width} elements of {width}"
+        raise op.unsupported(f"tables of {cosines.shape[2]} angles against {half}")
     by_head = (x.shape[0], x.shape[1], heads, width) if is_flat else (x.shape[0], x.shape[2], x.shape[1], width)
     is_view = is_flat or 1 in x.shape[1:3]
     moved = ("i0", "i2", "i1", "i3")

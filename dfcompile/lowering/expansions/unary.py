@@ -1,4 +1,4 @@
-"""ONNX's element-wise operators of one operand: formulas with their attributes."""
+"""ONNX's element-wise operators of one operand, and onnxruntime's: formulas with their attributes."""
 
 from collections.abc import Mapping
 from math import pi, sqrt
@@ -22,29 +22,22 @@ class Formula(Struct, frozen=True):
 # Where a zero has a sign: that of ONNX's formulas, hence `+ 0`, which makes a negative zero a positive one.
 _SIGMOID = "1 / (1 + exp(-a))"
 _SOFTPLUS = "max(a, 0) + log1p(exp(-abs(a)))"  # exp of what is never positive: no overflow
+_GELU = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
+GELU_BY_TANH = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
 
+# What C++ calls as ONNX does.
+_FUNCTIONS = (
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor",
+    "IsNaN", "Log", "Sin", "Sinh", "Sqrt", "Tan", "Tanh",
+)  # fmt: skip
 FORMULAS: Mapping[str, Formula] = {
-    "Abs": Formula("abs(a)"),
-    "Acos": Formula("acos(a)"),
-    "Acosh": Formula("acosh(a)"),
-    "Asin": Formula("asin(a)"),
-    "Asinh": Formula("asinh(a)"),
-    "Atan": Formula("atan(a)"),
-    "Atanh": Formula("atanh(a)"),
+    **{name: Formula(f"{name.lower()}(a)") for name in _FUNCTIONS},
     "BitwiseNot": Formula("~a"),
-    "Ceil": Formula("ceil(a)"),
     "Celu": Formula("a if a > 0 else alpha * expm1(a / alpha) + 0", {"alpha": 1.0}),
-    "Cos": Formula("cos(a)"),
-    "Cosh": Formula("cosh(a)"),
     "Elu": Formula("a if a >= 0 else alpha * expm1(a)", {"alpha": 1.0}),
-    "Erf": Formula("erf(a)"),
-    "Exp": Formula("exp(a)"),
-    "Floor": Formula("floor(a)"),
     "HardSigmoid": Formula("min(1.0, max(0.0, alpha * a + beta))", {"alpha": 0.2, "beta": 0.5}),
     "HardSwish": Formula("a * min(1.0, max(0.0, a / 6 + 0.5))"),
-    "IsNaN": Formula("isnan(a)"),
     "LeakyRelu": Formula("a if a >= 0 else alpha * a", {"alpha": 0.01}),
-    "Log": Formula("log(a)"),
     "Mish": Formula(f"a * tanh({_SOFTPLUS})"),
     "Neg": Formula("-a"),
     "Not": Formula("not a"),
@@ -58,14 +51,9 @@ FORMULAS: Mapping[str, Formula] = {
     "Shrink": Formula("a + bias if a < -lambd else a - bias if a > lambd else 0", {"bias": 0.0, "lambd": 0.5}),
     "Sigmoid": Formula(_SIGMOID),
     "Sign": Formula("1 if a > 0 else -1 if a < 0 else 0 if a == 0 else a"),
-    "Sin": Formula("sin(a)"),
-    "Sinh": Formula("sinh(a)"),
     "Softplus": Formula(_SOFTPLUS),
     "Softsign": Formula("a / (1 + abs(a))"),
-    "Sqrt": Formula("sqrt(a)"),
     "Swish": Formula("a / (1 + exp(-alpha * a))", {"alpha": 1.0}),
-    "Tan": Formula("tan(a)"),
-    "Tanh": Formula("tanh(a)"),
     "ThresholdedRelu": Formula("a if a > alpha else 0", {"alpha": 1.0}),
 }
 
@@ -73,10 +61,8 @@ FORMULAS: Mapping[str, Formula] = {
 def unary(op: Operator, build: CanonicalFragment) -> None:
     """``Y[i, …] = f(X[i, …])``: one element-wise task."""
     formula, x = FORMULAS[op.op_type], op.input(0)
-    attributes = {
-        name: literal(op.real(name, default), "float32")  # ONNX has single precision attributes only
-        for name, default in formula.defaults.items()
-    }
+    # ONNX has single precision attributes only.
+    attributes = {name: literal(op.real(name, value), "float32") for name, value in formula.defaults.items()}
     build.elementwise(substitute(formula.expression, attributes), [x], op.output())
 
 
@@ -86,26 +72,18 @@ EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(unary) for op_ty
 @onnx_expansion("Gelu", "map", default=True)
 def gelu(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X/2 * (1 + erf(X / sqrt(2)))``, or its approximation with the hyperbolic tangent."""
-    approximation = op.text("approximate", "none")
-    if approximation == "none":
-        source = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
-    elif approximation == "tanh":
-        source = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
-    else:
+    formulas, approximation = {"none": _GELU, "tanh": GELU_BY_TANH}, op.text("approximate", "none")
+    if approximation not in formulas:
         raise op.unsupported(f"attribute 'approximate' is {approximation!r} against 'none' or 'tanh'")
-    build.elementwise(source, [op.input(0)], op.output())
+    build.elementwise(formulas[approximation], [op.input(0)], op.output())
 
 
 @onnx_expansion("IsInf", "map", default=True)
 def is_inf(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (X is infinite)``, of both signs or of one."""
     signs = (op.integer("detect_negative", 1) != 0, op.integer("detect_positive", 1) != 0)
-    source = {
-        (True, True): "isinf(a)",
-        (True, False): "a == -inf",
-        (False, True): "a == inf",
-        (False, False): "a != a and a == a",  # nothing is to be found
-    }[signs]
+    every = {(True, True): "isinf(a)", (True, False): "a == -inf", (False, True): "a == inf"}
+    source = every.get(signs, "a != a and a == a")  # nothing is to be found
     build.elementwise(source, [op.input(0)], op.output())
 
 
@@ -126,3 +104,36 @@ def clip(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(x, op.output())
     else:
         build.elementwise(source, operands, op.output())
+
+
+@onnx_expansion("com.microsoft.Gelu", "map", source="onnxruntime", default=True)
+def contributed_gelu(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X/2 * (1 + erf(X / sqrt(2)))``: one element-wise task."""
+    build.elementwise(_GELU, [op.input(0)], op.output())
+
+
+@onnx_expansion("com.microsoft.BiasGelu", "map", source="onnxruntime", default=True)
+def bias_gelu(op: Operator, build: CanonicalFragment) -> None:
+    """``C = S/2 * (1 + erf(S / sqrt(2)))`` with ``S = A + B``: one element-wise task."""
+    build.elementwise(substitute(_GELU, {"a": "a + b"}), [op.input(0), op.input(1)], op.output())
+
+
+@onnx_expansion("com.microsoft.FastGelu", "map", source="onnxruntime", default=True)
+def fast_gelu(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = S/2 * (1 + tanh(sqrt(2/pi) * (S + 0.044715 * S^3)))`` with ``S = X + bias``: one element-wise task."""
+    source = GELU_BY_TANH if op.optional_input(1) is None else substitute(GELU_BY_TANH, {"a": "a + b"})
+    build.elementwise(source, op.operands(), op.output())
+
+
+@onnx_expansion("com.microsoft.QuickGelu", "map", source="onnxruntime", default=True)
+def quick_gelu(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X / (1 + exp(-alpha * X))``: one element-wise task."""
+    alpha = literal(op.real("alpha", 1.702), "float32")
+    build.elementwise(f"a / (1 + exp(-{alpha} * a))", [op.input(0)], op.output())
+
+
+@onnx_expansion("SwiGLU", "map", default=True)
+def swiglu(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = A / (1 + exp(-alpha * A)) * B``: one element-wise task."""
+    alpha = literal(op.real("alpha", 1.0), "float32")
+    build.elementwise(f"a / (1 + exp(-{alpha} * a)) * b", [op.input(0), op.input(1)], op.output())

@@ -1,25 +1,23 @@
-"""ONNX ScatterND, ScatterElements and TensorScatter: an array with other elements at some places."""
+"""ONNX ScatterND, ScatterElements, TensorScatter; canonical Scatter and Update: other elements at some places."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.distinct import distinct
 from dfcompile.frontend import NARROW_REALS
-from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.gather import few_progressions
-from dfcompile.lowering.expansions.gather_nd import flat_rows
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expansion import expansion, onnx_expansion
+from dfcompile.lowering.expansions.gather import constant_indices, few_progressions, flat_rows
+from dfcompile.lowering.map_fragment import along, loops_over
 from dfcompile.lowering.operators import Gather, Scatter, Update
 
-_REDUCTIONS: Mapping[str, Reduction | None] = {
-    "none": None,
-    "add": Reduction.SUM,
-    "mul": Reduction.PRODUCT,
-    "max": Reduction.MAX,
-    "min": Reduction.MIN,
-}
+Values: TypeAlias = npt.NDArray[np.generic]
+_NAMES = {"add": Reduction.SUM, "mul": Reduction.PRODUCT, "max": Reduction.MAX, "min": Reduction.MIN}
+_REDUCTIONS: Mapping[str, Reduction | None] = {"none": None, **_NAMES}
 
 
 @onnx_expansion("ScatterND", "rows", default=True)
@@ -43,21 +41,16 @@ def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
     Constant indices that write the same rows everywhere, such as a slice that is assigned, are written run by run.
     """
     x, indices, updates, axis = op.input(0), op.input(1), op.input(2), op.axis()
-    extent = x.shape[axis]
-    given = () if indices.value is None else op.static_integers(1, "indices") or ()
-    if any(not -extent <= index < extent for index in given):
-        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
-    others = [at for at in range(x.rank) if at != axis]
-    if indices.value is not None and all(indices.shape[at] == x.shape[at] for at in others):
-        lines = np.moveaxis(indices.value.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % extent
+    known, others = constant_indices(op, axis), [at for at in range(x.rank) if at != axis]
+    if known is not None and all(indices.shape[at] == x.shape[at] for at in others):
+        lines = np.moveaxis(known.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % x.shape[axis]
         if _add_runs(op, build, lines, [x, updates], op.output(), axis):
             return
     _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
 
 
-EXPANSIONS = tuple(
-    onnx_expansion(op_type, "update", default=True)(scatter_elements) for op_type in ("Scatter", "ScatterElements")
-)
+_SCATTERS = ("Scatter", "ScatterElements")
+EXPANSIONS = tuple(onnx_expansion(op_type, "update", default=True)(scatter_elements) for op_type in _SCATTERS)
 
 
 @onnx_expansion("TensorScatter", "update", default=True)
@@ -100,12 +93,7 @@ def _write_rows(
 
 
 def _add_runs(
-    op: Operator,
-    build: CanonicalFragment,
-    lines: npt.NDArray[np.generic],
-    operands: Sequence[Tensor],
-    y: Tensor,
-    axis: int,
+    op: Operator, build: CanonicalFragment, lines: Values, operands: Sequence[Tensor], y: Tensor, axis: int
 ) -> bool:
     """Write at few runs of constant places, if they are the same in all lines, and different; return whether it was.
 
@@ -144,3 +132,41 @@ def _combine(
     ]
     found = build.made("wide_y", update, [wide[0], indices, wide[1]], y.shape, "float32", step="update")
     build.elementwise("dace.float32(a)", [found], y, step="narrow")
+
+
+@expansion(Scatter, "runs", source="onnx", default=True)
+def scatter_runs(op: CanonicalNode[Scatter], build: MapFragment) -> None:
+    """One task copies the data, then one per run overwrites its places."""
+    updates, y, axis, runs = op.input(1), op.output(), op.operator.axis, op.operator.runs
+    _copy(build, op)
+    offset = 0
+    for position, (first, step, count) in enumerate(runs):
+        name, loops = f"run{position}" if len(runs) > 1 else "write", loops_over(y.shape) | {f"i{axis}": count}
+        reads, write = {"u": along(updates, axis, offset)}, along(y, axis, first, step)
+        build.map(name, loops=loops, reads=reads, write=write, code="u", after_write=True)
+        offset += count
+
+
+@expansion(Update, "map", source="onnx", default=True)
+def update(op: CanonicalNode[Update], build: MapFragment) -> None:
+    """One task copies the data, a second one writes each update to its place in memory, or combines it there.
+
+    An index counts from the end if it is negative. What an update is combined with is not counted as read: the memory
+    that combines does not send it.
+    """
+    indices, updates, y, axis = op.input(1), op.input(2), op.output(), op.operator.axis
+    _copy(build, op)
+    loops = loops_over(updates.shape)
+    names, place = list(loops), list(loops)
+    place[axis] = f"(index + {y.shape[axis]}) % {y.shape[axis]}"
+    reads = {"index": (indices, [names[at] for at in op.operator.index_axes]), "u": (updates, names)}
+    write, total = (y, place), op.operator.reduction
+    build.map(
+        "update", loops=loops, reads=reads, write=write, code="u", accumulate=total, after_write=True, scattered=True
+    )
+
+
+def _copy(build: MapFragment, op: CanonicalNode[Scatter] | CanonicalNode[Update]) -> None:
+    x, y = op.input(0), op.output()
+    loops = loops_over(y.shape)
+    build.map("copy", loops=loops, reads={"x": (x, list(loops))}, write=(y, list(loops)), code="x")

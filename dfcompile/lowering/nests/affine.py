@@ -7,7 +7,7 @@ from math import prod
 from typing import TypeAlias
 
 from dfcompile.errors import UserError
-from dfcompile.lowering.expression_tree import expression_tree
+from dfcompile.lowering.expressions import expression_tree
 
 Affine: TypeAlias = Mapping[str, int]  # factor of each loop and, under the empty name, the constant
 
@@ -59,9 +59,8 @@ def affine_text(index: Affine, names: Mapping[str, str] | None = None) -> str:
     names = names or {}
     terms = [(factor, names.get(name, name)) for name, factor in index.items() if name and factor]
     constant = index.get("", 0)
-    text = "".join(
-        f" {'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)}*'}{name}" for factor, name in terms
-    )
+    signed = ((" - " if factor < 0 else " + ", abs(factor), name) for factor, name in terms)
+    text = "".join(f"{sign}{name if factor == 1 else f'{factor}*{name}'}" for sign, factor, name in signed)
     if constant or not terms:
         text += f" {'-' if constant < 0 else '+'} {abs(constant)}"
     return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text.removeprefix(' - ')}"

@@ -1,52 +1,60 @@
-"""Checks what an expansion of a third party builds, nest by nest: shapes, indices, code, results."""
+"""Checks of loop nests: what expansions of third parties build, and what passes leave."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from math import prod
 
 from dfcompile.errors import VerificationError
-from dfcompile.lowering.expression_tree import expression_tree
-from dfcompile.lowering.map_fragment import ArrayMaker, MapFragment
+from dfcompile.lowering.expressions import expression_tree
 from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.code import tasklet_code
 from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
 
 
-class CheckedFragment(MapFragment):
-    """A fragment that looks at every index of every scope; ours are proved by their tests instead."""
+def check_built(op: CanonicalNode[CanonicalOperator], nests: Sequence[Nest]) -> None:
+    """Check every nest that an expansion built, and that results are written; those of ours are proved by their tests.
 
-    def __init__(self, op: CanonicalNode[CanonicalOperator], arrays: ArrayMaker) -> None:
-        super().__init__(op, arrays)
-        self._written: dict[str, int] = {}  # elements at most
-        self._known = {tensor.name for tensor in op.operands()}
+    Raises:
+        VerificationError: an index leaves its array, an array is read that nothing has written, or a result is not
+            written, or not all of its elements can be.
+        UserError: the code of a nest is no expression of Python.
+    """
+    written = Counter[str]()  # elements at most
+    operands = {tensor.name for tensor in op.operands()}
+    for nest in nests:
+        check_nest(nest, {*operands, *written})
+        written[nest.write.tensor.name] += _most_written(nest, nest.write.tensor)
+    for tensor in op.results():
+        if written[tensor.name] < tensor.elements:
+            found = f"{written[tensor.name]} elements written of result {tensor.name!r}"
+            raise VerificationError(f"operator {op.name!r}: {found} against {tensor.elements}")
 
-    def _add(self, nest: Nest) -> None:
-        """Check a nest and add it.
 
-        Raises:
-            VerificationError: an index leaves its array, a loop is empty, or an array is read that nothing has written.
-            UserError: its code is no expression of Python.
-        """
-        super()._add(nest)
-        target = nest.write.tensor
-        check_nest(nest, {*self._known, *self._written})
-        self._written[target.name] = self._written.get(target.name, 0) + _most_written(nest, target)
+def verify_nests(program: NestProgram) -> None:
+    """Check that every nest accesses arrays within their shapes, after what writes them, and that outputs are written.
 
-    def check_results(self) -> None:
-        """Check that the results are written.
-
-        Raises:
-            VerificationError: one is not, or not all of its elements can be.
-        """
-        for tensor in self._op.results():
-            elements = self._written.get(tensor.name, 0)
-            if elements < tensor.elements:
-                raise VerificationError(
-                    f"operator {self._op.name!r}: {elements} elements written of result {tensor.name!r} "
-                    f"against {tensor.elements}"
-                )
+    Raises:
+        VerificationError: naming the scope, the view or the output.
+        UserError: the code of a nest is no expression of Python.
+    """
+    library = program.library
+    known = {*library.parameters, *(port.array for port in library.inputs)}
+    for step in program.steps:
+        if isinstance(step, View):
+            if step.source not in known:
+                raise VerificationError(f"view {step.tensor.name!r}: of {step.source!r}, which nothing has written")
+            known.add(step.tensor.name)
+            continue
+        for nest in step.nests:
+            check_nest(nest, known)
+            known.add(nest.write.tensor.name)
+    for port in library.outputs:
+        if port.array not in known:
+            raise VerificationError(f"output {port.name!r}: nothing writes {port.array!r}")
 
 
 def check_nest(nest: Nest, known: Collection[str]) -> None:

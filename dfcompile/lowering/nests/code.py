@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 
-from dfcompile.lowering.expression_tree import expression_tree
-from dfcompile.lowering.expressions import widened
+from dfcompile.lowering.expressions import expression_tree, widened
 from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.tensor import Tensor
 

@@ -46,12 +46,8 @@ class MapScopes:
         """
         target, memlet = write
         arrays = sorted({node.data for node, _ in reads.values()})
-        tasklet = _tasklet().copy(
-            label=label,
-            code=CodeBlock(code),
-            in_connectors=untyped_connectors(reads),
-            out_connectors=untyped_connectors([result]),
-        )
+        connectors = {"in_connectors": untyped_connectors(reads), "out_connectors": untyped_connectors([result])}
+        tasklet = _tasklet().copy(label=label, code=CodeBlock(code), **connectors)
         around = _map(tuple(loops.values())).copy(label=f"{label}_map", params=list(loops))
         entry = _entry().copy(map=around, **_ports(arrays))
         exit_ = _exit().copy(map=around, **_ports([target.data]))
@@ -98,7 +94,5 @@ def _map(extents: tuple[int, ...]) -> Prototype[Map]:
 
 def _ports(arrays: Iterable[str]) -> dict[str, dict[str, dace.typeclass]]:
     """Return the connectors of a scope's border, through which whole arrays pass."""
-    return {
-        "in_connectors": untyped_connectors(f"IN_{array}" for array in arrays),
-        "out_connectors": untyped_connectors(f"OUT_{array}" for array in arrays),
-    }
+    ends = (("in_connectors", "IN"), ("out_connectors", "OUT"))
+    return {kind: untyped_connectors(f"{end}_{array}" for array in arrays) for kind, end in ends}

@@ -89,16 +89,10 @@ class Nest(Struct, frozen=True, eq=False):
         loops = self.extents or {"once": 1}
         accesses = {name: _access(read, loops, arrays) for name, read in self.reads.items()}
         accesses |= {name: _somewhere(table, loops) for name, table in self.tables.items()}
-        write = self.write
-        return MapScope(
-            name=self.name,
-            origin=self.origin,
-            kernel=None,
-            extents=tuple(loops.values()),
-            is_spatial=tuple(name in self.spatial for name in loops),
-            reads=tuple(access for _, access in sorted(accesses.items(), key=lambda item: item[0])),
-            writes=(_access(write, loops, arrays) if self.scatter is None else _somewhere(write.tensor, loops),),
-        )
+        write, is_spatial = self.write, tuple(name in self.spatial for name in loops)
+        target = _access(write, loops, arrays) if self.scatter is None else _somewhere(write.tensor, loops)
+        reads = tuple(accesses[name] for name in sorted(accesses))
+        return MapScope(self.name, self.origin, None, tuple(loops.values()), is_spatial, reads, (target,))
 
 
 def _access(access: NestAccess, loops: Mapping[str, int], arrays: Mapping[str, Array]) -> Access:

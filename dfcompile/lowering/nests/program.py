@@ -1,6 +1,6 @@
 """A program of level 2: loop nests."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
@@ -8,15 +8,33 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UserError
 from dfcompile.frontend import AppliedPass, ChosenExpansion, Level, ModelNode, Program
 from dfcompile.host.printable import printable
 from dfcompile.lowering.expressions import is_complex
 from dfcompile.lowering.nests.nest import Nest
-from dfcompile.lowering.nests.operator_nests import OperatorNests
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
+
+
+class OperatorNests(Struct, frozen=True, eq=False):
+    """A canonical operator as loop nests.
+
+    Attributes:
+        op: the operator.
+        kernel: that all its nests belong to.
+        nests: in an order in which they can run.
+        added: arrays between them.
+    """
+
+    op: CanonicalNode[CanonicalOperator]
+    kernel: Kernel
+    nests: tuple[Nest, ...]
+    added: tuple[Tensor, ...]
 
 
 class View(Struct, frozen=True, eq=False):
@@ -105,15 +123,9 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         roots: dict[str, str] = {}
         for name in self.dtypes:  # what a view shows comes before it
             roots[name] = roots[shown[name]] if name in shown else name
-        scopes = tuple(
-            scope for step in self.steps if isinstance(step, OperatorNests) for scope in self._scopes(step, roots)
-        )
-        accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
-        names = dict.fromkeys((*(access.array for access in accesses), *roots.values()))
-        arrays = {name: self.arrays[name] for name in names}
-        for name in dict.fromkeys(access.array for access in accesses if access.is_indirect):
-            arrays[name] = replace(arrays[name], is_materialised=True)
-        return LoweredGraph(str(self.library.sdfg.name), scopes, arrays)
+        steps = (step for step in self.steps if isinstance(step, OperatorNests))
+        scopes = tuple(scope for step in steps for scope in self._scopes(step, roots))
+        return graph_of_scopes(str(self.library.sdfg.name), scopes, self.arrays, roots.values())
 
     def __str__(self) -> str:
         """One line per view and nest, in an order in which they can run."""
@@ -123,17 +135,25 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
         return "\n".join(map(printable, lines)) + "\n"
 
     def _scopes(self, step: OperatorNests, roots: Mapping[str, str]) -> Iterator[MapScope]:
-        inputs, outputs = (
-            tuple(roots.get(name, name) for name in names) for names in (step.kernel.inputs, step.kernel.outputs)
-        )
+        ends = step.kernel.inputs, step.kernel.outputs
+        inputs, outputs = (tuple(roots.get(name, name) for name in names) for names in ends)
         kernel = replace(step.kernel, inputs=inputs, outputs=outputs)
         for nest in step.nests:
             if nest.library:
-                raise UserError(
-                    f"node {nest.origin!r}: found a call of {nest.library}, which can be run (dfcompile.run) but not "
-                    f"scheduled, against canonical tasks (name another expansion)"
-                )
+                found = f"found a call of {nest.library}, which can be run (dfcompile.run) but not scheduled"
+                raise UserError(f"node {nest.origin!r}: {found}, against canonical tasks (name another expansion)")
             yield renamed(replace(nest.scope(self.arrays), kernel=kernel), roots)
+
+
+def graph_of_scopes(
+    name: str, scopes: tuple[MapScope, ...], arrays: Mapping[str, Array], others: Iterable[str] = ()
+) -> LoweredGraph:
+    """Return scopes with the arrays that they access, and others; what is read where data says is in memory."""
+    accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
+    used = {name: arrays[name] for name in dict.fromkeys((*(access.array for access in accesses), *others))}
+    for indirect in (access.array for access in accesses if access.is_indirect):
+        used[indirect] = replace(used[indirect], is_materialised=True)
+    return LoweredGraph(name, scopes, used)
 
 
 def renamed(scope: MapScope, names: Mapping[str, str]) -> MapScope:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import dace
-from dace.sdfg.nodes import AccessNode
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
@@ -12,8 +11,7 @@ from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.code import RESULT, renamed_words, tasklet_code
 from dfcompile.lowering.nests.map_scopes import MapScopes
 from dfcompile.lowering.nests.nest import Nest, NestAccess
-from dfcompile.lowering.nests.operator_nests import OperatorNests
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -28,7 +26,7 @@ def sdfg_program(nests: NestProgram) -> Program:
     writer = _Writer(builder)
     for step in nests.steps:
         if isinstance(step, View):
-            builder.add_view(builder.tensor(step.source), step.tensor.name, step.tensor.shape, step.tensor.dtype)
+            builder.add_view(step)
         else:
             builder.adopt_outputs(nests.library.sdfg, step.op)
             writer.add(step, nests)
@@ -64,7 +62,10 @@ class _Writer:
             before, output = builder.rewrite(target.name)
         memlet = self._memlet(nest.write, names) if nest.scatter is None else self._somewhere(target)
         memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
-        reads = {names[name]: self._read(read, names) for name, read in nest.reads.items()}
+        reads = {
+            names[name]: (builder.read(read.tensor.name), self._memlet(read, names))
+            for name, read in nest.reads.items()
+        }
         reads |= {
             names[name]: (builder.read(table.name), self._somewhere(table)) for name, table in nest.tables.items()
         }
@@ -73,38 +74,30 @@ class _Writer:
         tasklet, entry = self._scopes.add(underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet))
         if before is not None:
             builder.state.add_nedge(before, entry, dace.Memlet())
-        spatial = tuple(names[name] for name in nest.spatial)
-        tasklet.location = _located(annotation, spatial)
+        tasklet.location = _located(annotation, nest, names)
 
     def _add_initialisation(self, nest: Nest, reduction: Reduction, annotation: Annotation) -> None:
         target, builder = nest.write.tensor, self._builder
         loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
         result = builder.free_name(RESULT)
         everywhere = NestAccess(target, tuple({name: 1} for name in loops))
-        tasklet, _ = self._scopes.add(
-            f"{underscored(nest.name)}_init",
-            loops or _ONCE,
-            {},
-            f"{result} = {reduction.initial(target.dtype)}",
-            result,
-            (builder.write(target.name), self._memlet(everywhere, {})),
-        )
-        tasklet.location = Annotation(
-            nest.origin, nest.name, is_initialisation=True, kernel=annotation.kernel
-        ).location()
+        write = builder.write(target.name), self._memlet(everywhere, {})
+        name, code = f"{underscored(nest.name)}_init", f"{result} = {reduction.initial(target.dtype)}"
+        tasklet, _ = self._scopes.add(name, loops or _ONCE, {}, code, result, write)
+        tasklet.location = replace(annotation, is_initialisation=True).location()
 
     def _add_call(self, nest: Nest, annotation: Annotation) -> None:
         builder = self._builder
-        accesses = {**nest.reads, RESULT: nest.write}
+        accesses, target = {**nest.reads, RESULT: nest.write}, nest.write.tensor.name
         names = {name: builder.free_name(name) for name in (*nest.extents, *accesses)}
         places = {names[name]: self._part(access, names) for name, access in accesses.items()}
-        target = nest.write.tensor.name
+        written = {names[RESULT]: places.pop(names[RESULT])}
         tasklet, _, _ = builder.state.add_mapped_tasklet(
             underscored(nest.name),
             {names[name]: f"0:{extent}" for name, extent in nest.extents.items()} or {"once": "0:1"},
-            {names[name]: places[names[name]] for name in nest.reads},
+            places,
             renamed_words(nest.code, names),
-            {names[RESULT]: places[names[RESULT]]},
+            written,
             language=dace.Language.CPP,
             external_edges=True,
             input_nodes={read.tensor.name: builder.read(read.tensor.name) for read in nest.reads.values()},
@@ -114,11 +107,7 @@ class _Writer:
         for connectors, called in ((tasklet.in_connectors, nest.reads), (tasklet.out_connectors, (RESULT,))):
             for name in called:
                 connectors[names[name]] = dace.pointer(scalar_type(accesses[name].tensor.dtype))
-        spatial = tuple(names[name] for name in nest.spatial)
-        tasklet.location = _located(annotation, spatial, nest.library)
-
-    def _read(self, access: NestAccess, names: Mapping[str, str]) -> tuple[AccessNode, dace.Memlet]:
-        return self._builder.read(access.tensor.name), self._memlet(access, names)
+        tasklet.location = _located(annotation, nest, names)
 
     def _memlet(self, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
         indices = ", ".join(affine_text(index, names) for index in access.indices)
@@ -137,5 +126,5 @@ class _Writer:
         return memlet
 
 
-def _located(annotation: Annotation, spatial: tuple[str, ...], calls: str = "") -> dict[str, str]:
-    return Annotation(annotation.origin, annotation.scope, spatial, kernel=annotation.kernel, calls=calls).location()
+def _located(annotation: Annotation, nest: Nest, names: Mapping[str, str]) -> dict[str, str]:
+    return replace(annotation, spatial=tuple(names[name] for name in nest.spatial), calls=nest.library).location()

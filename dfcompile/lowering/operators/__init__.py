@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
-from dfcompile.lowering.operators.convolution import Convolution, Im2col, TransposedConvolution, Window
+from dfcompile.lowering.operators.convolution import Col2im, Convolution, Im2col, TransposedConvolution, Window
 from dfcompile.lowering.operators.elementwise import Elementwise
 from dfcompile.lowering.operators.field_kinds import AtLeast, Axes, Axis, Count, Extents
-from dfcompile.lowering.operators.indexed import Col2im, Gather, Lookup, LookupElements, Sample, Scatter, Update
+from dfcompile.lowering.operators.indexed import Gather, Lookup, LookupElements, Sample, Scatter, Update
 from dfcompile.lowering.operators.linear_algebra import Eliminate, Factor, Lapack, TriangularSolve
 from dfcompile.lowering.operators.matmul import MatMul
 from dfcompile.lowering.operators.movement import Concat, Copy, Pad, PadMode

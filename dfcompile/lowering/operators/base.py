@@ -10,8 +10,7 @@ from typing import Self, TypeVar, get_type_hints
 from dfcompile.canonical_dag import LoopPart
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
 from dfcompile.frontend import AttributeValue
-from dfcompile.lowering.expression_tree import expression_tree
-from dfcompile.lowering.expressions import operand_names
+from dfcompile.lowering.expressions import expression_tree, operand_names
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
 from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor
@@ -121,11 +120,9 @@ class CanonicalOperator:
         """Return the fields as JSON values by name; those that have their default are left out."""
         schema = schema_of(type(self))
         given = ((name, kind, getattr(self, name)) for name, kind in schema.kinds.items())
-        return {
-            name: kind.write(value)
-            for name, kind, value in given
-            if name not in schema.defaults or not _is_same(value, schema.defaults[name])
-        }
+        defaults = schema.defaults
+        changed = (one for one in given if one[0] not in defaults or not _is_same(one[2], defaults[one[0]]))
+        return {name: kind.write(value) for name, kind, value in changed}
 
     @classmethod
     def of_attributes(cls, attributes: Mapping[str, object]) -> Self:

@@ -6,9 +6,10 @@ from math import prod
 from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
+from dfcompile.lowering.nests.affine import linear_index
+from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator, Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
-from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, moved_windows
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, kernel_loops, moved_up
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
@@ -47,29 +48,22 @@ class Im2col(CanonicalOperator):
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch, groups, channels of a group, elements and places of windows; these need all of X."""
         x, channels = operands[0], operands[0].shape[1] // self.group
-        elements, places = _names("k", self.kernel), _names("y", self.counts)
-        extents = {"b": x.shape[0], "g": self.group, "c": channels}
-        extents |= dict(zip(elements, self.kernel, strict=True)) | dict(zip(places, self.counts, strict=True))
-        rows = linear(["c", *elements], extents)
-        columns = linear(["b", *places], extents)
+        elements, places = _loops("k", self.kernel), _loops("y", self.counts)
+        extents = {"b": x.shape[0], "g": self.group, "c": channels, **elements, **places}
+        rows = _linear(["c", *elements], extents)
+        columns = _linear(["b", *places], extents)
         write = ("g", rows, columns) if result.rank == 3 else (rows, columns)
         if result.rank != 3 and (result.rank, self.group) != (2, 1):
             return LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
-        read = ("b", linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
+        read = ("b", _linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
         return LoopNest({name: Loop(extent) for name, extent in extents.items()}, (read,), write)
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of windows, of the first windows, of the first groups."""
-        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        strides, dilations = moved_windows(nest, operands, result, extents, windows)
-        return replace(
-            self,
-            strides=strides,
-            dilations=dilations,
-            kernel=tuple(extents[name] for name in _names("k", self.kernel)),
-            counts=tuple(extents[name] for name in _names("y", self.counts)),
-            group=extents["g"],
-        )
+        strides, dilations = _moved_windows(self, operands, result, extents)
+        kernel = tuple(extents[name] for name in _loops("k", self.kernel))
+        counts = tuple(extents[name] for name in _loops("y", self.counts))
+        return type(self)(kernel, strides, dilations, counts, extents["g"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +98,23 @@ class Convolution(CanonicalOperator):
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch, groups, filters, channels, elements of a filter and windows; the latter two need all of X."""
         x, w = operands
-        elements, places = _names("k", w.shape[2:]), _names("y", result.shape[2:])
+        elements, places = _loops("k", w.shape[2:]), _loops("y", result.shape[2:])
         loops = {
             "b": Loop(x.shape[0], LoopPart.N),
             "g": Loop(self.group, LoopPart.OUTER),
             "o": Loop(w.shape[0] // self.group),
             "c": Loop(w.shape[1], LoopPart.K, LoopKind.SUM),
-            **{name: Loop(n, LoopPart.K, LoopKind.SUM) for name, n in zip(elements, w.shape[2:], strict=True)},
-            **{name: Loop(n, LoopPart.N) for name, n in zip(places, result.shape[2:], strict=True)},
+            **{name: Loop(extent, LoopPart.K, LoopKind.SUM) for name, extent in elements.items()},
+            **{name: Loop(extent, LoopPart.N) for name, extent in places.items()},
         }
         extents = {name: loop.extent for name, loop in loops.items()}
-        filters = linear(["g", "o"], extents)
-        read = ("b", linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
+        filters = _linear(["g", "o"], extents)
+        read = ("b", _linear(["g", "c"], extents), *window_places(self.strides, self.dilations))
         return LoopNest(loops, (read, (filters, "c", *elements)), ("b", filters, *places))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first groups, and the first elements of filters."""
-        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        strides, dilations = moved_windows(nest, operands, result, extents, windows)
+        strides, dilations = _moved_windows(self, operands, result, extents)
         return replace(self, strides=strides, dilations=dilations, group=extents["g"])
 
 
@@ -167,7 +160,7 @@ class TransposedConvolution(CanonicalOperator):
         }
         extents = {name: loop.extent for name, loop in loops.items()}
         anywhere = (None,) * (x.rank - 2)
-        channels, filters = linear(["g", "c"], extents), linear(["g", "o"], extents)
+        channels, filters = _linear(["g", "c"], extents), _linear(["g", "o"], extents)
         return LoopNest(loops, (("b", channels, *anywhere), (channels, "o", *anywhere)), ("b", filters, *anywhere))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
@@ -202,38 +195,76 @@ class Window(CanonicalOperator):
             raise self.fault(f"result {y} against the batch and the channels of {x}")
         for name in ("kernel", "strides", "dilations"):
             self.check_length(name, x.rank - 2)
-        spatial = zip(x.shape[2:], y.shape[2:], self.kernel, self.strides, self.dilations, strict=True)
-        for axis, (extent, count, kernel, stride, dilation) in enumerate(spatial, 2):
-            span = stride * (count - 1) + dilation * (kernel - 1) + 1
-            if span > extent:
-                raise self.fault(f"{count} windows span {span} elements against {extent} of axis {axis} of {x}")
+        check_spans(self, x, self.kernel, y.shape[2:], "{count} windows")
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
         """Return batch, channels, windows and the elements of a window; windows that overlap need all of X."""
-        write = ("b", "c", *(f"y{axis}" for axis in range(len(self.kernel))))
+        write = ("b", "c", *_loops("y", self.kernel))
         loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}
-        loops |= {f"k{axis}": Loop(extent, kind=KINDS[self.reduction]) for axis, extent in enumerate(self.kernel)}
+        loops |= {name: Loop(extent, kind=KINDS[self.reduction]) for name, extent in _loops("k", self.kernel).items()}
         return LoopNest(loops, (("b", "c", *window_places(self.strides, self.dilations)),), write)
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of each window."""
-        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
-        strides, dilations = moved_windows(nest, operands, result, extents, windows)
-        kernel = tuple(extents[f"k{axis}"] for axis in range(len(self.kernel)))
+        strides, dilations = _moved_windows(self, operands, result, extents)
+        kernel = tuple(extents[name] for name in _loops("k", self.kernel))
         return replace(self, strides=strides, dilations=dilations, kernel=kernel)
 
 
-def linear(names: Sequence[str], extents: Mapping[str, int]) -> str:
-    """Return the place in row order of an element of an array with one dimension per loop.
+@dataclass(frozen=True, slots=True)
+class Col2im(AnyExtents):
+    """``Y[b, c, stride*y + dilation*k …] += X[b, c, k…, y…]``: windows are added up where they overlap.
 
-    >>> linear(["g", "c"], {"g": 2, "c": 8})
-    '8*g + 1*c'
+    Attributes:
+        strides: distance between windows of the result, per spatial dimension.
+        dilations: distance between the elements of a window, per spatial dimension.
     """
-    return " + ".join(f"{prod(extents[inner] for inner in names[n + 1 :])}*{name}" for n, name in enumerate(names))
+
+    strides: Extents
+    dilations: Extents
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the windows lie within the result."""
+        self.check_operands(operands, 1)
+        x, y = operands[0], results[0]
+        rank = len(self.strides)
+        self.check_length("dilations", rank)
+        if y.rank != 2 + rank or x.rank != 2 + 2 * rank or x.shape[:2] != y.shape[:2]:
+            raise self.fault(f"windows {x} of {rank} spatial dimensions against the result {y}")
+        check_spans(self, y, x.shape[2 : 2 + rank], x.shape[2 + rank :], "windows")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
+        """Return batch and channels; windows overlap."""
+        anywhere = (None,) * (result.rank - 2)
+        loops = {"b": Loop(result.shape[0]), "c": Loop(result.shape[1])}
+        return LoopNest(loops, (("b", "c", *anywhere, *anywhere),), ("b", "c", *anywhere))
 
 
-def _names(letter: str, extents: Sequence[int]) -> tuple[str, ...]:
-    return tuple(f"{letter}{axis}" for axis in range(len(extents)))
+def _moved_windows(
+    operator: Im2col | Convolution | Window, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return strides and dilations of windows in what is left of the first operand ``X[b, c, y…]``.
+
+    Args:
+        operator: whose loops over windows are ``y0`` …, over elements of a window ``k0`` ….
+        operands: of the operator.
+        result: of the operator.
+        extents: of the loops, as many iterations as are left.
+    """
+    found = kernel_loops(operator.loop_nest(operands, result), [tensor.shape for tensor in operands], result.shape)
+    digits, windows = [(loop, loop.inputs[0]) for loop in found], zip(operator.strides, operator.dilations, strict=True)
+    steps = [{f"y{axis}": stride, f"k{axis}": dilation} for axis, (stride, dilation) in enumerate(windows)]
+    moved = [moved_up(terms, 2 + axis, digits, extents) for axis, terms in enumerate(steps)]
+    strides, dilations = (tuple(each[f"{name}{axis}"] for axis, each in enumerate(moved)) for name in "yk")
+    return strides, dilations
+
+
+def _linear(names: Sequence[str], extents: Mapping[str, int]) -> str:
+    return linear_index(names, [extents[name] for name in names])
+
+
+def _loops(letter: str, extents: Sequence[int]) -> dict[str, int]:
+    return {f"{letter}{axis}": extent for axis, extent in enumerate(extents)}
 
 
 def window_places(strides: Sequence[int], dilations: Sequence[int]) -> tuple[str, ...]:
@@ -255,7 +286,11 @@ def _check_fields(operator: Im2col | Convolution | TransposedConvolution, x: Ten
 
 
 def check_spans(
-    operator: Im2col | Convolution | TransposedConvolution, over: Tensor, kernel: Sequence[int], counts: Sequence[int]
+    operator: Im2col | Convolution | TransposedConvolution | Window | Col2im,
+    over: Tensor,
+    kernel: Sequence[int],
+    counts: Sequence[int],
+    said: str = "{count} windows of {size}",
 ) -> None:
     """Check that the last window ends within the data.
 
@@ -266,6 +301,5 @@ def check_spans(
     for axis, (extent, count, stride, size, dilation) in enumerate(spatial, 2):
         span = stride * (count - 1) + dilation * (size - 1) + 1
         if span > extent:
-            raise operator.fault(
-                f"{count} windows of {size} span {span} elements against {extent} of axis {axis} of {over}"
-            )
+            windows = said.format(count=count, size=size)
+            raise operator.fault(f"{windows} span {span} elements against {extent} of axis {axis} of {over}")

@@ -37,12 +37,8 @@ def fields_of(operator: type[CanonicalOperator]) -> tuple[FieldDescription, ...]
     schema = schema_of(operator)
     section = _SECTION.search(inspect.cleandoc(operator.__doc__ or ""))
     meanings = {} if section is None else dict(_FIELD.findall(section["fields"]))
+    defaults = {name: repr(default) for name, default in schema.defaults.items()}
+    texts = {name: " ".join(meanings.get(name, "").split()) for name in schema.kinds}
     return tuple(
-        FieldDescription(
-            name,
-            str(kind),
-            repr(schema.defaults[name]) if name in schema.defaults else "",
-            " ".join(meanings.get(name, "").split()),
-        )
-        for name, kind in schema.kinds.items()
+        FieldDescription(name, str(kind), defaults.get(name, ""), texts[name]) for name, kind in schema.kinds.items()
     )

@@ -7,7 +7,7 @@ from typing import Self
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axes
-from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
+from dfcompile.lowering.operators.loop_nest import LoopNest, loops_over
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -52,14 +52,13 @@ class Elementwise(CanonicalOperator):
     def indices(self, operands: Sequence[Tensor], result: Tensor) -> tuple[tuple[str, ...], ...]:
         """Return per operand the index along each of its dimensions, of loops ``i0``, ``i1`` … over the result."""
         starts = self.starts or tuple((0,) * operand.rank for operand in operands)
-        return tuple(
-            tuple(_index(extent, axis, start) for extent, axis, start in zip(operand.shape, axes, its, strict=True))
-            for operand, axes, its in zip(operands, self.operand_axes(operands, result), starts, strict=True)
-        )
+        placed = zip(operands, self.operand_axes(operands, result), starts, strict=True)
+        columns = (zip(operand.shape, axes, its, strict=True) for operand, axes, its in placed)
+        return tuple(tuple(_index(extent, axis, start) for extent, axis, start in column) for column in columns)
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; one that is broadcast does not move in an operand."""
-        loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
+        loops = loops_over(result.shape)
         return LoopNest(loops, self.indices(operands, result), tuple(loops))
 
     def on_share(
@@ -76,10 +75,8 @@ class Elementwise(CanonicalOperator):
         self.check_length("starts", len(operands))
         for position, (operand, axes) in enumerate(zip(operands, self.operand_axes(operands, result), strict=True)):
             its = starts[position]
-            fits = [
-                start + result.shape[axis] <= extent or (extent, start) == (1, 0)
-                for extent, axis, start in zip(operand.shape, axes, its, strict=False)
-            ]
+            parts = zip(operand.shape, axes, its, strict=False)
+            fits = [start + result.shape[axis] <= extent or (extent, start) == (1, 0) for extent, axis, start in parts]
             if len(its) != operand.rank or not all(fits):
                 raise self.fault(f"operand {position}, {operand}, read from {list(its)} on for the result {result}")
 

@@ -1,6 +1,6 @@
 """Kinds of fields of canonical operators: which values they hold, and how these are written as JSON."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import NoneType, UnionType
@@ -23,14 +23,14 @@ Count: TypeAlias = Annotated[int, AtLeast(1)]
 Axis: TypeAlias = Annotated[int, AtLeast(0)]  # counted from the front
 
 
-class FieldKind(ABC):
+class FieldKind:
     """Which values a field holds; its text names them in errors and documents."""
 
     __slots__ = ()
 
-    @abstractmethod
     def holds(self, value: object) -> bool:
         """Whether the field can have this value."""
+        raise NotImplementedError
 
     def write(self, value: object) -> AttributeValue:
         """Return a value that the field holds, as JSON has it."""
@@ -106,53 +106,34 @@ class Word(FieldKind):
 
 
 @dataclass(frozen=True, slots=True)
-class Several(FieldKind):
-    """A tuple of any length, all of one kind."""
+class Items(FieldKind):
+    """A tuple: of any length and all of one kind, or with a kind for each item."""
 
-    item: FieldKind
+    kinds: tuple[FieldKind, ...]
+    is_any_length: bool
 
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        return type(value) is tuple and all(map(self.item.holds, value))
-
-    def write(self, value: object) -> AttributeValue:
-        """Return the items as a list."""
-        assert isinstance(value, tuple)
-        return [self.item.write(item) for item in value]
-
-    def read(self, found: object) -> object:
-        """Return a list as a tuple."""
-        return tuple(map(self.item.read, found)) if isinstance(found, list) else found
-
-    def __str__(self) -> str:
-        return f"a tuple, each item {self.item}"
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed(FieldKind):
-    """A tuple of a fixed length, each item of its own kind."""
-
-    items: tuple[FieldKind, ...]
+    def _kinds_of(self, items: Sequence[object]) -> tuple[FieldKind, ...]:
+        return self.kinds * len(items) if self.is_any_length else self.kinds
 
     def holds(self, value: object) -> bool:
         """Whether the field can have this value."""
-        if type(value) is not tuple or len(value) != len(self.items):
+        if type(value) is not tuple or len(value) != len(kinds := self._kinds_of(value)):
             return False
-        return all(kind.holds(item) for kind, item in zip(self.items, value, strict=True))
+        return all(kind.holds(item) for kind, item in zip(kinds, value, strict=True))
 
     def write(self, value: object) -> AttributeValue:
         """Return the items as a list."""
         assert isinstance(value, tuple)
-        return [kind.write(item) for kind, item in zip(self.items, value, strict=True)]
+        return [kind.write(item) for kind, item in zip(self._kinds_of(value), value, strict=True)]
 
     def read(self, found: object) -> object:
         """Return a list as a tuple."""
-        if not isinstance(found, list) or len(found) != len(self.items):
+        if not isinstance(found, list) or len(found) != len(kinds := self._kinds_of(found)):
             return found
-        return tuple(kind.read(item) for kind, item in zip(self.items, found, strict=True))
+        return tuple(kind.read(item) for kind, item in zip(kinds, found, strict=True))
 
     def __str__(self) -> str:
-        return f"({', '.join(map(str, self.items))})"
+        return f"a tuple, each item {self.kinds[0]}" if self.is_any_length else f"({', '.join(map(str, self.kinds))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +182,10 @@ def kind_of(hint: object, least: int | None = None) -> FieldKind:
     elif origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:  # X | None
         found = Maybe(kind_of(arguments[0], least))
     elif origin is tuple and arguments[1:] == (...,):
-        found = Several(kind_of(arguments[0], least))
+        found = Items((kind_of(arguments[0], least),), is_any_length=True)
     elif origin is tuple:
-        found = Fixed(tuple(kind_of(argument, least) for argument in arguments))
+        found = Items(tuple(kind_of(argument, least) for argument in arguments), is_any_length=False)
     if found is None:
-        raise RegistrationError(
-            f"type {hint}: found against bool, int, float, str, an enumeration, texts of a Literal, or tuples of these"
-        )
+        wanted = "bool, int, float, str, an enumeration, texts of a Literal, or tuples of these"
+        raise RegistrationError(f"type {hint}: found against {wanted}")
     return found

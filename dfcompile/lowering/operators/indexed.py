@@ -5,17 +5,42 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
-from dfcompile.lowering.operators.field_kinds import Axes, Axis, Extents
-from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, axes_but
+from dfcompile.lowering.operators.field_kinds import Axes, Axis
+from dfcompile.lowering.operators.loop_nest import KINDS, Index, Loop, LoopNest, axes_but, loops_over
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
 Run: TypeAlias = tuple[int, int, int]  # first, step, count
+_DIFFERENT = "different indices"
 
 
 @dataclass(frozen=True, slots=True)
-class Gather(CanonicalOperator):
+class _Runs(CanonicalOperator):
+    """An operator whose indices along an axis are arithmetic progressions."""
+
+    axis: Axis
+    runs: tuple[Run, ...]
+
+    def check_runs(self, x: Tensor, taken: Tensor, indices: str) -> None:
+        """Check that the runs lie within the data and are as many indices as the array has that they go through.
+
+        Raises:
+            OperatorFieldError: they do not.
+        """
+        self.check_axis("axis", self.axis, x)
+        extent = x.shape[self.axis]
+        for first, step, count in self.runs:
+            inside = 0 <= first < extent and 0 <= first + step * (count - 1) < extent
+            if count < 1 or not inside or (step == 0 and count > 1 and indices == _DIFFERENT):
+                raise self.fault(f"field 'runs' has {(first, step, count)} against {indices} below {extent}")
+        total = sum(count for _, _, count in self.runs)
+        if taken.shape != (*x.shape[: self.axis], total, *x.shape[self.axis + 1 :]):
+            raise self.fault(f"field 'runs' has {total} indices along axis {self.axis} of {x} against {taken}")
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(_Runs):
     """``Y[…, offset + j, …] = X[…, first + step * j, …]``: constant indices as arithmetic progressions.
 
     Attributes:
@@ -23,25 +48,14 @@ class Gather(CanonicalOperator):
         runs: the progressions (first, step, count), one behind the other in Y.
     """
 
-    axis: Axis
-    runs: tuple[Run, ...]
-
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the runs lie within the data and fill the result."""
         self.check_operands(operands, 1)
-        x, y = operands[0], results[0]
-        self.check_axis("axis", self.axis, x)
-        extent = x.shape[self.axis]
-        for first, step, count in self.runs:
-            if count < 1 or not (0 <= first < extent and 0 <= first + step * (count - 1) < extent):
-                raise self.fault(f"field 'runs' has {(first, step, count)} against indices below {extent}")
-        total = sum(count for _, _, count in self.runs)
-        if y.shape != (*x.shape[: self.axis], total, *x.shape[self.axis + 1 :]):
-            raise self.fault(f"field 'runs' has {total} indices along axis {self.axis} of {x} against {y}")
+        self.check_runs(operands[0], results[0], "indices")
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; all of X is needed along the axis of the indices."""
-        loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
+        loops = loops_over(result.shape)
         read = tuple(None if axis == self.axis else f"i{axis}" for axis in range(operands[0].rank))
         return LoopNest(loops, (read,), tuple(loops))
 
@@ -73,12 +87,11 @@ class Lookup(AnyExtents):
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; what is read along the axis of the indices depends on data."""
         x, indices = operands
-        write = tuple(f"i{axis}" for axis in range(result.rank))
-        before, inner = write[: self.axis], write[self.axis : self.axis + indices.rank]
-        read = (*before, None, *write[self.axis + indices.rank :])
-        known = result.rank == x.rank - 1 + indices.rank
-        loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)} if known else {}
-        return LoopNest(loops, (read, inner) if known else ((None,) * x.rank, (None,) * indices.rank), write)
+        loops, behind = loops_over(result.shape), self.axis + indices.rank
+        write = tuple(loops)
+        if result.rank != x.rank - 1 + indices.rank:
+            return LoopNest({}, ((None,) * x.rank, (None,) * indices.rank), write)
+        return LoopNest(loops, ((*write[: self.axis], None, *write[behind:]), write[self.axis : behind]), write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +114,12 @@ class LookupElements(AnyExtents):
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; what is read along the axis of the indices depends on data."""
-        x = operands[0]
-        write = tuple(f"i{axis}" for axis in range(result.rank))
-        same = [axis != self.axis and x.shape[axis] == result.shape[axis] for axis in range(x.rank)]
-        read = tuple(name if followed else None for name, followed in zip(write, same, strict=True))
-        loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}
-        return LoopNest(loops, (read, write), write)
+        write = tuple(loops_over(result.shape))
+        return LoopNest(loops_over(result.shape), (_followed(operands[0], result, self.axis), write), write)
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter(AnyExtents):
+class Scatter(_Runs, AnyExtents):
     """``Y = X``, but ``Y[…, first + step * j, …] = U[…, offset + j, …]``: constant indices as arithmetic progressions.
 
     Attributes:
@@ -118,23 +127,11 @@ class Scatter(AnyExtents):
         runs: the progressions (first, step, count), one behind the other in U; a later one overwrites an earlier one.
     """
 
-    axis: Axis
-    runs: tuple[Run, ...]
-
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the runs lie within the data and take all of the updates."""
         self.check_operands(operands, 2)
         x, updates = operands
-        self.check_axis("axis", self.axis, x)
-        extent = x.shape[self.axis]
-        for first, step, count in self.runs:
-            inside = 0 <= first < extent and 0 <= first + step * (count - 1) < extent
-            if count < 1 or not inside or (step == 0 and count > 1):
-                raise self.fault(f"field 'runs' has {(first, step, count)} against different indices below {extent}")
-        total = sum(count for _, _, count in self.runs)
-        wanted = (*x.shape[: self.axis], total, *x.shape[self.axis + 1 :])
-        if updates.shape != wanted:
-            raise self.fault(f"field 'runs' has {total} indices along axis {self.axis} of {x} against {updates}")
+        self.check_runs(x, updates, _DIFFERENT)
         _check_same(self, x, results[0])
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
@@ -175,48 +172,20 @@ class Update(AnyExtents):
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
         """Return the dimensions that all updates are of; what is written along that of the indices depends on data."""
         x, _, updates = operands
-        names = [f"i{axis}" for axis in range(x.rank)]
-        same = [axis != self.axis and x.shape[axis] == updates.shape[axis] for axis in range(x.rank)]
-        index = tuple(name if followed else None for name, followed in zip(names, same, strict=True))
-        loops = {name: Loop(x.shape[axis]) for axis, name in enumerate(names) if same[axis]}
+        index = _followed(x, updates, self.axis)
+        loops = {name: loop for name, loop in loops_over(x.shape).items() if name in index}
         return LoopNest(loops, (index, tuple(index[axis] for axis in self.index_axes), index), index)
+
+
+def _followed(x: Tensor, other: Tensor, but: int) -> tuple[Index, ...]:
+    """Return the loops over the dimensions that two arrays have in common but for one; None for the others."""
+    extents = enumerate(zip(x.shape, other.shape, strict=True))
+    return tuple(f"i{axis}" if axis != but and one == two else None for axis, (one, two) in extents)
 
 
 def _check_same(operator: CanonicalOperator, x: Tensor, result: Tensor) -> None:
     if x.shape != result.shape:
         raise operator.fault(f"the result {result} against {x}")
-
-
-@dataclass(frozen=True, slots=True)
-class Col2im(AnyExtents):
-    """``Y[b, c, stride*y + dilation*k …] += X[b, c, k…, y…]``: windows are added up where they overlap.
-
-    Attributes:
-        strides: distance between windows of the result, per spatial dimension.
-        dilations: distance between the elements of a window, per spatial dimension.
-    """
-
-    strides: Extents
-    dilations: Extents
-
-    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Check that the windows lie within the result."""
-        self.check_operands(operands, 1)
-        x, y = operands[0], results[0]
-        rank = len(self.strides)
-        self.check_length("dilations", rank)
-        if y.rank != 2 + rank or x.rank != 2 + 2 * rank or x.shape[:2] != y.shape[:2]:
-            raise self.fault(f"windows {x} of {rank} spatial dimensions against the result {y}")
-        for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True)):
-            span = stride * (x.shape[2 + rank + axis] - 1) + dilation * (x.shape[2 + axis] - 1) + 1
-            if span > y.shape[2 + axis]:
-                raise self.fault(f"windows span {span} elements against {y.shape[2 + axis]} of axis {2 + axis} of {y}")
-
-    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
-        """Return batch and channels; windows overlap."""
-        anywhere = (None,) * (result.rank - 2)
-        loops = {"b": Loop(result.shape[0]), "c": Loop(result.shape[1])}
-        return LoopNest(loops, (("b", "c", *anywhere, *anywhere),), ("b", "c", *anywhere))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,7 @@ from dfcompile.lowering.tensor import Tensor
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
 
-KINDS: Mapping[Reduction, LoopKind] = MappingProxyType(
-    {
-        Reduction.SUM: LoopKind.SUM,
-        Reduction.PRODUCT: LoopKind.PRODUCT,
-        Reduction.MAX: LoopKind.MAX,
-        Reduction.MIN: LoopKind.MIN,
-    }
-)
+KINDS: Mapping[Reduction, LoopKind] = MappingProxyType({one: LoopKind[one.name] for one in Reduction})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +48,16 @@ class LoopNest:
     write: tuple[Index, ...]
 
 
+def loops_over(shape: Sequence[int]) -> dict[str, Loop]:
+    """Return the parallel loops ``i0``, ``i1`` … over an array."""
+    return {f"i{axis}": Loop(extent) for axis, extent in enumerate(shape)}
+
+
 def axes_but(axis: int, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
     """Return the loops over all axes but one, along which a share reads and writes at any place."""
-    index = tuple(None if other == axis else f"i{other}" for other in range(result.rank))
-    loops = {name: Loop(extent) for name, extent in zip(index, result.shape, strict=True) if name is not None}
+    loops = loops_over(result.shape)
+    index = tuple(None if name == f"i{axis}" else name for name in loops)
+    loops.pop(f"i{axis}")
     return LoopNest(loops, (index,) * len(operands), index)
 
 
@@ -171,32 +170,6 @@ def moved_indices(
         moved = moved_up(terms, axis, digits, extents)
         found.append(index if moved == terms else affine_index.affine_text(moved))
     return tuple(found)
-
-
-def moved_windows(
-    nest: LoopNest,
-    operands: Sequence[Tensor],
-    result: Tensor,
-    extents: Mapping[str, int],
-    windows: tuple[Sequence[int], Sequence[int]],
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return strides and dilations of windows in what is left of the first operand ``X[b, c, y…]``.
-
-    Args:
-        nest: whose loops over windows are ``y0`` …, over elements of a window ``k0`` ….
-        operands: of the nest.
-        result: of the nest.
-        extents: of the loops, as many iterations as are left.
-        windows: strides and dilations.
-    """
-    found = kernel_loops(nest, [tensor.shape for tensor in operands], result.shape)
-    digits = [(loop, loop.inputs[0]) for loop in found]
-    moved = [
-        moved_up({f"y{axis}": stride, f"k{axis}": dilation}, 2 + axis, digits, extents)
-        for axis, (stride, dilation) in enumerate(zip(*windows, strict=True))
-    ]
-    strides = tuple(each[f"y{axis}"] for axis, each in enumerate(moved))
-    return strides, tuple(each[f"k{axis}"] for axis, each in enumerate(moved))
 
 
 @lru_cache(maxsize=4096)

@@ -34,9 +34,8 @@ class MatMul(AnyExtents):
         n, k, m = self._extents(a, b)
         inner = b.shape[-1] if self.transpose_b else b.shape[-2]
         if k != inner or c.shape[-2:] != (n, m):
-            raise self.fault(
-                f"[{n},{k}] @ [{inner},{m}] -> [{c.shape[-2]},{c.shape[-1]}] against [n,k] @ [k,m] -> [n,m]"
-            )
+            found = f"[{n},{k}] @ [{inner},{m}] -> [{c.shape[-2]},{c.shape[-1]}]"
+            raise self.fault(f"{found} against [n,k] @ [k,m] -> [n,m]")
 
     def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
         """Return batch, rows, the dimension that is summed over, and columns."""

@@ -8,9 +8,8 @@ from typing import Literal, Self, TypeAlias
 
 from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axis, Extents
-from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, axes_but, kernel_loops, moved_indices
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, axes_but, kernel_loops, loops_over, moved_indices
 from dfcompile.lowering.tensor import Tensor
-from dfcompile.records import replace
 
 PadMode: TypeAlias = Literal["constant", "edge", "reflect", "wrap"]
 
@@ -62,17 +61,14 @@ class Copy(CanonicalOperator):
             for index in indices or ():
                 if not _names(index) <= loops:
                     found = min(_names(index) - loops)
-                    raise self.fault(
-                        f"field {name!r} has index {index!r} with {found!r} against {len(loops)} loops i0 …"
-                    )
+                    wanted = f"{len(loops)} loops i0 …"
+                    raise self.fault(f"field {name!r} has index {index!r} with {found!r} against {wanted}")
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the loops that read and write are indexed by."""
         extents = self.extents(result)
-        read, write = (
-            tuple(f"i{axis}" for axis in range(tensor.rank)) if indices is None else indices
-            for indices, tensor in ((self.read, operands[0]), (self.write, result))
-        )
+        given = ((self.read, operands[0]), (self.write, result))
+        read, write = (tuple(loops_over(one.shape)) if indices is None else indices for indices, one in given)
         return LoopNest({name: Loop(extent) for name, extent in extents.items()}, (read,), write)
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self | None:
@@ -83,12 +79,9 @@ class Copy(CanonicalOperator):
         write = moved_indices(nest.write, [(loop, loop.outputs[0]) for loop in known], extents)
         if read is None or write is None:
             return None
-        return replace(
-            self,
-            loops=None if self.loops is None else tuple(extents[f"i{axis}"] for axis in range(len(self.loops))),
-            read=None if read == nest.reads[0] and self.read is None else read,
-            write=None if write == nest.write and self.write is None else write,
-        )
+        loops = None if self.loops is None else tuple(extents[f"i{axis}"] for axis in range(len(self.loops)))
+        is_plain = self.read is None and read == nest.reads[0], self.write is None and write == nest.write
+        return type(self)(loops, None if is_plain[0] else read, None if is_plain[1] else write)
 
     def extents(self, result: Tensor) -> dict[str, int]:
         """Return the loops with their extents, outer to inner."""

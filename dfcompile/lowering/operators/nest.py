@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering.expression_tree import expression_tree
-from dfcompile.lowering.expressions import MOST_OPERANDS
+from dfcompile.lowering.expressions import MOST_OPERANDS, expression_tree
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_indices
@@ -73,17 +72,12 @@ class Nest(CanonicalOperator):
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first iterations: steps over a loop that is split are over what is left of it."""
         found = kernel_loops(self.loop_nest(operands, result), [one.shape for one in operands], result.shape)
-        reads = [
-            moved_indices(indices, [(loop, loop.inputs[place]) for loop in found], extents)
-            for place, indices in enumerate(self.reads)
-        ]
+        digits = [[(loop, loop.inputs[place]) for loop in found] for place in range(len(self.reads))]
+        reads = [moved_indices(indices, digits[place], extents) for place, indices in enumerate(self.reads)]
         write = moved_indices(self.write, [(loop, loop.outputs[0]) for loop in found], extents)
-        return replace(
-            self,
-            extents=tuple(extents.get(name, extent) for name, extent in self.loops().items()),
-            reads=tuple(indices or () for indices in reads),
-            write=write or (),
-        )
+        left = tuple(extents.get(name, whole) for name, whole in self.loops().items())
+        places = tuple(one or () for one in reads)
+        return replace(self, extents=left, reads=places, write=write or ())
 
     def _check_indices(self, indices: Sequence[str], tensor: Tensor) -> None:
         loops = self.loops()

@@ -49,16 +49,11 @@ class Reduce(AnyExtents):
         shape = self.full_shape(operands)
         kinds = [KINDS[self.reduction] if axis in self.axes else LoopKind.PARALLEL for axis in range(len(shape))]
         loops = {f"i{axis}": Loop(extent, kind=kinds[axis]) for axis, extent in enumerate(shape)}
-        reads = tuple(
-            tuple(
-                f"i{axis}" if extent > 1 else "0" for axis, extent in enumerate(tensor.shape, len(shape) - tensor.rank)
-            )
-            for tensor in operands
-        )
+        places = [enumerate(tensor.shape, len(shape) - tensor.rank) for tensor in operands]
+        reads = tuple(tuple(f"i{axis}" if extent > 1 else "0" for axis, extent in each) for each in places)
         if result.rank == len(shape):
-            return LoopNest(
-                loops, reads, tuple("0" if axis in self.axes else f"i{axis}" for axis in range(result.rank))
-            )
+            write = tuple("0" if axis in self.axes else f"i{axis}" for axis in range(result.rank))
+            return LoopNest(loops, reads, write)
         kept = tuple(f"i{axis}" for axis in range(len(shape)) if axis not in self.axes)
         return LoopNest(loops, reads, kept if result.rank == len(kept) else ("0",) * result.rank)
 

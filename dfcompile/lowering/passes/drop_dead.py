@@ -10,7 +10,7 @@ def drop_dead(program: Program) -> Program:
     """Remove operators and views whose results nobody uses, and what only they used."""
     graph = ProgramRewriter(program)
     for op in reversed(graph.operators()):
-        if not any(graph.is_used(tensor) for tensor in op.outputs if tensor is not None):
+        if not any(graph.is_used(tensor) for tensor in op.results()):
             graph.remove(op)
     graph.remove_unused_views()
     return graph.finish()

@@ -1,15 +1,14 @@
 """The pass fuse-elementwise: chains of element-wise operators become one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored, substitute
+from dfcompile.lowering.expressions import MOST_OPERANDS, is_readable, operand_names, stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.node import Operator
-from dfcompile.lowering.operators import Elementwise
+from dfcompile.lowering.operators import CanonicalOperator, Elementwise
 from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
 
@@ -23,14 +22,25 @@ def fuse_elementwise(program: Program, *, max: int = MOST_OPERANDS) -> Program: 
     ``t = f(a); y = g(t, b)`` becomes ``y = g(f(a), b)``, with the name of the last one. An array that is an output, in
     memory, or seen through a view stays.
     """
-    if not 1 <= max <= MOST_OPERANDS:
-        raise UserError(f"option 'max': found {max} against 1 to {MOST_OPERANDS} operands")
+    return joined(program, max, _joined)
+
+
+Joined: TypeAlias = tuple[Operator, list[Tensor | None], CanonicalOperator]  # with whom, and what the two become
+
+
+def joined(program: Program, most: int, join: Callable[[ProgramRewriter, Operator, int], Joined | None]) -> Program:
+    """Return a program whose operators are joined with what writes their operands, as long as there is such a one.
+
+    Raises:
+        UserError: no such number of operands at most.
+    """
+    if not 1 <= most <= MOST_OPERANDS:
+        raise UserError(f"option 'max': found {most} against 1 to {MOST_OPERANDS} operands")
     graph = ProgramRewriter(program)
     for op in graph.operators():
-        consumer = op
-        while (found := _joined(graph, consumer, max)) is not None:
+        while (found := join(graph, op, most)) is not None:
             producer, inputs, operator = found
-            consumer = graph.replace(producer, consumer, inputs=inputs, operator=operator)
+            op = graph.replace(producer, op, inputs=inputs, operator=operator)  # noqa: PLW2901
     return graph.finish()
 
 
@@ -45,9 +55,7 @@ def sole_producers(graph: ProgramRewriter, op: Operator) -> Iterator[tuple[Tenso
             yield tensor, producer, found
 
 
-def _joined(
-    graph: ProgramRewriter, consumer: Operator, most: int
-) -> tuple[Operator, list[Tensor | None], Elementwise] | None:
+def _joined(graph: ProgramRewriter, consumer: Operator, most: int) -> Joined | None:
     """Return an element-wise operator whose result only the consumer uses, and what the two become."""
     outer = consumer.canonical(Elementwise)
     if outer is None or outer.starts is not None:

@@ -7,13 +7,11 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.frontend import Level
-from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import stored, substitute, widened
+from dfcompile.lowering.expressions import is_readable, stored, substitute, widened
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.nests.code import words_of
 from dfcompile.lowering.nests.nest import Nest, NestAccess
-from dfcompile.lowering.nests.operator_nests import OperatorNests
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -82,8 +80,7 @@ class _Nests:
         joined = self._around(number)
         if joined is None:
             return False
-        indices, code = _composed(joined), _code(joined)
-        kernel = _kernel(joined)
+        indices, code, kernel = _composed(joined), _code(joined), _kernel(joined)
         if indices is None or code is None or kernel is None:
             return False
         ((place, variable),) = self._readers.pop(joined.write.tensor.name)
@@ -156,15 +153,13 @@ def _kernel(joined: _Joined) -> Kernel | None:
         return None
     at = kernel.inputs.index(write.name)
     inputs = (*kernel.inputs[:at], read.name, *kernel.inputs[at + 1 :])
-    moved = [_moved(loop.inputs[at], joined) for loop in kernel.loops]
-    loops = tuple(
-        replace(loop, inputs=(*loop.inputs[:at], digit, *loop.inputs[at + 1 :]))
-        for loop, digit in zip(kernel.loops, moved, strict=True)
-    )
-    is_known = all(
-        (digit is None) == (loop.inputs[at] is None) for loop, digit in zip(kernel.loops, moved, strict=True)
-    )
-    return replace(kernel, inputs=inputs, loops=loops if is_known else ())
+    loops = []
+    for loop in kernel.loops:
+        digit = _moved(loop.inputs[at], joined)
+        if (digit is None) != (loop.inputs[at] is None):
+            return replace(kernel, inputs=inputs, loops=())
+        loops.append(replace(loop, inputs=(*loop.inputs[:at], digit, *loop.inputs[at + 1 :])))
+    return replace(kernel, inputs=inputs, loops=tuple(loops))
 
 
 def _moved(digit: Digit | None, joined: _Joined) -> Digit | None:

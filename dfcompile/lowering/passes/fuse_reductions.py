@@ -1,15 +1,12 @@
 """The pass fuse-reductions: what a reduction alone reads is computed as it is reduced."""
 
-from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.expression_tree import is_readable
-from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored, substitute
+from dfcompile.lowering.expressions import MOST_OPERANDS, is_readable, operand_names, stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Elementwise, Reduce
-from dfcompile.lowering.passes.fuse_elementwise import sole_producers
+from dfcompile.lowering.passes.fuse_elementwise import Joined, joined, sole_producers
 from dfcompile.lowering.rewriter import ProgramRewriter
-from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
 
@@ -21,21 +18,14 @@ def fuse_reductions(program: Program, *, max: int = MOST_OPERANDS) -> Program:  
     An array that is an output, in memory, or seen through a view stays, as does one whose operands do not lie in it as
     numpy broadcasts.
     """
-    if not 1 <= max <= MOST_OPERANDS:
-        raise UserError(f"option 'max': found {max} against 1 to {MOST_OPERANDS} operands")
-    graph = ProgramRewriter(program)
-    for op in graph.operators():
-        if op.canonical(Reduce) is not None:
-            while (found := _joined(graph, op, max)) is not None:
-                producer, inputs, reduce = found
-                op = graph.replace(producer, op, operator=reduce, inputs=inputs)  # noqa: PLW2901
-    return graph.finish()
+    return joined(program, max, _joined)
 
 
-def _joined(graph: ProgramRewriter, op: Operator, most: int) -> tuple[Operator, list[Tensor | None], Reduce] | None:
+def _joined(graph: ProgramRewriter, op: Operator, most: int) -> Joined | None:
     """Return an element-wise operator whose result only the reduction uses, and what the two become."""
     reduce = op.canonical(Reduce)
-    assert reduce is not None
+    if reduce is None:
+        return None
     operands = op.operands()
     for tensor, producer, inner in sole_producers(graph, op):
         (at, *others_at) = (place for place, operand in enumerate(operands) if operand.name == tensor.name)
@@ -59,6 +49,5 @@ def _lies_as_numpy(inner: Elementwise, producer: Operator) -> bool:
     """Return whether each operand lies in the result as numpy broadcasts, as operands of a reduction do."""
     operands, result = producer.operands(), producer.output()
     axes = inner.operand_axes(operands, result)
-    return all(
-        its == tuple(range(result.rank - tensor.rank, result.rank)) for its, tensor in zip(axes, operands, strict=True)
-    )
+    lie = zip(axes, operands, strict=True)
+    return all(its == tuple(range(result.rank - tensor.rank, result.rank)) for its, tensor in lie)

@@ -80,12 +80,14 @@ def _can_read(reader: Operator, tensor: Tensor, order: tuple[int, ...]) -> bool:
 def _read_instead(
     graph: ProgramRewriter, reader: Operator, old: Tensor, new: Tensor, order: tuple[int, ...]
 ) -> Operator:
-    inputs = [new if tensor is not None and tensor.name == old.name else tensor for tensor in reader.inputs]
     is_old = [tensor is not None and tensor.name == old.name for tensor in reader.inputs]
+    inputs = [new if here else tensor for tensor, here in zip(reader.inputs, is_old, strict=True)]
     elementwise, product = reader.canonical(Elementwise), reader.canonical(MatMul)
     if elementwise is not None:
         axes = elementwise.operand_axes(reader.operands(), reader.output())
-        turned = tuple(_turned(its, order) if old_here else its for its, old_here in zip(axes, is_old, strict=True))
+        # The result dimensions that the dimensions of the operand stand for, from those of its transpose.
+        places = [order.index(axis) for axis in range(len(order))]
+        turned = tuple(tuple(its[at] for at in places) if here else its for its, here in zip(axes, is_old, strict=True))
         return graph.replace(reader, operator=Elementwise(elementwise.expression, turned), inputs=inputs)
     if product is not None:
         flags = (product.transpose_a, product.transpose_b)
@@ -96,8 +98,3 @@ def _read_instead(
     joined = [order[axis] for axis in outer]
     read = tuple(f"i{joined.index(axis)}" for axis in range(new.rank))
     return graph.replace(reader, operator=Copy(read=read), inputs=inputs)
-
-
-def _turned(axes: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the result dimensions that the dimensions of the operand stand for, from those of its transpose."""
-    return tuple(axes[order.index(axis)] for axis in range(len(order)))

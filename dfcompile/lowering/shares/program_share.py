@@ -16,6 +16,7 @@ from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
 from dfcompile.lowering.declared import is_materialised
+from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
@@ -205,11 +206,6 @@ class SharedProgram:
         return tuple(canonical_nodes(self.program, self._table))
 
     @cached_property
-    def _writers(self) -> Counter[str]:
-        """How many operators write each array."""
-        return Counter(tensor.name for op in self.operators for tensor in op.results())
-
-    @cached_property
     def _viewed(self) -> Mapping[str, str]:
         """What each view is of."""
         state = self.program.sdfg.start_state
@@ -225,13 +221,13 @@ class SharedProgram:
         wanted = {one.kernel: one for one in share.kernels}
         if any(op.name not in self._kernels for op in self.operators):
             return tuple(one.kernel for one in share.kernels if one.loops)
-        return tuple(
-            op.name for op in self.operators if op.name in wanted and not self._is_possible(op, wanted[op.name].loops)
-        )
+        writers = Counter(tensor.name for op in self.operators for tensor in op.results())
 
-    def _is_possible(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> bool:
-        writes_parts = any(self._writers[tensor.name] > 1 for tensor in op.results())
-        return not (loops and writes_parts) and self._share(op, loops) is not None
+        def is_possible(op: CanonicalNode[CanonicalOperator]) -> bool:
+            loops, writes_parts = wanted[op.name].loops, any(writers[tensor.name] > 1 for tensor in op.results())
+            return not (loops and writes_parts) and self._share(op, loops) is not None
+
+        return tuple(op.name for op in self.operators if op.name in wanted and not is_possible(op))
 
     def _share(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> OperatorShare | None:
         if (op.name, loops) not in self._shares:
@@ -323,11 +319,9 @@ class _ShareBuilder:
         sdfg = dace.SDFG(program.sdfg.name)
         sdfg.add_state("main", is_start_block=True)
         exchanged = [copy[0] for copy in self._parts if copy[1] != OWN and copy[0] in self._made]
-        made = {
-            tensor.name: Port(tensor.name, tensor.name, shape, tensor.dtype)
-            for op in self._operators
-            for tensor, shape in zip(op.results(), self._shares[op.name].results, strict=True)
-        }
+        written = ((op, self._shares[op.name].results) for op in self._operators)
+        pairs = (pair for op, shapes in written for pair in zip(op.results(), shapes, strict=True))
+        made = {tensor.name: Port(tensor.name, tensor.name, shape, tensor.dtype) for tensor, shape in pairs}
         wanted = dict.fromkeys((*(port.array for port in program.outputs), *exchanged))
         outputs = tuple(made[name] for name in wanted if name in made)
         inputs, parameters = [], {}
@@ -337,33 +331,31 @@ class _ShareBuilder:
                 inputs.append(Port(part.name, part.name, part.shape, part.dtype, part.is_constant))
             else:
                 parameters[part.name] = part.value
-        return replace(
-            program, sdfg=sdfg, inputs=tuple(inputs), outputs=outputs, parameters=MappingProxyType(parameters)
-        )
+        values = MappingProxyType(parameters)
+        return replace(program, sdfg=sdfg, inputs=tuple(inputs), outputs=outputs, parameters=values)
 
     def _add(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         share = self._shares[op.name]
-        operands = [
-            self._operand(builder, copy, shape, tensor.dtype)
-            for copy, shape, tensor in zip(self._reads[op.name], share.operands, op.operands(), strict=True)
-        ]
-        results = []
-        for tensor, shape in zip(op.results(), share.results, strict=True):
+        parts = zip(self._reads[op.name], share.operands, op.operands(), strict=True)
+        operands = [self._operand(builder, copy, shape, tensor.dtype) for copy, shape, tensor in parts]
+        shapes = zip(op.results(), share.results, strict=True)
+        results = [Tensor(tensor.name, shape, tensor.dtype) for tensor, shape in shapes]
+        for tensor in results:
             if tensor.name not in self._results:
                 in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
-                added = builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory)
-                self._results[tensor.name] = added
-            results.append(self._results[tensor.name])
-        builder.add_canonical((op.name, op.origin), share.operator, operands, results)
+                builder.add_array(tensor.name, tensor.shape, tensor.dtype, materialised=in_memory)
+                self._results[tensor.name] = tensor
+        builder.add_canonical(replace(op, operator=share.operator, inputs=tuple(operands), outputs=tuple(results)))
 
     def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...], dtype: str) -> Tensor:
         """Return what an operator reads: an array, or a view of it; both have the same elements in the same order."""
-        name = self._parts[copy].name if copy in self._parts else copy[0]
-        source = builder.tensor(name)
+        source = self._parts[copy] if copy in self._parts else self._results[copy[0]]
         if (source.shape, source.dtype) == (shape, dtype):
             return source
         if source.elements != prod(shape):
-            raise VerificationError(f"array {name!r}: {source} of a chip against a view of {list(shape)}")
-        if (name, shape, dtype) not in self._views:
-            self._views[name, shape, dtype] = builder.add_view(source, self._free_name(f"{name}_view"), shape, dtype)
-        return self._views[name, shape, dtype]
+            raise VerificationError(f"array {source.name!r}: {source} of a chip against a view of {list(shape)}")
+        key = source.name, shape, dtype
+        if key not in self._views:
+            self._views[key] = Tensor(self._free_name(f"{source.name}_view"), shape, dtype)
+            builder.add_view(View(self._views[key], source.name))
+        return self._views[key]

@@ -3,9 +3,9 @@ import pytest
 from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 
 from dfcompile.errors import InternalError, UnsupportedOpError, UserError
-from dfcompile.frontend import CANONICAL, Coverage, Level, OperatorNode, Program
+from dfcompile.frontend import Coverage, Level, OperatorNode, Program
+from dfcompile.generators.single_operators import program_of_operator
 from dfcompile.lowering import Choice, check_choices, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
 from tests.onnx_nodes import scopes
 from tests.onnx_text import program_from_text
@@ -144,10 +144,8 @@ def test_arrays_named_like_loops_and_operands_do_not_clash() -> None:
 
 
 def test_operator_without_expansion_names_node_and_nearest() -> None:
-    node = OperatorNode(
-        "op", dialect=CANONICAL, op_type="MatMull", origin="op", inputs=["in_0", "in_1"], outputs=["out_0"]
-    )
-    program = program_of_node(node, Level.CANONICAL, [(2, 3), (3, 4)], (2, 4))
+    operands = {"x0": (2, 3), "x1": (3, 4)}
+    program = program_of_operator("MatMull", {}, Level.CANONICAL, operands, ("y", (2, 4)))
     with pytest.raises(UnsupportedOpError, match=r"node 'op': MatMull\(float32\[2,3\], .*did you mean 'MatMul'\?"):
         lower_to_maps(program, TABLE)
 

@@ -31,8 +31,7 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound
 from dfcompile.lowering.nests.nest import NestAccess
-from dfcompile.lowering.nests.operator_nests import OperatorNests
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.operators import MatMul
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import Plugin, faults_of

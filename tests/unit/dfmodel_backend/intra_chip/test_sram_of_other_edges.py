@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.generators.workloads import design_text, llm_decode
-from dfcompile.generators.workloads.llm_decode import FROM_CACHES
+from dfcompile.generators.workloads.language_models import FROM_CACHES
 
 MACHINE = """
 system {

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend import Level, OperatorNode, Program, input_connector, output_connector
+from dfcompile.frontend import Level, Program
+from dfcompile.generators.single_operators import program_of_operator
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
-from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, Attribute, Node, check_node, random, scopes
 
@@ -82,11 +82,9 @@ def onnx_program(
     op_type: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], attributes: dict[str, Attribute]
 ) -> Program:
     """Return a program of one ONNX operator whose shapes ONNX cannot infer."""
-    connectors = [input_connector(position) for position in range(len(inputs))]
-    node = OperatorNode(
-        "op", op_type=op_type, origin="op", attributes=attributes, inputs=connectors, outputs=[output_connector(0)]
-    )
-    return lower_to_maps(lower_to_canonical(program_of_node(node, Level.ONNX, inputs, output), TABLE), TABLE)
+    operands = {f"x{position}": shape for position, shape in enumerate(inputs)}
+    program = program_of_operator(op_type, attributes, Level.ONNX, operands, ("y", output))
+    return lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

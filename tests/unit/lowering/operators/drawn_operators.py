@@ -5,7 +5,7 @@ from enum import Enum
 from hypothesis import strategies as st
 
 from dfcompile.lowering.operators.base import CanonicalOperator, schema_of
-from dfcompile.lowering.operators.field_kinds import FieldKind, Fixed, Maybe, Member, Scalar, Several, Word
+from dfcompile.lowering.operators.field_kinds import FieldKind, Items, Maybe, Member, Scalar, Word
 
 _LONGEST = 4
 
@@ -25,10 +25,10 @@ def _values(kind: FieldKind) -> st.SearchStrategy[object]:
             return st.sampled_from(members)
         case Word():
             return st.sampled_from(kind.words)
-        case Several():
-            return st.lists(_values(kind.item), max_size=_LONGEST).map(tuple)
-        case Fixed():
-            return st.tuples(*map(_values, kind.items))
+        case Items(is_any_length=True):
+            return st.lists(_values(kind.kinds[0]), max_size=_LONGEST).map(tuple)
+        case Items():
+            return st.tuples(*map(_values, kind.kinds))
         case Maybe():
             return st.none() | _values(kind.kind)
     raise AssertionError(kind)

@@ -22,7 +22,7 @@ from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
 from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.llm_forward import llm_forward
+from dfcompile.generators.workloads.language_models import llm_forward
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs

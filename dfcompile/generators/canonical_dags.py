@@ -1,11 +1,55 @@
-"""The graphs: chains, two joins in a row, the fast Fourier transform, Gaussian elimination, Cholesky factorisation."""
+"""Canonical DAGs on which streaming schedulers are compared [dematteis23, section 6].
+
+Chains, two joins in a row, the fast Fourier transform, Gaussian elimination, Cholesky factorisation.
+"""
+
+from fractions import Fraction
+from random import Random
 
 import numpy as np
 
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import CanonicalDag, Int64, NodeKind
+from dfcompile.canonical_dag.forms.reader import LARGEST_NODES
+from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
-from dfcompile.generators.canonical_dags.volume_walk import FIRST_VOLUME, check_sizes, volume_walk
+
+FIRST_VOLUME = 2048
+_FACTORS = tuple(Fraction(factor) for factor in ("1/4", "1/3", "1/2", "2", "3", "4"))
+_LARGEST_FACTOR = 1000
+
+
+def volume_walk(steps: int, first: int, seed: int | None) -> list[int]:
+    """Return ``steps`` volumes, the first one given; all equal without a seed.
+
+    With probability 1/3 a volume is that of the step before, otherwise that times one of 1/4, 1/3, 1/2, 2, 3, 4,
+    rounded down, at least 1 and at most 1000 times the first [dematteis23, section 6].
+    """
+    if seed is None:
+        return [first] * steps
+    random = Random(seed)  # noqa: S311  # reproducible, not secret
+    volumes = [first]
+    while len(volumes) < steps:
+        volume = volumes[-1]
+        if random.randrange(3) > 0:
+            volume = int(volume * random.choice(_FACTORS))
+        volumes.append(min(max(volume, 1), _LARGEST_FACTOR * first))
+    return volumes[:steps]
+
+
+def check_sizes(generator: str, least: int, tasks: int, **sizes: int) -> None:
+    """Check what the user asked for, before anything is built.
+
+    Raises:
+        UserError: a size below the least or out of all proportion, or more tasks than a graph may have.
+    """
+    for name, size in sizes.items():
+        if size < least:
+            raise UserError(f"{generator}: {name} {size} against {least} or more")
+        if size * _LARGEST_FACTOR > LARGEST_VOLUME:
+            raise UserError(f"{generator}: {name} {size} against at most {LARGEST_VOLUME // _LARGEST_FACTOR}")
+    if tasks > LARGEST_NODES:
+        raise UserError(f"{generator}: {tasks} tasks against at most {LARGEST_NODES}")
 
 
 def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
@@ -154,61 +198,40 @@ def cholesky(tiles: int, volume: int = FIRST_VOLUME, seed: int | None = None) ->
         UserError: a size or volume below 1, or too many tasks.
     """
     check_sizes("cholesky", 1, tiles * (tiles + 1) * (tiles + 2) // 6, tiles=tiles, volume=volume)
-    return _Factorisation(tiles, volume, seed).build()
+    builder = DagBuilder(f"cholesky-{tiles}")
+    start = _start(builder)
+    scopes = {name: builder.add_scope(name) for name in ("potrf", "trsm", "syrk", "gemm")}
+    members = dict.fromkeys(scopes, 0)
+    of_trsm = np.zeros((tiles, tiles), dtype=np.int64)  # node of trsm[i, k]
+    # What potrf[k] reads, what it emits, what trsm[., k] emits, for k = 0, 1, ...
+    walk = volume_walk(3 * tiles, volume, seed)
+    read, factor, emitted = walk[0::3], walk[1::3], np.array(walk[2::3], dtype=np.int64)
 
-
-class _Factorisation:
-    """Of `cholesky`: the columns so far."""
-
-    def __init__(self, tiles: int, volume: int, seed: int | None) -> None:
-        self._tiles = tiles
-        self._builder = DagBuilder(f"cholesky-{tiles}")
-        self._start = _start(self._builder)
-        self._scopes = {name: self._builder.add_scope(name) for name in ("potrf", "trsm", "syrk", "gemm")}
-        self._members = dict.fromkeys(self._scopes, 0)
-        self._trsm = np.zeros((tiles, tiles), dtype=np.int64)  # node of trsm[i, k]
-        # What potrf[k] reads, what it emits, what trsm[., k] emits, for k = 0, 1, ...
-        walk = volume_walk(3 * tiles, volume, seed)
-        self._read, self._factor, self._column = walk[0::3], walk[1::3], walk[2::3]
-
-    def build(self) -> CanonicalDag:
-        for column in range(self._tiles):
-            potrf = self._add_diagonal(column)
-            self._add_below(column, potrf)
-        return self._builder.finish(UserError)
-
-    def _add_diagonal(self, k: int) -> int:
-        syrk = self._add("syrk", k)
-        potrf = int(self._add("potrf", 1)[0])
-        columns = np.array(self._column)
-        if k == 0:
-            self._builder.add_edge(self._start, potrf, self._read[0])
-        else:
-            self._builder.add_edges(self._trsm[k, :k], syrk, columns[:k])
-            self._builder.add_edges(syrk[:-1], syrk[1:], columns[1:k])
-            self._builder.add_edge(int(syrk[-1]), potrf, self._read[k])
-        return potrf
-
-    def _add_below(self, k: int, potrf: int) -> None:
-        rows = np.arange(k + 1, self._tiles)
-        gemm = self._add("gemm", len(rows) * k).reshape(len(rows), k)
-        trsm = self._add("trsm", len(rows))
-        self._trsm[rows, k] = trsm
-        volumes = np.broadcast_to(np.array(self._column[:k], dtype=np.int64), gemm.shape)
-        self._edges(self._trsm[rows, :k], gemm, volumes)
-        self._edges(np.broadcast_to(self._trsm[k, :k], gemm.shape), gemm, volumes)
-        self._edges(gemm[:, :-1], gemm[:, 1:], volumes[:, 1:])
-        if k > 0:
-            self._edges(gemm[:, -1], trsm, np.full(len(rows), self._factor[k]))
-        self._edges(np.full(len(rows), potrf), trsm, np.full(len(rows), self._factor[k]))
-
-    def _add(self, scope: str, count: int) -> Int64:
-        nodes = self._builder.add_tasks(self._scopes[scope], count, self._members[scope])
-        self._members[scope] += count
+    def add(scope: str, count: int) -> Int64:
+        nodes = builder.add_tasks(scopes[scope], count, members[scope])
+        members[scope] += count
         return np.array(nodes, dtype=np.int64)
 
-    def _edges(self, sources: Int64, targets: Int64, volumes: Int64) -> None:
-        self._builder.add_edges(sources.ravel(), targets.ravel(), volumes.ravel())
+    def join(sources: Int64, targets: Int64, volumes: Int64) -> None:
+        builder.add_edges(sources.ravel(), targets.ravel(), volumes.ravel())
+
+    for k in range(tiles):
+        syrk, (potrf,) = add("syrk", k), add("potrf", 1)
+        if k > 0:
+            join(of_trsm[k, :k], syrk, emitted[:k])
+            join(syrk[:-1], syrk[1:], emitted[1:k])
+        builder.add_edge(int(syrk[-1]) if k > 0 else start, int(potrf), read[k])
+        rows = np.arange(k + 1, tiles)
+        gemm, trsm = add("gemm", len(rows) * k).reshape(len(rows), k), add("trsm", len(rows))
+        of_trsm[rows, k] = trsm
+        volumes, solved = np.broadcast_to(emitted[:k], gemm.shape), np.full(len(rows), factor[k])
+        join(of_trsm[rows, :k], gemm, volumes)
+        join(np.broadcast_to(of_trsm[k, :k], gemm.shape), gemm, volumes)
+        join(gemm[:, :-1], gemm[:, 1:], volumes[:, 1:])
+        if k > 0:
+            join(gemm[:, -1], trsm, solved)
+        join(np.full(len(rows), potrf), trsm, solved)
+    return builder.finish(UserError)
 
 
 def _start(builder: DagBuilder) -> int:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, NodeKind, critical_path, streaming_depth, total_work
 from dfcompile.errors import UserError
-from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
-from dfcompile.generators.canonical_dags.volume_walk import volume_walk
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian, volume_walk
 
 GENERATORS: tuple[Callable[[int, int, int | None], CanonicalDag], ...] = (
     chain,

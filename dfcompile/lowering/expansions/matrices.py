@@ -1,0 +1,252 @@
+"""Linear algebra on the matrices of a batch: systems and factors by scopes of a task per matrix, or by LAPACK."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
+from dfcompile.lowering.expressions import conjugate, is_complex, real_type
+from dfcompile.lowering.map_fragment import Access, Loops
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators import Eliminate, Factor, Lapack, TriangularSolve
+
+Element: TypeAlias = tuple[Tensor, *tuple[str, ...]]  # of an array, at the indices behind those of the batch
+
+
+class MatrixBatch:
+    """Adds scopes to a fragment.
+
+    Attributes:
+        spatial: loops over the matrices, with their extents.
+    """
+
+    def __init__(self, build: MapFragment, matrices: Tensor) -> None:
+        self._build = build
+        self.spatial = {f"n{axis}": extent for axis, extent in enumerate(matrices.shape[:-2])}
+
+    def array(self, name: str, *extents: int, dtype: str | None = None) -> Tensor:
+        """Add an array that has so many elements per matrix."""
+        return self._build.array(name, (*self.spatial.values(), *extents) or (1,), dtype)
+
+    def at(self, tensor: Tensor, *indices: str) -> Access:
+        """Return the access of a matrix's element; an array without more dimensions is the same for all."""
+        lead = list(self.spatial) if tensor.rank > len(indices) else []
+        return tensor, [*lead, *indices] or ["0"]
+
+    def map(
+        self,
+        step: str,
+        loops: Loops,
+        reads: Mapping[str, Element],
+        write: Element,
+        code: str,
+        accumulate: Reduction | None = None,
+        tables: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """Add a scope; see `MapFragment.map`."""
+        at, to = {name: self.at(*element) for name, element in reads.items()}, self.at(*write)
+        self._build.map(
+            step, spatial=self.spatial, loops=loops, reads=at, write=to, code=code, accumulate=accumulate, tables=tables
+        )
+
+
+@expansion(Eliminate, "gauss-jordan", source="higham02", default=True)
+def gauss_jordan(op: CanonicalNode[Eliminate], build: MapFragment) -> None:
+    """Per column: the largest element is sought, its row changes place with the first one left and off all others.
+
+    What is kept are the columns that are left beside the right-hand sides; four scopes per column, one task per matrix
+    and scope. A matrix without a pivot gives NaN.
+    """
+    a, b, x = op.input(0), op.input(1), op.output()
+    rows, columns = b.shape[-2:]
+    batch = MatrixBatch(build, a)
+    state = batch.array("joined", rows, rows + columns)
+    batch.map("matrix", {"i": rows, "j": rows}, {"a": (a, "i", "j")}, (state, "i", "j"), "a")
+    batch.map("sides", {"i": rows, "j": columns}, {"b": (b, "i", "j")}, (state, "i", f"j + {rows}"), "b")
+    for k in range(rows):
+        place = _pivot_place(batch, state, k)
+        row = _pivot_row(batch, state, place, k)
+        target = x if k == rows - 1 else batch.array(f"left{k + 1}", rows, rows + columns - k - 1)
+        _eliminate(batch, state, (place, row), target, k)
+        state = target
+
+
+def _pivot_place(batch: MatrixBatch, state: Tensor, k: int) -> Tensor:
+    """Return the number of the row with the pivot: the first of the largest elements from row k on."""
+    largest = batch.array(f"largest{k}", dtype=real_type(state.dtype))
+    place = batch.array(f"place{k}", dtype="int64")
+    rows, candidate = state.shape[-2], (state, f"i + {k}", "0")
+    batch.map(f"largest{k}", {"i": rows - k}, {"a": candidate}, (largest,), "abs(a)", Reduction.MAX)
+    source = f"i + {k} if abs(a) == m else {rows - 1}"
+    batch.map(f"place{k}", {"i": rows - k}, {"a": candidate, "m": (largest,)}, (place,), source, Reduction.MIN)
+    return place
+
+
+def _pivot_row(batch: MatrixBatch, state: Tensor, place: Tensor, k: int) -> Tensor:
+    """Return the row with the pivot: read from memory, at a place that depends on data."""
+    width = state.shape[-1]
+    row = batch.array(f"row{k}", width)
+    source = f"table[{', '.join([*batch.spatial, 'place', 'j'])}]"
+    batch.map(f"row{k}", {"j": width}, {"place": (place,)}, (row, "j"), source, tables={"table": state})
+    return row
+
+
+def _eliminate(batch: MatrixBatch, state: Tensor, pivot: tuple[Tensor, Tensor], target: Tensor, k: int) -> None:
+    """Write the state without its first column: the pivot's row, scaled, is row k, what was there is where it was."""
+    place, row = pivot
+    reads: dict[str, Element] = {
+        "s": (state, "i", "j + 1"),
+        "t": (state, str(k), "j + 1"),
+        "f": (state, "i", "0"),
+        "g": (state, str(k), "0"),
+        "r": (row, "j + 1"),
+        "p": (row, "0"),
+        "place": (place,),
+    }
+    source = f"r / p if i == {k} else (t if i == place else s) - (g if i == place else f) / p * r"
+    batch.map(f"left{k}", {"i": state.shape[-2], "j": target.shape[-1]}, reads, (target, "i", "j"), source)
+
+
+@expansion(Factor, "schur", source="higham02", default=True)
+def schur(op: CanonicalNode[Factor], build: MapFragment) -> None:
+    """Per row: ``S[i, j] -= S[i, 0] * S[0, j] / S[0, 0]`` of what is left, and the row and column that it is done with.
+
+    One task per matrix and scope.
+    """
+    a, packed, is_lu = op.input(0), op.output(), op.operator.kind == "lu"
+    rows, batch = a.shape[-1], MatrixBatch(build, a)
+    defect = _defect(batch, a) if op.operator.checks else None
+    matrix = a
+    for k in range(rows):
+        left = rows - k
+        _finish(batch, packed, matrix, k, is_lu=is_lu, defect=defect if k == 0 else None)
+        if left == 1:
+            break
+        rest = batch.array(f"left{k + 1}", left - 1, left - 1)
+        reads = {
+            "s": (matrix, "i + 1", "j + 1"),
+            "c": (matrix, "i + 1", "0"),
+            "r": (matrix, "0", "j + 1") if is_lu else (matrix, "j + 1", "0"),
+            "p": (matrix, "0", "0"),
+        }
+        source = f"s - c * {'r' if is_lu else conjugate('r', a.dtype)} / p"
+        batch.map(f"complement{k}", {"i": left - 1, "j": left - 1}, reads, (rest, "i", "j"), source)
+        matrix = rest
+
+
+def _finish(
+    batch: MatrixBatch, packed: Tensor, matrix: Tensor, k: int, *, is_lu: bool, defect: tuple[Tensor, Tensor] | None
+) -> None:
+    """Write the first column of what is left, which is one of L, and the first row: one of U, or zeros."""
+    left, first = matrix.shape[-1], int(is_lu)
+    if is_lu:
+        code = "c / p"
+        batch.map(f"row{k}", {"j": left}, {"r": (matrix, "0", "j")}, (packed, str(k), f"j + {k}"), "r")
+    else:
+        code = f"c / {_root(packed.dtype)}"
+        if left > 1:
+            zeros = {"r": (matrix, "0", "j + 1")}
+            batch.map(f"zeros{k}", {"j": left - 1}, zeros, (packed, str(k), f"j + {k + 1}"), "r * 0")
+    if left == first:
+        return
+    reads: dict[str, Element] = {"c": (matrix, f"i + {first}" if first else "i", "0"), "p": (matrix, "0", "0")}
+    if defect is not None:
+        reads |= {"d": (defect[0],), "m": (defect[1],)}
+        code = f"{code} if d <= {Factor.allowed_defect(packed.dtype)} * m else dace.{packed.dtype}(nan)"
+    batch.map(f"column{k}", {"i": left - first}, reads, (packed, f"i + {k + first}", str(k)), code)
+
+
+def _root(dtype: str) -> str:
+    """Return the root of a pivot, which is real: of a negative one it is NaN."""
+    return f"dace.{real_type(dtype)}(sqrt(real(p)))" if is_complex(dtype) else "sqrt(p)"
+
+
+def _defect(batch: MatrixBatch, a: Tensor) -> tuple[Tensor, Tensor]:
+    """Return by how much each matrix is not Hermitian, and its largest element."""
+    loops, one, mirrored = {"i": a.shape[-1], "j": a.shape[-1]}, (a, "i", "j"), (a, "j", "i")
+    defect, largest = (batch.array(name, dtype=real_type(a.dtype)) for name in ("defect", "largest"))
+    difference = f"abs(a - {conjugate('b', a.dtype)})"
+    batch.map("defect", loops, {"a": one, "b": mirrored}, (defect,), difference, Reduction.MAX)
+    batch.map("largest", loops, {"a": one}, (largest,), "abs(a)", Reduction.MAX)
+    return defect, largest
+
+
+@expansion(TriangularSolve, "substitution", source="higham02", default=True)
+def substitution(op: CanonicalNode[TriangularSolve], build: MapFragment) -> None:
+    """Per row: ``x = b[k] / t[k, k]``, then ``b[i] -= t[i, k] * x`` of the rows that are left; one task per matrix."""
+    a, b, x, operator = op.input(0), op.input(1), op.output(), op.operator
+    rows, columns = b.shape[-2:]
+    batch, order = MatrixBatch(build, a), range(rows - 1, -1, -1) if operator.upper else range(rows)
+    pivot, factor = (conjugate(name, a.dtype) if operator.adjoint else name for name in "tf")
+    sides = b
+    for number, k in enumerate(order):
+        left = rows - number
+        # Of an upper triangle the last row is first; what is left are the rows above it.
+        reads: dict[str, Element] = {"b": (sides, str(left - 1 if operator.upper else 0), "j")}
+        if not operator.unit:
+            reads["t"] = (a, str(k), str(k))
+        found = "b" if operator.unit else f"b / {pivot}"
+        batch.map(f"row{number}", {"j": columns}, reads, (x, str(k), "j"), found)
+        if left == 1:
+            return
+        rest = batch.array(f"left{number + 1}", left - 1, columns)
+        row = "i" if operator.upper else f"i + {k + 1}"
+        factors = (a, str(k), row) if operator.adjoint else (a, row, str(k))
+        reads = {"s": (sides, "i" if operator.upper else "i + 1", "j"), "f": factors, **reads}
+        source = f"s - {factor} * b" if operator.unit else f"s - {factor} * ({found})"
+        batch.map(f"left{number}", {"i": left - 1, "j": columns}, reads, (rest, "i", "j"), source)
+        sides = rest
+
+
+LIBRARY = "LAPACK"
+_TYPES = ("float32", "float64", "complex64", "complex128")
+
+
+@expansion(Lapack, "lapack", source="anderson99", default=True, runs_only=True)
+def routine(op: CanonicalNode[Lapack], build: MapFragment) -> None:
+    """One call per matrix; of a singular matrix, or one that is not positive definite, the result is NaN."""
+    rows = op.input(0).shape[-1]
+    match op.operator.routine:
+        case "inverse":
+            _call(op, build, f"inverse(a, result, {rows})")
+        case "solution":
+            _call(op, build, f"solution(a, b, result, {rows}, {op.output().shape[-1]})")
+        case "cholesky":
+            _call(op, build, f"cholesky(a, result, {rows}, 0)")
+
+
+@expansion(Eliminate, "lapack", source="anderson99", runs_only=True)
+def system(op: CanonicalNode[Eliminate], build: MapFragment) -> None:
+    """One call of gesv per matrix, for running; of a singular one the result is NaN."""
+    rows, columns = op.output().shape[-2:]
+    _call(op, build, f"solution(a, b, result, {rows}, {columns})")
+
+
+@expansion(TriangularSolve, "lapack", source="anderson99", runs_only=True)
+def triangular_system(op: CanonicalNode[TriangularSolve], build: MapFragment) -> None:
+    """One call of trtrs per matrix, for running; of a singular one the result is NaN."""
+    rows, columns = op.output().shape[-2:]
+    operator = op.operator
+    # The triangle of the adjoint matrix is the other one of what is stored.
+    triangle = "U" if operator.upper is not operator.adjoint else "L"
+    flags = f"'{triangle}', '{'C' if operator.adjoint else 'N'}', '{'U' if operator.unit else 'N'}'"
+    _call(op, build, f"triangular(a, b, result, {rows}, {columns}, {flags})")
+
+
+@expansion(Factor, "lapack", source="anderson99", runs_only=True)
+def factor(op: CanonicalNode[Factor], build: MapFragment) -> None:
+    """One call of potrf per matrix, for running; LAPACK has no LU without exchange of rows."""
+    if op.operator.kind == "lu":
+        raise op.unsupported("LAPACK exchanges rows (getrf) against factors without exchange (Factor=schur has them)")
+    limit = op.operator.allowed_defect(op.output().dtype) if op.operator.checks else 0
+    _call(op, build, f"cholesky(a, result, {op.output().shape[-1]}, {limit})")
+
+
+def _call(op: Node, build: MapFragment, code: str) -> None:
+    result = op.output()
+    if result.dtype not in _TYPES:
+        raise op.unsupported(f"LAPACK has {', '.join(_TYPES)}")
+    batch = MatrixBatch(build, result)
+    named = zip("ab", op.operands(), strict=False)
+    every = {name: (tensor, list(batch.spatial) if tensor.rank > 2 else []) for name, tensor in named}
+    write, source = (result, list(batch.spatial)), f"dfcompile_lapack::{code};"
+    build.call("", library=LIBRARY, spatial=batch.spatial, reads=every, write=write, code=source)
