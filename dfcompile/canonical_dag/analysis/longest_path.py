@@ -4,9 +4,11 @@ A sweep takes all vertices at once that wait for nothing more. While that are ma
 long and narrow goes vertex by vertex.
 """
 
+from heapq import heapify, heappop, heappush
+
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64, row_starts
 from dfcompile.distinct import distinct
 
 Ends = Int32 | Int64
@@ -27,6 +29,25 @@ def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
             if missing[consumer] == 0:
                 order.append(consumer)
     return order
+
+
+def lowest_order(count: int, source: Ends, target: Ends) -> Int32:
+    """Return the same, of all such orders the first in lexicographic order."""
+    if bool(np.all(source < target)):
+        return np.arange(count, dtype=np.int32)
+    missing = np.bincount(target, minlength=count).tolist()
+    consumers, start = _rows(count, source, target)
+    ready = [vertex for vertex, edges in enumerate(missing) if edges == 0]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        vertex = heappop(ready)
+        order.append(vertex)
+        for consumer in consumers[start[vertex] : start[vertex + 1]]:
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                heappush(ready, consumer)
+    return np.array(order, dtype=np.int32)
 
 
 def on_loops(count: int, source: Ends, target: Ends) -> Bool:
@@ -65,7 +86,7 @@ def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
     """Return the longest paths, all vertices of a level at once; ``None`` if levels are too narrow for that."""
     count = len(step)
     by_source = np.argsort(source, kind="stable")
-    consumers, start = target[by_source], _starts(count, source)
+    consumers, start = target[by_source], row_starts(source, count)
     missing = np.bincount(target, minlength=count)
     before, length = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     level = np.flatnonzero(missing == 0)
@@ -98,10 +119,4 @@ def _by_vertices(source: Ends, target: Ends, step: Int64) -> Int64:
 
 def _rows(count: int, row: Ends, entry: Ends) -> tuple[list[int], list[int]]:
     """Return the entries sorted by row and where each row starts."""
-    return entry[np.argsort(row, kind="stable")].tolist(), _starts(count, row).tolist()
-
-
-def _starts(count: int, row: Ends) -> Int64:
-    start = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=count), out=start[1:])
-    return start
+    return entry[np.argsort(row, kind="stable")].tolist(), row_starts(row, count).tolist()

@@ -1,9 +1,8 @@
 """The order of a canonical DAG's nodes: topological order and cycles."""
 
-from heapq import heapify, heappop, heappush
-
 import numpy as np
 
+from dfcompile.canonical_dag.analysis.longest_path import lowest_order
 from dfcompile.canonical_dag.dag import CanonicalDag, Int32
 from dfcompile.errors import VerificationError
 
@@ -17,7 +16,7 @@ def topological_order(dag: CanonicalDag) -> Int32:
     Raises:
         VerificationError: the graph has a cycle.
     """
-    order = _sorted_from_sources(dag)
+    order = lowest_order(dag.nodes_count, dag.edge_source, dag.edge_target)
     if len(order) < dag.nodes_count:
         first = dag.node_name(nodes_on_a_cycle(dag)[0])
         raise VerificationError(f"node {first!r}: on a cycle against an acyclic graph")
@@ -26,7 +25,7 @@ def topological_order(dag: CanonicalDag) -> Int32:
 
 def nodes_on_a_cycle(dag: CanonicalDag) -> list[int]:
     """Return the nodes of one cycle in the order of its edges, or nothing if there is no cycle."""
-    order = _sorted_from_sources(dag)
+    order = lowest_order(dag.nodes_count, dag.edge_source, dag.edge_target)
     if len(order) == dag.nodes_count:
         return []
     # Every node that could not be sorted has a producer that could not be sorted either: walk back until one repeats.
@@ -43,23 +42,3 @@ def nodes_on_a_cycle(dag: CanonicalDag) -> list[int]:
     cycle = path[place[node] :][::-1]
     lowest = cycle.index(min(cycle))
     return cycle[lowest:] + cycle[:lowest]
-
-
-def _sorted_from_sources(dag: CanonicalDag) -> Int32:
-    """Kahn's algorithm with a heap of node numbers; nodes on or behind a cycle are left out."""
-    if bool(np.all(dag.edge_source < dag.edge_target)):
-        return np.arange(dag.nodes_count, dtype=np.int32)
-    missing = np.bincount(dag.edge_target, minlength=dag.nodes_count).tolist()
-    target = dag.edge_target[dag.out_edges].tolist()
-    start = dag.out_start.tolist()
-    ready = [node for node, count in enumerate(missing) if count == 0]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        node = heappop(ready)
-        order.append(node)
-        for consumer in target[start[node] : start[node + 1]]:
-            missing[consumer] -= 1
-            if missing[consumer] == 0:
-                heappush(ready, consumer)
-    return np.array(order, dtype=np.int32)

@@ -1,7 +1,7 @@
 """Extraction: the canonical DAG of a lowered SDFG."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -79,20 +79,6 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     return find_flow(families, graph.arrays, whole_arrays=whole_arrays)
 
 
-class _Taken(NamedTuple):
-    """What the tasks of a family take of an array in memory.
-
-    Attributes:
-        distinct: different elements of each task, shape [members].
-        first: place of the first of them, shape [members]; ``None``: it depends on data.
-        everything: different elements of all tasks, at least.
-    """
-
-    distinct: Int64
-    first: Int64 | None
-    everything: int
-
-
 class _Assembly:
     """Turns a flow into nodes and edges: producers first, a buffer right after its last writer."""
 
@@ -149,12 +135,10 @@ class _Assembly:
             if stream is None:
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else family.member(access)
-                taken = _Taken(
-                    np.minimum(family.distinct_in(access), use.array.elements),
-                    family.places(access),
-                    min(family.taken(access), use.array.elements),
-                )
-                self._add((buffers, tasks), family.volumes_in(), use.array, order, taken)
+                distinct = np.minimum(family.distinct_in(access), use.array.elements)
+                everything = min(family.taken(access), use.array.elements)
+                volumes = family.iterations().column()
+                self._add((buffers, tasks), volumes, use.array, order, distinct, family.places(access), everything)
             else:
                 self._add_stream(stream, use.array)
         for access in family.scope.writes:
@@ -163,7 +147,7 @@ class _Assembly:
                 member = family.member(access)
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else member.completion or member.without_repeats
-                self._add((tasks, buffers), family.volumes_out(access), use.array, order)
+                self._add((tasks, buffers), family.written(access).column(), use.array, order)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:
         producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]
@@ -181,11 +165,12 @@ class _Assembly:
         volumes: Int64,
         array: Array,
         order: Traversal | None,
-        taken: _Taken | None = None,
+        distinct: Int64 | None = None,
+        first: Int64 | None = None,
+        taken: int | None = None,
     ) -> None:
         text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
-        known = (None, None, None) if taken is None else taken
-        self._builder.add_edges(*ends, volumes, array.element_bytes, text, *known)
+        self._builder.add_edges(*ends, volumes, array.element_bytes, text, distinct, first, taken)
 
     # -- tensors
 

@@ -233,23 +233,11 @@ def _integers(values: "tuple[dace.symbolic.SymbolicType, ...]", where: str) -> t
 
 def _affine(expression: "dace.symbolic.SymbolicType") -> dict[str, int] | None:
     """Return the factor of each symbol and, under the empty name, the constant; None if not affine."""
-    if isinstance(expression, int) or expression.is_Integer:
-        return {"": int(expression)}
-    if expression.is_Symbol:
-        return {expression.name: 1}
-    if not (expression.is_Add or expression.is_Mul):
-        return None
-    total: dict[str, int] = {"": 0} if expression.is_Add else {"": 1}
-    for argument in expression.args:
-        term = _affine(argument)
-        if term is None:
+    if isinstance(expression, int):
+        return {"": expression}
+    found: dict[str, int] = {}
+    for term, factor in expression.expand().as_coefficients_dict().items():
+        if not (term == 1 or term.is_Symbol) or not factor.is_Integer:
             return None
-        if expression.is_Add:
-            total = {name: total.get(name, 0) + term.get(name, 0) for name in {**total, **term}}
-        elif set(term) == {""}:
-            total = {name: factor * term[""] for name, factor in total.items()}
-        elif set(total) == {""}:
-            total = {name: factor * total[""] for name, factor in term.items()}
-        else:
-            return None
-    return total
+        found["" if term == 1 else term.name] = int(factor)
+    return found

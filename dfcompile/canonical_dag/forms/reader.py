@@ -2,13 +2,12 @@
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int64, NodeKind
-from dfcompile.canonical_dag.forms.edge_columns import EdgeColumns, EdgeFields
 from dfcompile.canonical_dag.forms.reference import Listing, Reference, parse_ends, parse_reference, shortened
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
@@ -23,6 +22,51 @@ Runs: TypeAlias = tuple[tuple[int, int], ...]  # nodes in succession: the first 
 Ends: TypeAlias = Runs | Int64  # runs, or nodes one by one
 
 _KINDS = {kind.name.lower(): kind for kind in NodeKind}
+_MOST_RUNS = 2**17  # of edges, kept as numbers until they become columns: some ten MB
+
+
+class _EdgeFields(NamedTuple):
+    """What the edges of a record have beside their ends; where volumes differ, a column of them."""
+
+    volume: int | Int64
+    distinct: int | Int64
+    element_bytes: int
+    order: int  # number of the access order
+
+
+class _EdgeColumns:
+    """Hands edges to a builder as columns: a record adds a run or a list of edges, and no object per edge is made."""
+
+    def __init__(self, builder: DagBuilder) -> None:
+        self._builder = builder
+        self._runs: list[tuple[int | Int64, ...]] = []  # source, its step, target, its step, count, fields
+
+    def add_run(self, source: tuple[int, int], target: tuple[int, int], fields: _EdgeFields) -> None:
+        """Add edges of one volume from one node to a range, from a range to one, or in parallel.
+
+        Each end is the first node, and how many there are from it on.
+        """
+        self._runs.append((source[0], source[1] > 1, target[0], target[1] > 1, max(source[1], target[1]), *fields))
+        if len(self._runs) > _MOST_RUNS:
+            self.flush()
+
+    def add_list(self, source: Int64, target: Int64, fields: _EdgeFields) -> None:
+        """Add edges one by one; a column of one number holds for all of them."""
+        self.flush()
+        columns = np.broadcast_arrays(source, target, *fields)
+        self._builder.add_edge_columns(*(column.astype(np.int64) for column in columns))
+
+    def flush(self) -> None:
+        """Hand over the runs."""
+        if not self._runs:
+            return
+        runs = np.array(self._runs, dtype=np.int64).reshape(-1, 5 + len(_EdgeFields._fields)).T
+        source, source_step, target, target_step, count = runs[:5]
+        place = np.arange(int(count.sum()), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+        ends = (np.repeat(end, count) + place * np.repeat(step, count)
+                for end, step in ((source, source_step), (target, target_step)))  # fmt: skip
+        self._builder.add_edge_columns(*ends, *(np.repeat(column, count) for column in runs[5:]))
+        self._runs.clear()
 
 
 class DagReader:
@@ -39,7 +83,7 @@ class DagReader:
         self._stated: list[tuple[int, int, NodeKind]] = []  # first node, count, kind
         self._ends: dict[str, Runs] = {}  # by reference
         self._columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
-        self._edge_columns = EdgeColumns()
+        self._edge_columns = _EdgeColumns(self._builder)
         self._tensors: set[str] = set()
         self._nodes = 0
         self._edges = 0
@@ -154,14 +198,14 @@ class DagReader:
             fault = f"{self._edges} edges announced against at most {LARGEST_EDGES}"
         if fault:
             raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
-        fields = EdgeFields(element_bytes, self._builder.add_order(order))
+        fields = _EdgeFields(
+            volume, volume if distinct is None else distinct, element_bytes, self._builder.add_order(order)
+        )
         if isinstance(start, tuple) and isinstance(end, tuple) and isinstance(volume, int):
             for run, other in _abreast(start, end):
-                self._edge_columns.add_run(run, other, volume, different, fields)
-            return
-        volumes = np.array([volume]) if isinstance(volume, int) else volume
-        differing = volumes if distinct is None else np.array([distinct])
-        self._edge_columns.add_list(_nodes(start), _nodes(end), volumes, differing, fields)
+                self._edge_columns.add_run(run, other, fields)
+        else:
+            self._edge_columns.add_list(_nodes(start), _nodes(end), fields)
 
     @property
     def order_names(self) -> tuple[str, ...]:
@@ -184,7 +228,7 @@ class DagReader:
         Raises:
             UserError: the graph is not canonical, or a stated kind is not what the volumes say.
         """
-        self._edge_columns.hand_over(self._builder)
+        self._edge_columns.flush()
         dag = self._builder.finish(UserError)
         first, count, kind = np.array(self._stated, dtype=np.int64).reshape(-1, 3).T
         ends = np.cumsum(count)

@@ -23,13 +23,13 @@ import re
 from collections.abc import Iterator
 
 from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
-from dfcompile.canonical_dag.forms.loops_form import format_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
 from dfcompile.canonical_dag.forms.records import (
     EDGE_FIELDS,
     KERNEL_FIELDS,
     Choice,
     Fields,
+    format_loops,
     kernel_of,
     read_edges,
     tensor_of,
