@@ -96,7 +96,7 @@ class Operands(KnownShapes[int], frozen=True):
                     require(size >= least[name], f"attribute {name!r} has {size} against at least {least[name]}")
 
 
-Check: TypeAlias = Callable[[Operands], None]
+Check: TypeAlias = Callable[[Operands], object]
 
 
 def operands_of(node: onnx.NodeProto, types: Types, constants: Constants, opset: int) -> Operands:

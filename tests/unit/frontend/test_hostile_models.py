@@ -18,7 +18,7 @@ from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.function_calls import DEEPEST_CALLS, LARGEST_NODES, check_inlined_size
-from dfcompile.frontend.validation import refusals
+from dfcompile.frontend.validation import structure
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
 
@@ -266,7 +266,7 @@ def test_hints_are_looked_for_as_far_as_they_are_shown(tmp_path: Path, monkeypat
         asked.append(word)
         return " (hint)"
 
-    monkeypatch.setattr(refusals, "nearest", hint)
+    monkeypatch.setattr(structure, "nearest", hint)
     nodes = [helper.make_node(f"Unknown{number}", ["x"], [f"y{number}"]) for number in range(3 * MOST_ERRORS)]
     graph = helper.make_graph(nodes, "g", [value("x")], [value("y0")])
 

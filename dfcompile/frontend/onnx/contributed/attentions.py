@@ -3,15 +3,7 @@
 from collections.abc import Mapping
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.contributed_operator import (
-    COUNT,
-    INTEGER,
-    INTEGERS,
-    REAL,
-    Call,
-    ContributedOperator,
-    expect_both,
-)
+from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, expect_both
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 
@@ -155,16 +147,8 @@ ATTENTIONS = (
         "output:T present:T?",
         _attention,
         _TYPES,
-        {
-            "num_heads": COUNT,
-            "unidirectional": 0,
-            "scale": REAL,
-            "mask_filter_value": REAL,
-            "qkv_hidden_sizes": INTEGERS,
-            "do_rotary": INTEGER,
-            "rotary_embedding_dim": INTEGER,
-            "past_present_share_buffer": INTEGER,
-        },
+        "num_heads:int! unidirectional=0 scale:float mask_filter_value:float qkv_hidden_sizes:ints do_rotary:int "
+        "rotary_embedding_dim:int past_present_share_buffer:int",
     ),
     ContributedOperator(
         "MultiHeadAttention",
@@ -172,7 +156,7 @@ ATTENTIONS = (
         "past_sequence_length:M? cache_indirection:M? -> output:T present_key:T? present_value:T? qk:T?",
         _multi_head,
         _TYPES,
-        {"num_heads": COUNT, "unidirectional": 0, "scale": REAL, "mask_filter_value": REAL},
+        "num_heads:int! unidirectional=0 scale:float mask_filter_value:float",
     ),
     ContributedOperator(
         "GroupQueryAttention",
@@ -181,35 +165,15 @@ ATTENTIONS = (
         "k_norm_weight:T? -> output:T present_key:T? present_value:T? output_qk:T?",
         _group_query,
         {**_TYPES, "P": ("int64",), "R": ("float32",)},
-        {
-            "num_heads": COUNT,
-            "kv_num_heads": COUNT,
-            "causal": 1,
-            "k_quant_type": "NONE",
-            "kv_cache_bit_width": INTEGER,
-            "qk_norm_epsilon": 1e-6,
-            "sliding_window_cache": 0,
-            "v_quant_type": "NONE",
-            "do_rotary": INTEGER,
-            "local_window_size": -1,
-            "qk_output": 0,
-            "rotary_interleaved": INTEGER,
-            "scale": REAL,
-            "smooth_softmax": -1,
-            "softcap": REAL,
-        },
+        'num_heads:int! kv_num_heads:int! causal=1 k_quant_type="NONE" kv_cache_bit_width:int qk_norm_epsilon=1e-6 '
+        'sliding_window_cache=0 v_quant_type="NONE" do_rotary:int local_window_size=-1 qk_output=0 '
+        "rotary_interleaved:int scale:float smooth_softmax=-1 softcap:float",
     ),
     ContributedOperator(
         "RotaryEmbedding",
         "input:T position_ids:P cos_cache:T sin_cache:T -> output:T",
         _rotary,
         {"T": _REALS, "P": ("int64",)},
-        {
-            "interleaved": 0,
-            "num_heads": 0,
-            "rotary_embedding_dim": 0,
-            "is_packed_batching": 0,
-            "scale": 1.0,
-        },
+        "interleaved=0 num_heads=0 rotary_embedding_dim=0 is_packed_batching=0 scale=1.0",
     ),
 )
