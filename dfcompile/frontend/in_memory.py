@@ -48,8 +48,8 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
 
 @contextmanager
 def _module_reader(module: object, example_inputs: object) -> Iterator[ReadModel]:
-    from dfcompile.frontend.file_kinds.python_file import model_of
-    from dfcompile.frontend.torch.torch_model import export_onnx, inference_mode, require_torch, torch_model
+    from dfcompile.frontend.file_kinds.python_file import model_of, require_torch
+    from dfcompile.frontend.torch.torch_model import export_onnx, inference_mode, torch_model
 
     def read(path: Path, options: ReadOptions) -> Model:
         require_torch(path)

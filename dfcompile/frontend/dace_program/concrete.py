@@ -1,4 +1,4 @@
-"""Concrete programs: a ``@dace.program`` with sizes in the place of its symbols."""
+"""Concrete programs: a ``@dace.program`` with sizes in the place of its symbols; it is parsed, and run by NumPy."""
 
 import ast
 import contextlib
@@ -7,25 +7,25 @@ import io
 import traceback
 import types
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import dace
 import numpy as np
 from dace.config import set_temporary
 from dace.frontend.python.parser import DaceProgram
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend.model import Array
+from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.program import Port
-from dfcompile.frontend.torch.python_module import PythonModule, line_in
+from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in
 
 _DECORATOR = "program"
+_WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
-@dataclass(frozen=True, slots=True)
-class ConcreteProgram:
+class ConcreteProgram(Struct, frozen=True):
     """A program all of whose sizes are known.
 
     Attributes:
@@ -235,3 +235,43 @@ def example_values(module: PythonModule, program: ConcreteProgram, dims: Mapping
                 raise UserError(f"{program.path}: example_inputs gives {argument.name!r} as {has} against {wants}")
             values[argument.name] = value
     return values
+
+
+class NumpyReference(Struct, frozen=True):
+    """Runs a program by NumPy on a copy of its inputs, real and complex numbers in double precision.
+
+    Attributes:
+        program: whose function is run.
+        inputs: of the program.
+        outputs: of the program.
+    """
+
+    program: ConcreteProgram
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    def __call__(self, inputs: Sequence[Array]) -> Answer:
+        """Return the outputs: arguments that the program writes, then what it returns.
+
+        Raises:
+            UserError: the function raises, as NumPy does for a singular matrix.
+        """
+        given = {port.name: value for port, value in zip(self.inputs, inputs, strict=True)}
+        values: dict[str, Array] = {}
+        for each in self.program.arguments:
+            dtype = _WIDER.get(each.dtype, np.dtype(each.dtype).type)
+            value = given.get(each.name)
+            values[each.name] = np.zeros(each.shape, dtype) if value is None else np.array(value, dtype)
+        passed = {name: value if value.shape else value[()] for name, value in values.items()}
+        with np.errstate(all="ignore"):
+            returned = guarded(self.program.path, lambda: self.program.plain()(**passed))
+        results = returned if isinstance(returned, tuple) else (returned,)
+        return Answer(tuple(self._output(port, values, results) for port in self.outputs), "NumPy", "please report it")
+
+    def _output(self, port: Port, values: dict[str, Array], results: Sequence[object]) -> Array:
+        if port.name in values:
+            return values[port.name]
+        number = int(port.name.rpartition("_")[2]) if "_" in port.name else 0
+        if number >= len(results):
+            raise UserError(f"{self.program.path}: the function returns {len(results)} values against {number + 1}")
+        return np.asarray(results[number]).reshape(port.shape)

@@ -1,7 +1,6 @@
 """Library calls: NumPy's products, reductions and linear algebra as DaCe's library nodes have them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import dace
 from dace.sdfg.nodes import CodeNode
@@ -185,14 +184,12 @@ def _batched(
     return Place(array, (*along(loops), *own_dimensions(len(call.result.shape))))
 
 
-_CALLS: Mapping[str, Callable[[Emission, Call], Place]] = MappingProxyType(
-    {
-        "Cholesky": _factor,
-        "Inv": _inverse,
-        "MatMul": _product,
-        "MergeLibraryNode": _chosen,
-        "Reduce": _reduced,
-        "Solve": _solution,
-        "Transpose": _transposed,
-    }
-)
+_CALLS: Mapping[str, Callable[[Emission, Call], Place]] = {
+    "Cholesky": _factor,
+    "Inv": _inverse,
+    "MatMul": _product,
+    "MergeLibraryNode": _chosen,
+    "Reduce": _reduced,
+    "Solve": _solution,
+    "Transpose": _transposed,
+}

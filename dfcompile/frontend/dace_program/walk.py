@@ -18,7 +18,8 @@ from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.accesses import Accesses
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Operation, Read
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, Operation, Read, write
+from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
 from dfcompile.frontend.dace_program.places import (
     Affine,
@@ -37,8 +38,6 @@ from dfcompile.frontend.dace_program.places import (
     substituted,
     text_of,
 )
-from dfcompile.frontend.dace_program.tasklets import assigned_expression, evaluated, names_in, with_names
-from dfcompile.frontend.dace_program.writing import Leaf, write
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NUMBERS = frozenset(dace.dtypes.TYPECLASS_TO_STRING)
