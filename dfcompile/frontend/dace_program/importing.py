@@ -8,9 +8,8 @@ from dfcompile.frontend.dace_program.emission import Emission, Operation, Step
 from dfcompile.frontend.dace_program.places import Container, Place, Scope, Window, own_dimensions
 from dfcompile.frontend.dace_program.walk import Walk
 from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
 from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
-from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
+from dfcompile.frontend.sdfg.operator_graph import OperatorGraph, apply_dace_settings
 
 RETURNED = "__return"
 

@@ -9,10 +9,9 @@ import onnx
 from onnx import helper
 
 from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, text
-from dfcompile.frontend.onnx.schemas import register_contributed
+from dfcompile.frontend.onnx.schemas import CONTRIBUTED, register_contributed
 
 # What onnxruntime has in the domain of ONNX, in operator sets before the one where ONNX has it as well, if ever.
 _MISPLACED = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 2**31}

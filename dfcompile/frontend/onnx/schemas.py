@@ -1,13 +1,19 @@
 """Schemas: what ONNX's tools know of an operator, of ONNX itself or a contributed one."""
 
+from collections.abc import Mapping
 from functools import cache
 
 import onnx
 from onnx.defs import OpSchema
 
-from dfcompile.frontend.onnx.contributed import CONTRIBUTED
-from dfcompile.frontend.onnx.contributed_operator import DOMAIN
+from dfcompile.frontend.onnx.contributed.attentions import ATTENTIONS
+from dfcompile.frontend.onnx.contributed.layers import LAYERS
+from dfcompile.frontend.onnx.contributed.quantised import QUANTISED
+from dfcompile.frontend.onnx.contributed_operator import DOMAIN, ContributedOperator
 from dfcompile.frontend.onnx.element_type import schema_name
+
+# The contributed operators that can be compiled, by the name that drafts have for them.
+CONTRIBUTED: Mapping[str, ContributedOperator] = {each.op_type: each for each in (*LAYERS, *ATTENTIONS, *QUANTISED)}
 
 
 def schema_of(op_type: str, opset: int) -> OpSchema:

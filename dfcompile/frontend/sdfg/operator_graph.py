@@ -4,14 +4,27 @@ import copy
 from collections.abc import Mapping
 
 import dace
+from dace.config import Config
 from dace.sdfg.nodes import AccessNode
 
-from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
 from dfcompile.frontend.sdfg.dialects import AttributeValue
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, scalar_type
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.frontend.sdfg.scalar_types import scalar_type
+from dfcompile.host.dace_guard import NOWHERE
+
+
+def apply_dace_settings() -> None:
+    """Set DaCe's process-wide configuration; doing it again changes nothing.
+
+    No source lines, no transformation history, no files in the current folder.
+    Source lines of nodes cost a walk over the call stack for each node, the history a copy of the SDFG for each
+    transformation, and DaCe's own build folder is in the current one, where anybody may have put something (it is
+    set here once more for those who had imported DaCe before).
+    """
+    Config.set("compiler", "lineinfo", value="none")
+    Config.set("store_history", value=False)
+    Config.set("default_build_folder", value=NOWHERE)
 
 
 class OperatorGraph:

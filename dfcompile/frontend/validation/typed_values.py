@@ -9,11 +9,10 @@ import onnx
 from dfcompile.errors import UnsupportedOpError, UserError, together
 from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.element_type import onnx_type, schema_name, taken_names
 from dfcompile.frontend.onnx.known_shapes import UnknownShapeError, broadcast_together, require, shape_text
-from dfcompile.frontend.onnx.schemas import schema_of
+from dfcompile.frontend.onnx.schemas import CONTRIBUTED, schema_of
 from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, REDUCTIONS, check_axes
 from dfcompile.frontend.validation.layer_shapes import LAYER_CHECKS
