@@ -5,7 +5,6 @@ ONNX's version converter leaves most of these as they are, or drops what an attr
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -285,14 +284,14 @@ _RULES: tuple[tuple[frozenset[str], int, _Rule], ...] = (
     (_BINARY, 7, _broadcast),
     (frozenset(["BatchNormalization", "Dropout"]), 7, _in_test),
     (frozenset(["Cast"]), 6, _cast),
-    (frozenset(["Concat"]), 4, _by_default(MappingProxyType({"axis": 1}))),
+    (frozenset(["Concat"]), 4, _by_default({"axis": 1})),
     (frozenset(["Gemm"]), 7, _without("broadcast")),
     (_POWERS, 2, _power),
     (frozenset(["PRelu"]), 7, _slope),
     (frozenset(["Pad"]), 2, _pads),
     (_RECURRENT, 7, _without("output_sequence")),  # whether a result is used says the same
     (frozenset(["Reshape"]), 5, _shape_operand),
-    (frozenset(["Selu"]), 6, _by_default(MappingProxyType({"alpha": 1.6732, "gamma": 1.0507}))),
+    (frozenset(["Selu"]), 6, _by_default({"alpha": 1.6732, "gamma": 1.0507})),
     (frozenset(["Split"]), 2, _split),
     (frozenset(["Tile"]), 6, _tile),
     (frozenset(["Upsample"]), 7, _upsample),

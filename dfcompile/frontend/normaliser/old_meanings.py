@@ -4,7 +4,6 @@ ONNX's version converter forgets it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -15,12 +14,10 @@ from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import copied, integer, value_names, with_nodes
 from dfcompile.frontend.onnx.shapes import inferred_graph
 
-_OPERANDS_SINCE = (
-    11  # version of Clip and Pad in which these attributes are operands, and what is omitted does not bound
-)
-_OPERANDS: Mapping[str, tuple[int, ...]] = MappingProxyType({"Clip": (1, 2), "Pad": (2,)})  # of the type of the first
+_OPERANDS_SINCE = 11  # version of Clip and Pad in which attributes are operands, and what is omitted does not bound
+_OPERANDS: Mapping[str, tuple[int, ...]] = {"Clip": (1, 2), "Pad": (2,)}  # of the type of the first
 _LARGEST = float(np.finfo(np.float32).max)
-_BOUNDS = MappingProxyType({"min": -_LARGEST, "max": _LARGEST})
+_BOUNDS = {"min": -_LARGEST, "max": _LARGEST}
 _WIDE = frozenset([TensorProto.FLOAT, TensorProto.DOUBLE])  # in half precision these bounds are infinite
 _AXIS_SINCE = 13  # version of Softmax and its like in which an axis is just that axis
 # Version since which the default is another one, and what it was before.

@@ -15,9 +15,8 @@ from dfcompile.frontend.onnx.known_shapes import UnknownShapeError, broadcast_to
 from dfcompile.frontend.onnx.schemas import CONTRIBUTED, schema_of
 from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, REDUCTIONS, check_axes
-from dfcompile.frontend.validation.layer_shapes import LAYER_CHECKS
+from dfcompile.frontend.validation.layer_shapes import LAYER_CHECKS, WINDOW_LEAST, WINDOWED
 from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to, operands_of
-from dfcompile.frontend.validation.product_shapes import PRODUCT_CHECKS, WINDOW_LEAST, WINDOWED
 
 _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
@@ -247,5 +246,4 @@ _CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("Max", "Mean", "Min", "Sum"), _check_variadic),
     **AXIS_CHECKS,
     **LAYER_CHECKS,
-    **PRODUCT_CHECKS,
 }

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from dfcompile.frontend.normaliser.control_flow.loops import branch, loop
+from dfcompile.frontend.normaliser.control_flow.loops import branch, loop, scan
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule
-from dfcompile.frontend.normaliser.control_flow.scans import scan
 from dfcompile.frontend.normaliser.control_flow.sequences import OF_SEQUENCES
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.nodes import OWN_DOMAINS

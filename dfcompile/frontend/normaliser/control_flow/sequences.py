@@ -1,7 +1,6 @@
 """Sequences: of arrays whose number and positions are known nothing is left but these arrays."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -157,20 +156,18 @@ def _is_present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequenc
     return (model.constant(np.asarray(bool(name) and name not in model.absent), f"{node.name}.present"),)
 
 
-OF_SEQUENCES: Mapping[str, Rule] = MappingProxyType(
-    {
-        "ConcatFromSequence": _concat,
-        "Identity": _identity,
-        "Optional": _optional,
-        "OptionalGetElement": _present,
-        "OptionalHasElement": _is_present,
-        "SequenceAt": _at,
-        "SequenceConstruct": _construct,
-        "SequenceEmpty": _construct,
-        "SequenceErase": _erase,
-        "SequenceInsert": _insert,
-        "SequenceLength": _length,
-        "SequenceMap": _map,
-        "SplitToSequence": _split,
-    }
-)
+OF_SEQUENCES: Mapping[str, Rule] = {
+    "ConcatFromSequence": _concat,
+    "Identity": _identity,
+    "Optional": _optional,
+    "OptionalGetElement": _present,
+    "OptionalHasElement": _is_present,
+    "SequenceAt": _at,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _construct,
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SequenceLength": _length,
+    "SequenceMap": _map,
+    "SplitToSequence": _split,
+}
