@@ -1,8 +1,8 @@
 """Reads the records of a DAG file, whatever its syntax; every fault is one line for the user."""
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,20 +18,13 @@ LARGEST_NODES = 10_000_000
 LARGEST_EDGES = 40_000_000
 TASK = "task"  # in a file: a computational node of whatever kind its volumes make of it
 
-Runs: TypeAlias = tuple[tuple[int, int], ...]  # nodes in succession: the first of each run, and how many
-Ends: TypeAlias = Runs | Int64  # runs, or nodes one by one
+Ends: TypeAlias = range | Int64  # nodes in succession, or one by one
+_Fields: TypeAlias = tuple[
+    int | Int64, int | Int64, int, int
+]  # volume, distinct, bytes per element, number of the order
 
 _KINDS = {kind.name.lower(): kind for kind in NodeKind}
 _MOST_RUNS = 2**17  # of edges, kept as numbers until they become columns: some ten MB
-
-
-class _EdgeFields(NamedTuple):
-    """What the edges of a record have beside their ends; where volumes differ, a column of them."""
-
-    volume: int | Int64
-    distinct: int | Int64
-    element_bytes: int
-    order: int  # number of the access order
 
 
 class _EdgeColumns:
@@ -41,26 +34,23 @@ class _EdgeColumns:
         self._builder = builder
         self._runs: list[tuple[int | Int64, ...]] = []  # source, its step, target, its step, count, fields
 
-    def add_run(self, source: tuple[int, int], target: tuple[int, int], fields: _EdgeFields) -> None:
-        """Add edges of one volume from one node to a range, from a range to one, or in parallel.
-
-        Each end is the first node, and how many there are from it on.
-        """
-        self._runs.append((source[0], source[1] > 1, target[0], target[1] > 1, max(source[1], target[1]), *fields))
-        if len(self._runs) > _MOST_RUNS:
+    def add(self, source: Ends, target: Ends, fields: _Fields) -> None:
+        """Add edges from one node to many, from many to one, or in parallel; what is one number holds for all."""
+        if isinstance(source, range) and isinstance(target, range) and isinstance(fields[0], int):
+            count = max(len(source), len(target))
+            self._runs.append((source.start, len(source) > 1, target.start, len(target) > 1, count, *fields))
+            if len(self._runs) > _MOST_RUNS:
+                self.flush()
+        else:
             self.flush()
-
-    def add_list(self, source: Int64, target: Int64, fields: _EdgeFields) -> None:
-        """Add edges one by one; a column of one number holds for all of them."""
-        self.flush()
-        columns = np.broadcast_arrays(source, target, *fields)
-        self._builder.add_edge_columns(*(column.astype(np.int64) for column in columns))
+            columns = np.broadcast_arrays(_numbers(source), _numbers(target), *fields)
+            self._builder.add_edge_columns(*(column.astype(np.int64) for column in columns))
 
     def flush(self) -> None:
         """Hand over the runs."""
         if not self._runs:
             return
-        runs = np.array(self._runs, dtype=np.int64).reshape(-1, 5 + len(_EdgeFields._fields)).T
+        runs = np.array(self._runs, dtype=np.int64).reshape(-1, 9).T
         source, source_step, target, target_step, count = runs[:5]
         place = np.arange(int(count.sum()), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
         ends = (np.repeat(end, count) + place * np.repeat(step, count)
@@ -81,7 +71,7 @@ class DagReader:
         self._scopes: dict[str, tuple[int, str | None, str]] = {}
         self._places: dict[str, list[tuple[int, ...]]] = {}  # scope -> sorted (first member, count, first node)
         self._stated: list[tuple[int, int, NodeKind]] = []  # first node, count, kind
-        self._ends: dict[str, Runs] = {}  # by reference
+        self._ends: dict[str, Ends] = {}  # by reference
         self._columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
         self._edge_columns = _EdgeColumns(self._builder)
         self._tensors: set[str] = set()
@@ -182,7 +172,7 @@ class DagReader:
             UserError: naming the edge.
         """
         start, end = self._ends_of(source, where), self._ends_of(target, where)
-        starts, stops = _count(start), _count(end)
+        starts, stops = len(start), len(end)
         count = max(starts, stops)
         least, most = (volume, volume) if isinstance(volume, int) else (int(volume.min()), int(volume.max()))
         different = least if distinct is None else distinct
@@ -198,14 +188,8 @@ class DagReader:
             fault = f"{self._edges} edges announced against at most {LARGEST_EDGES}"
         if fault:
             raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
-        fields = _EdgeFields(
-            volume, volume if distinct is None else distinct, element_bytes, self._builder.add_order(order)
-        )
-        if isinstance(start, tuple) and isinstance(end, tuple) and isinstance(volume, int):
-            for run, other in _abreast(start, end):
-                self._edge_columns.add_run(run, other, fields)
-        else:
-            self._edge_columns.add_list(_nodes(start), _nodes(end), fields)
+        different_ones = volume if distinct is None else distinct
+        self._edge_columns.add(start, end, (volume, different_ones, element_bytes, self._builder.add_order(order)))
 
     @property
     def order_names(self) -> tuple[str, ...]:
@@ -245,21 +229,25 @@ class DagReader:
         reference = parse_ends(text, where)
         if isinstance(reference, Listing):
             return self._listed(reference, where)
-        self._ends[text] = runs = tuple(self._runs(reference, where))
-        return runs
+        found = self._members(reference, where)
+        if isinstance(found, range):
+            self._ends[text] = found
+        return found
 
-    def _runs(self, reference: Reference, where: str) -> Iterator[tuple[int, int]]:
-        """Yield the nodes of a reference, whose members may stand in several places."""
+    def _members(self, reference: Reference, where: str) -> Ends:
+        """Return the nodes of a reference, whose members may stand in several places."""
         places = self._places.get(reference.scope, [])
         wanted, end = reference.first, reference.first + reference.size
         at = max(bisect(places, (wanted, LARGEST_NODES + 1)) - 1, 0)
+        runs: list[range] = []
         while wanted < end:
             first, count, node = places[at] if at < len(places) else (wanted, 0, 0)
             if not first <= wanted < first + count:
                 raise self._unknown(Reference(reference.scope, wanted, 1), where)
             stop = min(end, first + count)
-            yield node + wanted - first, stop - wanted
+            runs.append(range(node + wanted - first, node + stop - first))
             wanted, at = stop, at + 1
+        return runs[0] if len(runs) == 1 else np.concatenate([_numbers(run) for run in runs])
 
     def _listed(self, listing: Listing, where: str) -> Int64:
         """Return the nodes of members that are listed one by one."""
@@ -309,31 +297,5 @@ def volume_fault(least: int, most: int, different: int, element_bytes: int) -> s
     return ""
 
 
-def _abreast(left: Runs, right: Runs) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield runs of as many nodes side by side; one node stands beside every run."""
-    if len(left) == len(right) == 1:
-        yield left[0], right[0]
-        return
-    if _count(left) == 1 or _count(right) == 1:
-        for one in left:
-            for other in right:
-                yield one, other
-        return
-    lefts, rights = list(left[::-1]), list(right[::-1])
-    while lefts:
-        pair = lefts.pop(), rights.pop()
-        count = min(many for _, many in pair)
-        yield (pair[0][0], count), (pair[1][0], count)
-        for rest, (node, many) in zip((lefts, rights), pair, strict=True):
-            if many > count:
-                rest.append((node + count, many - count))
-
-
-def _count(ends: Ends) -> int:
-    return sum([count for _, count in ends]) if isinstance(ends, tuple) else len(ends)
-
-
-def _nodes(ends: Ends) -> Int64:
-    if not isinstance(ends, tuple):
-        return ends
-    return np.concatenate([np.arange(node, node + count, dtype=np.int64) for node, count in ends])
+def _numbers(ends: Ends) -> Int64:
+    return np.arange(ends.start, ends.stop, dtype=np.int64) if isinstance(ends, range) else ends
