@@ -1,7 +1,7 @@
 """The model as read: its program, and what runs the original for comparison."""
 
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,9 @@ class Answer(Struct, frozen=True, eq=False):
     hint: str
 
 
-class Reference(Protocol):
-    """Whatever runs the user's original model."""
-
-    def __call__(self, inputs: Sequence[Array]) -> Answer:
-        """Return the outputs for all inputs in the model's order."""
+Reference: TypeAlias = Callable[
+    [Sequence[Array]], Answer
+]  # runs the original: outputs for all inputs, in the model's order
 
 
 class Model(Struct, frozen=True):

@@ -7,8 +7,7 @@ from dfcompile.frontend.dace_program.concrete import ConcreteProgram
 from dfcompile.frontend.dace_program.emission import Emission, Operation, Step
 from dfcompile.frontend.dace_program.places import Container, Place, Scope, Window, own_dimensions
 from dfcompile.frontend.dace_program.walk import Walk
-from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
+from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.operator_graph import OperatorGraph, apply_dace_settings
 
 RETURNED = "__return"
@@ -69,17 +68,8 @@ def _program(name: str, emission: Emission, arguments: Sequence[Port], outputs: 
         if array in used:
             graph.array(array, declared.shape, declared.dtype, is_transient=array not in border)
     for step in kept:
-        operands = {input_connector(at): array for at, array in enumerate(step.inputs)}
-        graph.operator(
-            step.name, step.op_type, step.name, step.attributes, operands, {output_connector(0): step.output}
-        )
-    sdfg = graph.finish()
-    return Program(
-        name=sdfg.name,
-        level=Level.ONNX,
-        sdfg=sdfg,
-        inputs=tuple(port for port in arguments if port.array in used),
-        outputs=outputs,
-        parameters={array: value for array, value in emission.constants.items() if array in used},
-        nodes=tuple(ModelNode(step.name, step.op_type, Coverage.COSTED) for step in kept),
-    )
+        graph.operator(step.name, step.op_type, step.name, step.attributes, step.inputs, [step.output])
+    inputs = (port for port in arguments if port.array in used)
+    parameters = {array: value for array, value in emission.constants.items() if array in used}
+    nodes = (ModelNode(step.name, step.op_type, Coverage.COSTED) for step in kept)
+    return graph.program(inputs, outputs, parameters, nodes)

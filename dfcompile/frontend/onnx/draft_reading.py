@@ -59,14 +59,14 @@ def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weigh
             continue
         constants[tensor.name] = constant_of(tensor)
     # Files of the first ONNX versions list each initializer as an input as well.
-    inputs = model_inputs([value for value in graph.input if value.name not in constants], options)
+    still_open, known = model_inputs([value for value in graph.input if value.name not in constants], options)
     proto = onnx.ModelProto(ir_version=max(model.ir_version, INITIALIZERS_ALONE))
     proto.opset_import.extend(model.opset_import)
     proto.graph.name = graph.name or "graph"
     add_nodes(proto, graph.node)
     proto.graph.output.extend(graph.output)
-    proto.graph.input.extend(inputs.open)
-    return Draft(proto, {**constants, **inputs.known})
+    proto.graph.input.extend(still_open)
+    return Draft(proto, {**constants, **known})
 
 
 def input_names(model: onnx.ModelProto, weights: Iterable[str] = ()) -> list[str]:

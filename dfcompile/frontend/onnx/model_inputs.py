@@ -5,7 +5,6 @@ from math import prod
 
 import numpy as np
 import onnx
-from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.element_kind import element_kind, integer_limits, largest_real
@@ -17,20 +16,12 @@ from dfcompile.frontend.options import ReadOptions
 from dfcompile.options import FixedInput, Number
 
 
-class ModelInputs(Struct, frozen=True):
-    """The inputs of a model.
+def model_inputs(
+    values: Sequence[onnx.ValueInfoProto], options: ReadOptions
+) -> tuple[list[onnx.ValueInfoProto], Constants]:
+    """Return the inputs of a model whose values differ from run to run, all dimensions known, and the others' values.
 
-    Attributes:
-        open: those whose values differ from run to run, all dimensions known.
-        known: values of the others, which are fixed or have no elements, by name; read-only.
-    """
-
-    open: tuple[onnx.ValueInfoProto, ...]
-    known: Constants
-
-
-def model_inputs(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> ModelInputs:
-    """Return the inputs of a model with the sizes and values that are given.
+    The others are those that are fixed or have no elements.
 
     Raises:
         UserError: a dimension of an input is neither known nor given, a value does not fit its input, or something is
@@ -54,7 +45,7 @@ def model_inputs(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) ->
             still_open.append(onnx.helper.make_tensor_value_info(value.name, kind, shape))
         else:
             constants[value.name] = _constant(value, shape, fixed)
-    return ModelInputs(tuple(still_open), constants)
+    return still_open, constants
 
 
 def _check_names(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> None:

@@ -1,13 +1,15 @@
 """An SDFG of operator nodes in one state, as it grows: one array per value, one access node per array."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import dace
 from dace.config import Config
 from dace.sdfg.nodes import AccessNode
 
-from dfcompile.frontend.sdfg.dialects import AttributeValue
+from dfcompile.frontend.onnx.draft import Constants
+from dfcompile.frontend.program import Level, ModelNode, Port, Program
+from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, scalar_type
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.numbering import number_elements
@@ -56,8 +58,8 @@ class OperatorGraph:
         op_type: str,
         origin: str,
         attributes: Mapping[str, AttributeValue],
-        operands: Mapping[str, str],
-        results: Mapping[str, str],
+        operands: Sequence[str],
+        results: Sequence[str],
     ) -> None:
         """Add an operator behind what writes its operands.
 
@@ -66,28 +68,28 @@ class OperatorGraph:
             op_type: such as ``Conv``.
             origin: name of the user's operator.
             attributes: by name.
-            operands: array of each connector.
-            results: array of each connector.
+            operands: arrays by position; one that is omitted is empty.
+            results: the same.
         """
+        read = {input_connector(at): array for at, array in enumerate(operands) if array}
+        written = {output_connector(at): array for at, array in enumerate(results) if array}
         operator = self._nodes.operator(
-            label,
-            op_type=op_type,
-            origin=origin,
-            attributes=attributes,
-            inputs=tuple(operands),
-            outputs=tuple(results),
+            label, op_type=op_type, origin=origin, attributes=attributes, inputs=tuple(read), outputs=tuple(written)
         )
         self._state.add_node(operator)
-        for array in (*operands.values(), *results.values()):
+        for array in (*read.values(), *written.values()):
             if array not in self._access:
                 self._access[array] = self._nodes.access(array)
                 self._state.add_node(self._access[array])
-        for connector, array in operands.items():
+        for connector, array in read.items():
             self._state.add_edge(self._access[array], None, operator, connector, self._whole.of(array))
-        for connector, array in results.items():
+        for connector, array in written.items():
             self._state.add_edge(operator, connector, self._access[array], None, self._whole.of(array))
 
-    def finish(self) -> dace.SDFG:
-        """Return the SDFG, whose elements are numbered."""
+    def program(
+        self, inputs: Iterable[Port], outputs: Iterable[Port], parameters: Constants, nodes: Iterable[ModelNode]
+    ) -> Program:
+        """Return the program of level 0; elements of the SDFG are numbered."""
         number_elements(self._sdfg)
-        return self._sdfg
+        name = self._sdfg.name
+        return Program(name, Level.ONNX, self._sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))

@@ -39,16 +39,6 @@ class PythonModule(Struct, frozen=True):
             )
         return getattr(self.module, name)
 
-    def call(self, name: str) -> object:
-        """Return what a function of the file returns for no arguments.
-
-        Raises:
-            UserError: it raises.
-        """
-        function = self.value(name)
-        assert callable(function)
-        return guarded(self.path, function)
-
 
 @contextlib.contextmanager
 def running(path: Path) -> Iterator[PythonModule]:

@@ -20,7 +20,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.onnx.one_line import named
-from dfcompile.frontend.torch.python_module import PythonModule, line_in
+from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -131,7 +131,7 @@ def defined_model(path: Path, module: PythonModule) -> TorchModel:
 def _value(module: PythonModule, name: str) -> object:
     value = module.value(name)
     is_model = isinstance(value, torch.nn.Module | torch.export.ExportedProgram)  # which can be called as well
-    return module.call(name) if callable(value) and not is_model else value
+    return guarded(module.path, value) if callable(value) and not is_model else value
 
 
 def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: object = None) -> TorchModel:
