@@ -3,7 +3,7 @@
 Extraction from an SDFG is not imported here: it takes DaCe with it.
 """
 
-from dfcompile.canonical_dag.analysis.node_order import topological_order
+from dfcompile.canonical_dag.analysis.longest_path import topological_order
 from dfcompile.canonical_dag.analysis.work_and_depth import (
     critical_path,
     io_elements,

@@ -4,6 +4,7 @@ ONNX's version converter leaves most of these as they are, or drops what an attr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -212,25 +213,17 @@ def _cast(old: _Old) -> None:
     old.give("to", onnx.TensorProto.DataType.Value(text))
 
 
-def _without(name: str) -> _Rule:
-    """Return the rule of an attribute that says nothing that the others do not."""
-
-    def rule(old: _Old) -> None:
-        old.taken(name)
-
-    return rule
+def _drop(name: str, old: _Old) -> None:
+    """Take away an attribute that says nothing that the others do not."""
+    old.taken(name)
 
 
-def _by_default(values: Mapping[str, float]) -> _Rule:
-    """Return the rule of attributes that had another value by default."""
-
-    def rule(old: _Old) -> None:
-        given = {entry.name for entry in old.node.attribute}
-        for name, value in values.items():
-            if name not in given:
-                old.give(name, value)
-
-    return rule
+def _say(defaults: Mapping[str, float], old: _Old) -> None:
+    """Say attributes that had another value by default."""
+    given = {entry.name for entry in old.node.attribute}
+    for name, value in defaults.items():
+        if name not in given:
+            old.give(name, value)
 
 
 def _power(old: _Old) -> None:
@@ -284,14 +277,14 @@ _RULES: tuple[tuple[frozenset[str], int, _Rule], ...] = (
     (_BINARY, 7, _broadcast),
     (frozenset(["BatchNormalization", "Dropout"]), 7, _in_test),
     (frozenset(["Cast"]), 6, _cast),
-    (frozenset(["Concat"]), 4, _by_default({"axis": 1})),
-    (frozenset(["Gemm"]), 7, _without("broadcast")),
+    (frozenset(["Concat"]), 4, partial(_say, {"axis": 1})),
+    (frozenset(["Gemm"]), 7, partial(_drop, "broadcast")),
     (_POWERS, 2, _power),
     (frozenset(["PRelu"]), 7, _slope),
     (frozenset(["Pad"]), 2, _pads),
-    (_RECURRENT, 7, _without("output_sequence")),  # whether a result is used says the same
+    (_RECURRENT, 7, partial(_drop, "output_sequence")),  # whether a result is used says the same
     (frozenset(["Reshape"]), 5, _shape_operand),
-    (frozenset(["Selu"]), 6, _by_default({"alpha": 1.6732, "gamma": 1.0507})),
+    (frozenset(["Selu"]), 6, partial(_say, {"alpha": 1.6732, "gamma": 1.0507})),
     (frozenset(["Split"]), 2, _split),
     (frozenset(["Tile"]), 6, _tile),
     (frozenset(["Upsample"]), 7, _upsample),

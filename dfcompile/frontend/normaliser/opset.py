@@ -5,6 +5,7 @@ Exporters write bfloat16 for operators that take it only in a later set of opera
 
 import operator
 from collections.abc import Iterable
+from copy import deepcopy
 
 import onnx
 from onnx import TensorProto, numpy_helper, version_converter
@@ -19,12 +20,11 @@ from dfcompile.frontend.normaliser.old_meanings import (
     with_one_normalisation,
 )
 from dfcompile.frontend.onnx.draft import Constant, Draft
-from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of
+from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of, with_dense_constants
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, integer, with_nodes
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable
-from dfcompile.frontend.onnx.sparse_constants import with_dense_constants
 
 OLDEST = 1
 COMMON = 18
@@ -52,8 +52,7 @@ def with_operator_set(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model that says what it means to import: the first forms of files know but the first operator set."""
     if proto.opset_import or proto.ir_version not in (1, 2):
         return proto
-    said = onnx.ModelProto()
-    said.CopyFrom(proto)
+    said = deepcopy(proto)
     said.opset_import.append(onnx.helper.make_opsetid("", OLDEST))
     return said
 
@@ -160,8 +159,7 @@ def with_later_types(draft: Draft) -> Draft:
     if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft.proto.graph, draft.constants.values()):
         return draft
     draft = unify_opset(draft)
-    later = onnx.ModelProto()
-    later.CopyFrom(draft.proto)
+    later = deepcopy(draft.proto)
     _ask_for(later, _LATER)
     return Draft(later, draft.constants)
 

@@ -1,6 +1,7 @@
 """Nodes: what their attributes say, the graphs that they hold, and copies of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TypeAlias
 
 import onnx
@@ -46,8 +47,7 @@ def copied(
     name: str | None = None,
 ) -> onnx.NodeProto:
     """Return a copy of a node with other operands, results or another name, if these are given."""
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
+    copy = deepcopy(node)
     if inputs is not None:
         copy.input[:] = inputs
     if outputs is not None:
@@ -67,8 +67,7 @@ def with_nodes(
 ) -> onnx.ModelProto:
     """Return a copy of a model with other nodes, and some initializers more."""
     kept = list(nodes)  # they may come out of this very model
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     del copy.graph.node[:]
     copy.graph.node.extend(kept)
     copy.graph.initializer.extend(initializers)

@@ -132,8 +132,7 @@ def with_unsigned_operands(model: onnx.ModelProto) -> onnx.ModelProto:
         model: left as it is.
     """
     whole = inliner.inline_local_functions(model) if model.functions else model
-    changed = onnx.ModelProto()
-    changed.CopyFrom(onnx.shape_inference.infer_shapes(whole))
+    changed = onnx.shape_inference.infer_shapes(whole)
     _change(changed.graph, {})
     return changed
 

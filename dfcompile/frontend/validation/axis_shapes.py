@@ -1,6 +1,7 @@
 """Shapes along axes: an axis is one of the operand's; what is cut, joined, reduced, read or written along it fits."""
 
 from collections.abc import Mapping
+from functools import partial
 from math import prod
 from operator import methodcaller
 
@@ -79,18 +80,14 @@ def _check_blocks(operands: Operands) -> None:
         require(is_whole, f"images of {shape_text(image)} against blocks of {size}×{size}")
 
 
-def _check_lengths(what: str, factor: int) -> Check:
-    """Return the check that the second operand has one number, or two, per axis of the data."""
-
-    def check(operands: Operands) -> None:
-        axes, given = len(operands.known(0)), operands.known(1)
-        listed = operands.shape(3) if operands.node.op_type == "Pad" else None
-        if listed is not None and len(listed) == 1:
-            axes = listed[0]
-        if len(given) == 1:
-            require(given[0] == factor * axes, f"{given[0]} {what} against {factor * axes} ({axes} axes)")
-
-    return check
+def _check_lengths(what: str, factor: int, operands: Operands) -> None:
+    """Check that the second operand has one number, or two, per axis of the data."""
+    axes, given = len(operands.known(0)), operands.known(1)
+    listed = operands.shape(3) if operands.node.op_type == "Pad" else None
+    if listed is not None and len(listed) == 1:
+        axes = listed[0]
+    if len(given) == 1:
+        require(given[0] == factor * axes, f"{given[0]} {what} against {factor * axes} ({axes} axes)")
 
 
 def _check_one_hot(operands: Operands) -> None:
@@ -269,10 +266,10 @@ AXIS_CHECKS: Mapping[str, Check] = {
     "DepthToSpace": _check_blocks,
     "LpNormalization": methodcaller("axis", -1),
     "OneHot": _check_one_hot,
-    "Pad": _check_lengths("pads", 2),
+    "Pad": partial(_check_lengths, "pads", 2),
     "SpaceToDepth": _check_blocks,
     "Split": _check_split,
-    "Tile": _check_lengths("repeats", 1),
+    "Tile": partial(_check_lengths, "repeats", 1),
     "Transpose": _check_transpose,
     **dict.fromkeys(
         ("Hardmax", "LogSoftmax", "Softmax"),

@@ -4,6 +4,7 @@ ONNX defines many of them by other operators, and the definitions broadcast what
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import methodcaller
 
 from dfcompile.errors import UserError
@@ -106,14 +107,11 @@ def _check_center_crop_pad(operands: Operands) -> None:
     operands.expect_vector(1, len(operands.known(0) if axes is None else axes), "sizes")
 
 
-def _check_channel_parameters(least_rank: int) -> Check:
-    def check(operands: Operands) -> None:
-        operands.expect_least_rank(0, least_rank)
-        channels = operands.known(0)[1]
-        for position in range(1, len(operands.node.input)):
-            operands.expect_vector(position, channels, "channels")
-
-    return check
+def _check_channel_parameters(least_rank: int, operands: Operands) -> None:
+    operands.expect_least_rank(0, least_rank)
+    channels = operands.known(0)[1]
+    for position in range(1, len(operands.node.input)):
+        operands.expect_vector(position, channels, "channels")
 
 
 def _check_group_normalization(operands: Operands) -> None:
@@ -181,26 +179,25 @@ def _check_quantised(operands: Operands) -> None:
                 raise UserError(operands.against(position, f"1 or {shape[axis]} of {operands.label(matrix)}"))
 
 
-def _check_steps_of_filters(filters: int, positions: Sequence[int], positions_of_filters: Sequence[int]) -> Check:
-    """Return the check of a convolution of integers: one scale or zero point for all, of filters perhaps one for each.
+def _check_steps_of_filters(
+    filters: int, positions: Sequence[int], positions_of_filters: Sequence[int], operands: Operands
+) -> None:
+    """Check a convolution of integers: one scale or zero point for all, of filters perhaps one for each.
 
     Args:
         filters: position of the operand.
         positions: of scales and zero points for all.
         positions_of_filters: of those of the filters.
+        operands: of the node.
     """
-
-    def check(operands: Operands) -> None:
-        weights = operands.shape(filters)
-        if weights is not None and operands.shape(0) is not None:
-            _check_groups(operands, filters)
-        for position in (*positions, *positions_of_filters):
-            count = weights[0] if weights and position in positions_of_filters else 1
-            steps = operands.shape(position)
-            if steps is not None and steps not in ((), (1,), (count,)):
-                raise UserError(operands.against(position, f"one or {count} elements"))
-
-    return check
+    weights = operands.shape(filters)
+    if weights is not None and operands.shape(0) is not None:
+        _check_groups(operands, filters)
+    for position in (*positions, *positions_of_filters):
+        count = weights[0] if weights and position in positions_of_filters else 1
+        steps = operands.shape(position)
+        if steps is not None and steps not in ((), (1,), (count,)):
+            raise UserError(operands.against(position, f"one or {count} elements"))
 
 
 def _check_einsum(operands: Operands) -> None:
@@ -343,21 +340,21 @@ WINDOWED: Mapping[str, Check] = {
 }
 LAYER_CHECKS: Mapping[str, Check] = {
     "Attention": _check_attention,
-    "BatchNormalization": _check_channel_parameters(2),
+    "BatchNormalization": partial(_check_channel_parameters, 2),
     "CenterCropPad": _check_center_crop_pad,
     "GroupNormalization": _check_group_normalization,
-    "InstanceNormalization": _check_channel_parameters(3),
+    "InstanceNormalization": partial(_check_channel_parameters, 3),
     "LayerNormalization": _check_last_axes,
     "MeanVarianceNormalization": _check_moments,
     "NegativeLogLikelihoodLoss": _check_loss,
     "RMSNormalization": _check_last_axes,
     "RotaryEmbedding": _check_rotary_embedding,
     "SoftmaxCrossEntropyLoss": _check_loss,
-    "ConvInteger": _check_steps_of_filters(1, (2,), (3,)),
+    "ConvInteger": partial(_check_steps_of_filters, 1, (2,), (3,)),
     "Einsum": _check_einsum,
     "Gemm": _check_gemm,
     "MatMul": _check_matmul,
-    "QLinearConv": _check_steps_of_filters(3, (1, 2, 6, 7), (4, 5)),
+    "QLinearConv": partial(_check_steps_of_filters, 3, (1, 2, 6, 7), (4, 5)),
     "QLinearMatMul": _check_quantised,
     **WINDOWED,
 }

@@ -10,12 +10,11 @@ from onnx import helper
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.known_values import KnownValues
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.domains import add_nodes
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.draft_reading import constant_of
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied, graphs_of, nodes_of, value_names
-from dfcompile.frontend.onnx.schemas import fits_schema
+from dfcompile.frontend.onnx.schemas import add_nodes, fits_schema
 
 MOST_NODES = 20_000  # that unrolling may give
 _MOST_BYTES = 2**26  # of these nodes
