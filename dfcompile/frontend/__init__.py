@@ -22,14 +22,8 @@ from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, rea
 from dfcompile.frontend.sdfg.dialects import CANONICAL, ONNX, AttributeValue, input_connector, output_connector
 
 if TYPE_CHECKING:
-    from dfcompile.frontend.sdfg.element_copies import (
-        NodeCopies,
-        Prototype,
-        WholeMemlets,
-        scalar_type,
-        untyped_connectors,
-    )
-    from dfcompile.frontend.sdfg.operator_node import OperatorNode
+    from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, untyped_connectors
+    from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 
 __all__ = [
     "CANONICAL",
@@ -78,7 +72,7 @@ _PLACES: Final = {
     "OperatorNode": "operator_node",
     "Prototype": "element_copies",
     "WholeMemlets": "element_copies",
-    "scalar_type": "element_copies",
+    "scalar_type": "operator_node",
     "untyped_connectors": "element_copies",
 }
 

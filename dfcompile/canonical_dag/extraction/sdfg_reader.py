@@ -67,13 +67,9 @@ class _StateReader:
                     raise UserError(f"array {node.data!r}: copied to {target.data!r} against a map scope that copies")
 
     def _view_edge(self, node: AccessNode) -> "dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]":
-        for edge in self._state.in_edges(node):
-            if edge.dst_conn == "views":
-                return edge
-        for edge in self._state.out_edges(node):
-            if edge.src_conn == "views":
-                return edge
-        edge = get_view_edge(self._state, node)
+        edges = [edge for edge in self._state.in_edges(node) if edge.dst_conn == "views"]
+        edges += [edge for edge in self._state.out_edges(node) if edge.src_conn == "views"]
+        edge = edges[0] if edges else get_view_edge(self._state, node)
         if edge is None:
             raise UserError(f"view {node.data!r}: no edge to what it views against one")
         return edge

@@ -43,11 +43,8 @@ class ConcreteProgram(Struct, frozen=True):
         names: dict[str, object] = dict(self.function.__globals__)
         for name, value in self.function.__globals__.items():
             if isinstance(value, DaceProgram):
-                called = value.f
-                names[name] = types.FunctionType(
-                    called.__code__, names, called.__name__, called.__defaults__, called.__closure__
-                )
-        return types.FunctionType(self.function.__code__, names, self.function.__name__, self.function.__defaults__)
+                names[name] = _with_globals(value.f, names)
+        return _with_globals(self.function, names)
 
     def parsed(self) -> dace.SDFG:
         """Return the program as DaCe parses it, nothing simplified.
@@ -118,9 +115,7 @@ def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteP
         name: dims[value.name] if isinstance(value, dace.symbol) and value.name in dims else value
         for name, value in function.__globals__.items()
     }
-    found = types.FunctionType(
-        function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__
-    )
+    found = _with_globals(function, globals_)
     found.__module__ = function.__module__
     arguments = []
     for name in inspect.signature(function).parameters:
@@ -129,6 +124,11 @@ def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteP
         arguments.append(_argument(name, annotations[name], dims))
     found.__annotations__ = {each.name: _typed(each) for each in arguments}
     return ConcreteProgram(path, tuple(arguments), found)
+
+
+def _with_globals(function: types.FunctionType, names: dict[str, object]) -> types.FunctionType:
+    defaults, closure = function.__defaults__, function.__closure__
+    return types.FunctionType(function.__code__, names, function.__name__, defaults, closure)
 
 
 def _program(module: PythonModule) -> DaceProgram:

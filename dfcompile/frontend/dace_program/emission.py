@@ -13,24 +13,13 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.expressions import of_one_type, with_names
-from dfcompile.frontend.dace_program.places import (
-    Affine,
-    Container,
-    Loop,
-    Place,
-    along,
-    dimensions,
-    own_dimensions,
-    substituted,
-    text_of,
-)
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions, text_of
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 
 MAP = "dace.Map"
 COPY = "a"
 NEUTRAL = {"SUM": 0, "PRODUCT": 1}
-Read = tuple[str, tuple[Affine, ...]]  # an array of level 0, and one index per dimension, of loops
 
 
 class Step(Struct, frozen=True):
@@ -83,7 +72,7 @@ class Nest(Struct, frozen=True):
     """
 
     loops: tuple[Loop, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[Place, ...]
     write: tuple[Affine, ...]
     expression: str
     reduction: str = ""
@@ -134,21 +123,21 @@ class Emission:
         names = {loop.name: f"i{number}" for number, loop in enumerate(nest.loops)}
         inner = [loop for loop in nest.loops if not loop.is_task and loop.extent > 1]
         dtypes = {
-            letter: self.arrays[array].dtype for letter, (array, _) in zip(ascii_lowercase, nest.reads, strict=False)
+            letter: self.arrays[read.array].dtype for letter, read in zip(ascii_lowercase, nest.reads, strict=False)
         }
         expression = ast.parse(of_one_type(nest.expression, dtypes), mode="eval").body
         attributes: dict[str, AttributeValue] = {
             "expression": with_names(expression, names),
             "extents": [loop.extent for loop in nest.loops],
             "spatial": sum(loop.is_task for loop in nest.loops) if inner else 0,
-            "reads": [[text_of(index, names) for index in indices] for _, indices in nest.reads],
+            "reads": [[text_of(index, names) for index in read.indices] for read in nest.reads],
             "write": [text_of(index, names) for index in nest.write],
         }
         if nest.reduction:
             attributes["reduction"] = nest.reduction
         if nest.base:
             attributes["has_base"] = 1
-        operands = [array for array, _ in nest.reads]
+        operands = [read.array for read in nest.reads]
         return self.operator(what, MAP, [*operands, nest.base] if nest.base else operands, result, attributes)
 
     def materialised(self, what: Operation, place: Place, loops: Sequence[Loop], like: Container) -> str:
@@ -158,9 +147,8 @@ class Emission:
         wanted = (*along(loops), *own_dimensions(len(like.shape)))
         if self.arrays[place.array] == declared and _is_as(place.indices, wanted, declared.shape):
             return place.array
-        read = substituted(place.indices, dimensions(along(own)))
         every = (*loops, *own)
-        return self.nest(what, Nest(every, ((place.array, read),), along(every), "a"), declared)
+        return self.nest(what, Nest(every, (place.at(along(own)),), along(every), "a"), declared)
 
     def owned(self, what: Operation, container: Container, taken: Collection[str]) -> str:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
@@ -168,7 +156,7 @@ class Emission:
         array = self.materialised(what, container.value, (), container)
         if array in taken or array in self.constants or array not in {step.output for step in self.steps}:
             own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
-            return self.nest(what, Nest(own, ((array, along(own)),), along(own), "a"), self.arrays[array])
+            return self.nest(what, Nest(own, (Place(array, along(own)),), along(own), "a"), self.arrays[array])
         return array
 
     def _free(self, name: str) -> str:
@@ -200,7 +188,7 @@ class Leaf(Struct, frozen=True):
 
     what: Operation
     loops: tuple[Loop, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[Place, ...]
     expression: str = COPY
     names: frozenset[str] = frozenset()
     reduction: str = ""
@@ -212,7 +200,7 @@ def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affi
     Raises:
         UserError: several iterations write one element.
     """
-    moving = {name for _, read in leaf.reads for index in read for name in index if name} | leaf.names
+    moving = {name for read in leaf.reads for index in read.indices for name in index if name} | leaf.names
     moving |= {name for index in indices for name in index if name}
     extents = {loop.name: loop.extent for loop in leaf.loops}
     is_full = not leaf.reduction and _is_full(indices, target.shape, extents)
@@ -223,7 +211,7 @@ def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affi
     if not leaf.reduction:
         _check_injective(loops, around, indices)
     target.is_written = True
-    if is_full and leaf.expression == COPY and emission.arrays[leaf.reads[0][0]].dtype == target.dtype:
+    if is_full and leaf.expression == COPY and emission.arrays[leaf.reads[0].array].dtype == target.dtype:
         target.value = _seen_anew(leaf.reads[0], indices)
         return
     base = "" if is_full else _base(emission, leaf, target, around)
@@ -272,15 +260,14 @@ def _check_injective(loops: Sequence[Loop], around: Sequence[Loop], indices: Seq
             raise UserError("all iterations of a map write one element against one element each (or a reduction)")
 
 
-def _seen_anew(read: Read, indices: Sequence[Affine]) -> Place:
+def _seen_anew(read: Place, indices: Sequence[Affine]) -> Place:
     """Return where the elements of a container stand that is a copy: nothing is moved.
 
     Loops of the maps around the container stay as they are; each dimension takes the place of the loop that wrote it.
     """
-    array, places = read
     values: dict[str, Affine] = {
         next(name for name in index if name): {f"d{axis}": 1}
         for axis, index in enumerate(indices)
         if any(name for name in index)
     }
-    return Place(array, substituted(places, values))
+    return read.substituted(values)

@@ -32,15 +32,23 @@ class Loop(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """The value of a container: element ``d0, d1 …`` of it stands at ``indices`` of an array of level 0.
+    """Where a value stands: element ``d0, d1 …`` of a container at ``indices`` of an array of level 0, or one element.
 
     Attributes:
         array: written once.
-        indices: one per dimension of the array, of the loops around the container and of ``d0``, ``d1`` …
+        indices: one per dimension of the array, of the loops around and, of a container, of ``d0``, ``d1`` …
     """
 
     array: str
     indices: tuple[Affine, ...]
+
+    def substituted(self, values: Affines) -> "Place":
+        """Return the place with values in the place of names of loops or dimensions."""
+        return Place(self.array, substituted(self.indices, values))
+
+    def at(self, indices: Sequence[Affine]) -> "Place":
+        """Return the place at indices of the container."""
+        return self.substituted(_dimensions(indices))
 
 
 class Container(Struct):
@@ -83,7 +91,7 @@ class Window(Struct, frozen=True):
 
     def at(self, indices: Sequence[Affine]) -> tuple[Affine, ...]:
         """Return the indices of the container at indices of the window."""
-        return substituted(self.indices, dimensions(indices))
+        return substituted(self.indices, _dimensions(indices))
 
     def part(self, indices: Sequence[Affine], shape: tuple[int, ...]) -> "Window":
         """Return the window of a part; the indices are of its own dimensions."""
@@ -107,6 +115,83 @@ class Scope(Struct, frozen=True):
     loops: tuple[Loop, ...] = ()
     outer: tuple[Loop, ...] = ()
 
+    def affine(self, expression: object) -> Affine | None:
+        """Return an index as DaCe has it, of loops; ``None`` if it is not affine or names an unknown symbol.
+
+        Args:
+            expression: an integer or an expression of SymPy.
+        """
+        if isinstance(expression, int):
+            return {"": expression} if expression else {}
+        found = sympy.sympify(expression).expand()
+        total: dict[str, int] = {}
+        for term, factor in found.as_coefficients_dict().items():
+            value = {"": 1} if term == 1 else self.symbols.get(str(term)) if term.is_Symbol else None
+            if value is None or int(factor) != factor:
+                return None
+            for name, step in value.items():
+                total[name] = total.get(name, 0) + int(factor) * step
+        return {name: factor for name, factor in total.items() if factor}
+
+    def constant(self, expression: object) -> int | None:
+        """Return an expression that is a constant, or ``None``."""
+        found = self.affine(expression)
+        return None if found is None or set(found) - {""} else found.get("", 0)
+
+    def steps(self, bounds: tuple[object, object, object]) -> tuple[Affine, int, int] | None:
+        """Return the first index of a range, its stride and how many there are; ``None`` if it depends on data.
+
+        Args:
+            bounds: first and last index, and the stride, as DaCe has them.
+        """
+        begin, end, step = bounds
+        first, last, stride = self.affine(begin), self.affine(end), self.constant(step)
+        length = None if first is None or last is None else _difference(last, first)
+        if first is None or length is None or not stride:
+            return None
+        return first, stride, length // stride + 1
+
+    def part(self, window: Window, subset: "dace.subsets.Subset | None", *, keeps_ones: bool = False) -> Window:
+        """Return the window of a memlet, without dimensions in which it is one element.
+
+        Args:
+            window: of which it is a part.
+            subset: of the memlet; all if there is none.
+            keeps_ones: a dimension in which the window has one element itself stays.
+
+        Raises:
+            UserError: the part depends on data.
+        """
+        indices, sizes = self._ranges(subset, window)
+        kept = [axis for axis, size in enumerate(sizes) if size > 1 or (keeps_ones and window.shape[axis] == 1)]
+        return _renumbered(window, indices, kept, tuple(sizes[axis] for axis in kept), range(len(kept)))
+
+    def seen(self, window: Window, subset: "dace.subsets.Subset | None", shape: tuple[int, ...], name: str) -> Window:
+        """Return a window under another shape: that of the subset with other dimensions of extent 1.
+
+        Raises:
+            UserError: the shape has other dimensions, or the part depends on data.
+        """
+        indices, sizes = self._ranges(subset, window)
+        wide = [axis for axis, size in enumerate(sizes) if size > 1]
+        if [sizes[axis] for axis in wide] != [extent for extent in shape if extent > 1]:
+            raise UserError(f"{name!r} sees {sizes} elements as {list(shape)} against the same dimensions")
+        return _renumbered(window, indices, wide, shape, [number for number, extent in enumerate(shape) if extent > 1])
+
+    def _ranges(self, subset: "dace.subsets.Subset | None", window: Window) -> tuple[list[Affine], list[int]]:
+        """Return the index of each dimension of a window, of its own dimensions, and how many there are of it."""
+        if subset is None:
+            return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)
+        indices, sizes = list[Affine](), list[int]()
+        for axis, bounds in enumerate(subset.ndrange()):
+            steps = self.steps(bounds)
+            if steps is None or steps[2] < 1:
+                raise UserError(f"part [{subset}] depends on data against a part of constant size")
+            first, stride, size = steps
+            sizes.append(size)
+            indices.append({**first, f"d{axis}": stride} if size > 1 else first)
+        return indices, sizes
+
 
 def along(loops: Sequence[Loop]) -> tuple[Affine, ...]:
     """Return the indices of something that has a dimension for each of some loops."""
@@ -118,7 +203,7 @@ def own_dimensions(rank: int) -> tuple[Affine, ...]:
     return tuple({f"d{axis}": 1} for axis in range(rank))
 
 
-def dimensions(indices: Sequence[Affine]) -> dict[str, Affine]:
+def _dimensions(indices: Sequence[Affine]) -> dict[str, Affine]:
     """Return what to put in the place of own dimensions."""
     return {f"d{axis}": index for axis, index in enumerate(indices)}
 
@@ -140,51 +225,10 @@ def _substituted(index: Affine, values: Affines) -> Affine:
     return {name: factor for name, factor in total.items() if factor}
 
 
-def affine_of(expression: object, symbols: Affines) -> Affine | None:
-    """Return an index as DaCe has it, of loops; ``None`` if it is not affine or names an unknown symbol.
-
-    Args:
-        expression: an integer or an expression of SymPy.
-        symbols: value of each symbol.
-    """
-    if isinstance(expression, int):
-        return {"": expression} if expression else {}
-    found = sympy.sympify(expression).expand()
-    total: dict[str, int] = {}
-    for term, factor in found.as_coefficients_dict().items():
-        value = {"": 1} if term == 1 else symbols.get(str(term)) if term.is_Symbol else None
-        if value is None or int(factor) != factor:
-            return None
-        for name, step in value.items():
-            total[name] = total.get(name, 0) + int(factor) * step
-    return {name: factor for name, factor in total.items() if factor}
-
-
-def constant_of(expression: object, symbols: Affines) -> int | None:
-    """Return an expression that is a constant, or ``None``."""
-    found = affine_of(expression, symbols)
-    return None if found is None or set(found) - {""} else found.get("", 0)
-
-
-def difference(last: Affine, first: Affine) -> int | None:
+def _difference(last: Affine, first: Affine) -> int | None:
     """Return how far one index is behind another, or ``None`` if that depends on a loop."""
     total = {name: last.get(name, 0) - first.get(name, 0) for name in (*last, *first)}
     return None if any(step for name, step in total.items() if name) else total.get("", 0)
-
-
-def steps_of(bounds: tuple[object, object, object], symbols: Affines) -> tuple[Affine, int, int] | None:
-    """Return the first index of a range, its stride and how many there are; ``None`` if it depends on data.
-
-    Args:
-        bounds: first and last index, and the stride, as DaCe has them.
-        symbols: value of each symbol.
-    """
-    begin, end, step = bounds
-    first, last, stride = affine_of(begin, symbols), affine_of(end, symbols), constant_of(step, symbols)
-    length = None if first is None or last is None else difference(last, first)
-    if first is None or length is None or not stride:
-        return None
-    return first, stride, length // stride + 1
 
 
 def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -202,59 +246,6 @@ def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> s
         sign = "-" if factor < 0 else "+"
         source += f" {sign} {size}" if source else f"-{size}" if factor < 0 else size
     return source
-
-
-def part_of(
-    window: Window, subset: "dace.subsets.Subset | None", symbols: Affines, *, keeps_ones: bool = False
-) -> Window:
-    """Return the window of a memlet, without dimensions in which it is one element.
-
-    Args:
-        window: of which it is a part.
-        subset: of the memlet; all if there is none.
-        symbols: value of each symbol.
-        keeps_ones: a dimension in which the window has one element itself stays.
-
-    Raises:
-        UserError: the part depends on data.
-    """
-    indices, sizes = _ranges(subset, window, symbols)
-    kept = [axis for axis, size in enumerate(sizes) if size > 1 or (keeps_ones and window.shape[axis] == 1)]
-    return _renumbered(window, indices, kept, tuple(sizes[axis] for axis in kept), range(len(kept)))
-
-
-def seen_as(
-    window: Window,
-    subset: "dace.subsets.Subset | None",
-    shape: tuple[int, ...],
-    symbols: Affines,
-    name: str,
-) -> Window:
-    """Return a window under another shape: that of the subset with other dimensions of extent 1.
-
-    Raises:
-        UserError: the shape has other dimensions, or the part depends on data.
-    """
-    indices, sizes = _ranges(subset, window, symbols)
-    wide = [axis for axis, size in enumerate(sizes) if size > 1]
-    if [sizes[axis] for axis in wide] != [extent for extent in shape if extent > 1]:
-        raise UserError(f"{name!r} sees {sizes} elements as {list(shape)} against the same dimensions")
-    return _renumbered(window, indices, wide, shape, [number for number, extent in enumerate(shape) if extent > 1])
-
-
-def _ranges(subset: "dace.subsets.Subset | None", window: Window, symbols: Affines) -> tuple[list[Affine], list[int]]:
-    """Return the index of each dimension of a window, of its own dimensions, and how many there are of it."""
-    if subset is None:
-        return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)
-    indices, sizes = list[Affine](), list[int]()
-    for axis, bounds in enumerate(subset.ndrange()):
-        steps = steps_of(bounds, symbols)
-        if steps is None or steps[2] < 1:
-            raise UserError(f"part [{subset}] depends on data against a part of constant size")
-        first, stride, size = steps
-        sizes.append(size)
-        indices.append({**first, f"d{axis}": stride} if size > 1 else first)
-    return indices, sizes
 
 
 def _renumbered(

@@ -5,12 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.concrete import (
-    NumpyReference,
-    concrete_program,
-    defines_program,
-    example_values,
-)
+from dfcompile.frontend.dace_program.concrete import NumpyReference, concrete_program, defines_program, example_values
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Model
 from dfcompile.frontend.onnx.draft import read_only

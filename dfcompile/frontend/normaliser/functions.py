@@ -39,18 +39,13 @@ def expand_functions(draft: Draft) -> Draft:
         UserError: ONNX has no definition for this form of an operator.
     """
     while any(node.op_type in FUNCTIONS for node in draft.proto.graph.node):
-        draft = _expanded(draft)
+        nodes, types = tuple(draft.proto.graph.node), infer_types(draft)
+        names, values = {node.name for node in nodes}, value_names(nodes)
+        expanded: list[onnx.NodeProto] = []
+        for node in nodes:
+            expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
+        draft = draft.replaced(expanded)
     return draft
-
-
-def _expanded(draft: Draft) -> Draft:
-    nodes = tuple(draft.proto.graph.node)
-    types = infer_types(draft)
-    names, values = {node.name for node in nodes}, value_names(nodes)
-    expanded: list[onnx.NodeProto] = []
-    for node in nodes:
-        expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
-    return draft.replaced(expanded)
 
 
 def _body(

@@ -1,16 +1,14 @@
-"""Elements of an SDFG, and their types, made quickly: DaCe takes eight times as long for a new node as for a copy.
+"""Elements of an SDFG made quickly: DaCe takes eight times as long for a new node as for a copy.
 
 Of a new one it sets and checks every property, most of them to a default value, once for each class that the
 element's class is made of.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 import dace
-import numpy as np
 from dace.data import Array, Data
 from dace.memlet import Memlet
 from dace.properties import CodeBlock
@@ -18,7 +16,6 @@ from dace.sdfg.graph import generate_element_id
 from dace.sdfg.nodes import AccessNode
 from dace.subsets import Range
 
-from dfcompile.frontend.element_kind import CODED_REALS, PACKED_BITS, element_kind
 from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
 from dfcompile.frontend.sdfg.operator_node import OperatorNode
 
@@ -132,20 +129,3 @@ def _whole(shape: tuple[object, ...], offset: tuple[object, ...]) -> Prototype[M
 @lru_cache(_KEPT)
 def _element(indices: str) -> Prototype[Memlet]:
     return Prototype(Memlet(data="array", subset=indices, volume=1))
-
-
-@cache
-def scalar_type(dtype: str) -> dace.typeclass:
-    """Return DaCe's element type of a numpy name.
-
-    DaCe knows no integers of less than a byte, and few real numbers of a byte: to it such an array is one of bytes,
-    and only the type that it stands for says what they are.
-    """
-    if dtype not in PACKED_BITS and dtype not in CODED_REALS:
-        return dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
-    held = copy(dace.int8 if element_kind(dtype) == "i" else dace.uint8)
-    held.typename = held.to_string()
-    held.type, held.dtype = np.dtype(dtype).type, held  # not of what it is a copy of
-    if dtype in CODED_REALS:
-        held.ctype = held.ctype_unaligned = f"dace::{dtype}"  # which the code that is run defines
-    return held
