@@ -99,6 +99,20 @@ class Fields:
             raise UserError(f"{self.where}: {name} {text!r} against {', '.join(known)}")
         return known(text)
 
+    def kernel(self, name: str) -> Kernel:
+        """Return the kernel that the record says."""
+        op, origin, expansion = (self.text(key) for key in ("op", "origin", "expansion"))
+        outer, m, k, n = (self.number(key) for key in ("outer", "m", "k", "n"))
+        inputs, outputs = (self.texts(key) for key in ("inputs", "outputs"))
+        variant, memory_bytes = self.choice("variant", KernelVariant), self.number("memory_bytes", 0)
+        loops = parse_loops(self.text("loops", ""), self.where)
+        return Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops)
+
+    def tensor(self, name: str, width: str) -> KernelTensor:
+        """Return the tensor that the record says; ``width`` is the name of the field of bytes per element."""
+        role = self.choice("role", TensorRole)
+        return KernelTensor(name, self.number("elements"), self.number(width), role)
+
     def _list(self, name: str) -> list[object]:
         value = self._record.get(name, [])
         if not isinstance(value, list):
@@ -110,16 +124,6 @@ class Fields:
             raise UserError(f"{self.where}: {name} {shortened(repr(value))} against a text")
         check_characters(value, self.where)
         return value
-
-
-def kernel_of(fields: Fields, name: str) -> Kernel:
-    """Return the kernel that a record says."""
-    op, origin, expansion = (fields.text(key) for key in ("op", "origin", "expansion"))
-    outer, m, k, n = (fields.number(key) for key in ("outer", "m", "k", "n"))
-    inputs, outputs = (fields.texts(key) for key in ("inputs", "outputs"))
-    variant, memory_bytes = fields.choice("variant", KernelVariant), fields.number("memory_bytes", 0)
-    loops = parse_loops(fields.text("loops", ""), fields.where)
-    return Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops)
 
 
 def format_loops(loops: Sequence[KernelLoop]) -> str:
@@ -161,12 +165,6 @@ def _loop(text: str, where: str) -> KernelLoop:
 
 def _digit(text: str) -> Digit | None:
     return None if text == "-" else Digit(*map(int, text.split("@")))
-
-
-def tensor_of(fields: Fields, name: str, width: str) -> KernelTensor:
-    """Return the tensor that a record says; ``width`` is the name of the field of bytes per element."""
-    role = fields.choice("role", TensorRole)
-    return KernelTensor(name, fields.number("elements"), fields.number(width), role)
 
 
 def read_edges(reader: DagReader, fields: Fields, source: str, target: str, volume_where: str | None = None) -> None:
@@ -226,8 +224,8 @@ def reader_of(top: Fields) -> DagReader:
     """
     reader = DagReader(top.text("name", "dag"))
     for row in top.rows("kernels", ("name", *KERNEL_FIELDS)):
-        reader.kernel(kernel_of(row, row.text("name")), row.where)
+        reader.kernel(row.kernel(row.text("name")), row.where)
     for row in top.rows("tensors", ("name", "elements", "element_bytes", "role")):
-        reader.tensor(tensor_of(row, row.text("name"), "element_bytes"), row.where)
+        reader.tensor(row.tensor(row.text("name"), "element_bytes"), row.where)
     reader.orders(top.texts("orders"))
     return reader
