@@ -42,7 +42,7 @@ class DagBuilder:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._scopes: dict[str, Scope] = {}
+        self._scopes: dict[str, tuple[int, Scope]] = {}
         self._kernels: dict[str, tuple[int, Kernel]] = {}
         self._tensors: dict[str, KernelTensor] = {}
         self._orders: dict[str, int] = {}
@@ -52,7 +52,7 @@ class DagBuilder:
     def of(cls, dag: CanonicalDag) -> DagBuilder:
         """Return a builder that holds all of a DAG, for passes that change some of it; numbers stay as they are."""
         builder = cls(dag.name)
-        builder._scopes = {scope.name: scope for scope in dag.scopes}
+        builder._scopes = {scope.name: (number, scope) for number, scope in enumerate(dag.scopes)}
         builder._kernels = {kernel.name: (number, kernel) for number, kernel in enumerate(dag.kernels)}
         builder._tensors = {tensor.name: tensor for tensor in dag.tensors}
         builder._orders = {order: number for number, order in enumerate(dag.orders)}
@@ -88,7 +88,7 @@ class DagBuilder:
         """
         if name in self._scopes:
             raise InternalError(f"scope {name!r}: added twice")
-        self._scopes[name] = Scope(name, kernel, origin or name)
+        self._scopes[name] = len(self._scopes), Scope(name, kernel, origin or name)
         return len(self._scopes) - 1
 
     def add_task(self, scope: int, member: int = NO_MEMBER) -> int:
@@ -199,7 +199,7 @@ class DagBuilder:
         columns |= {"kind": kind, "volume_in": volume_in, "volume_out": volume_out}
         dag = CanonicalDag(
             name=self._name,
-            scopes=tuple(self._scopes.values()),
+            scopes=tuple(scope for _, scope in self._scopes.values()),
             kernels=tuple(kernel for _, kernel in self._kernels.values()),
             tensors=tuple(self._tensors.values()),
             orders=tuple(self._orders),

@@ -86,11 +86,12 @@ def dag_from_npz(data: bytes) -> CanonicalDag:
         kernel, name = row.optional("kernel"), row.text("scope")
         if reader.scope(name, row.where, kernel, row.text("origin", name)) != scopes - 1:
             raise UserError(f"{row.where}: scope {name!r} given twice against once")
-    _check(arrays, scopes, len(reader.order_names))
+    _check(arrays, scopes, len(reader.orders))
     columns = {name: column.astype(np.int64) for name, column in arrays.items()}
     kind = columns["kind"]
-    reader.columns([columns[name] for name in _NODE_COLUMNS], [columns[name] for name in _EDGE_COLUMNS])
-    dag = reader.finish()
+    reader.add_node_columns(*(columns[name] for name in _NODE_COLUMNS))
+    reader.add_edge_columns(*(columns[name] for name in _EDGE_COLUMNS))
+    dag = reader.read()
     for node in np.flatnonzero((kind != ANY_TASK) & (kind != dag.kind)).tolist():
         raise wrong_kind(dag, node, NodeKind(int(kind[node])))
     return dag

@@ -51,7 +51,7 @@ def dag_from_json(text: str) -> CanonicalDag:
             reader.nodes(row.text("kind", TASK), row.text("nodes"), row.where, kernel, origin)
     for row in top.rows("edges", ("source", "target", *EDGE_FIELDS)):
         read_edges(reader, row, row.text("source"), row.text("target"))
-    return reader.finish()
+    return reader.read()
 
 
 def read_dag(text: str) -> CanonicalDag:

@@ -1,7 +1,6 @@
 """Reads the records of a DAG file, whatever its syntax; every fault is one line for the user."""
 
 from bisect import bisect
-from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -59,22 +58,19 @@ class _EdgeColumns:
         self._runs.clear()
 
 
-class DagReader:
-    """Takes the records of a file in order: kernels before scopes, nodes before edges.
+class DagReader(DagBuilder):
+    """Takes the records of a file in order, by names: kernels before scopes, nodes before edges.
 
     Nothing is allocated before the announced counts are checked. ``where`` names the line or the record in errors.
     """
 
     def __init__(self, name: str) -> None:
-        self._builder = DagBuilder(name)
-        self._kernels: dict[str, int] = {}
-        self._scopes: dict[str, tuple[int, str | None, str]] = {}
+        super().__init__(name)
         self._places: dict[str, list[tuple[int, ...]]] = {}  # scope -> sorted (first member, count, first node)
         self._stated: list[tuple[int, int, NodeKind]] = []  # first node, count, kind
         self._ends: dict[str, Ends] = {}  # by reference
-        self._columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
-        self._edge_columns = _EdgeColumns(self._builder)
-        self._tensors: set[str] = set()
+        self._place_columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
+        self._edge_columns = _EdgeColumns(self)
         self._nodes = 0
         self._edges = 0
 
@@ -82,19 +78,13 @@ class DagReader:
         """Add a kernel."""
         if kernel.name in self._kernels:
             raise UserError(f"{where}: kernel {kernel.name!r} given twice against once")
-        self._kernels[kernel.name] = self._builder.add_kernel(kernel)
+        self.add_kernel(kernel)
 
     def tensor(self, tensor: KernelTensor, where: str) -> None:
         """Add a tensor."""
         if tensor.name in self._tensors:
             raise UserError(f"{where}: tensor {tensor.name!r} given twice against once")
-        self._tensors.add(tensor.name)
-        self._builder.add_tensor(tensor)
-
-    def orders(self, orders: Iterable[str]) -> None:
-        """Fix the numbers of access orders."""
-        for order in orders:
-            self._builder.add_order(order)
+        self.add_tensor(tensor)
 
     def scope(self, name: str, where: str, kernel: str | None = None, origin: str | None = None) -> int:
         """Add a scope, or find it again; kernel and origin are given where it first appears.
@@ -102,18 +92,15 @@ class DagReader:
         Raises:
             UserError: an unknown kernel, or a second kernel or origin.
         """
-        known = self._scopes.get(name)
-        if known is not None:
-            number, first_kernel, first_origin = known
-            if kernel not in (None, first_kernel) or origin not in (None, first_origin):
+        if name in self._scopes:
+            number, scope = self._scopes[name]
+            is_other = kernel is not None and (kernel not in self._kernels or self._kernels[kernel][0] != scope.kernel)
+            if is_other or origin not in (None, scope.origin):
                 raise UserError(f"{where}: scope {name!r} with another kernel or origin against one")
             return number
         if kernel is not None and kernel not in self._kernels:
             raise UserError(f"{where}: scope {name!r}: unknown kernel {kernel!r}{nearest(kernel, self._kernels)}")
-        kernel_number = NO_KERNEL if kernel is None else self._kernels[kernel]
-        number = self._builder.add_scope(name, kernel_number, origin or name)
-        self._scopes[name] = (number, kernel, origin or name)
-        return number
+        return self.add_scope(name, NO_KERNEL if kernel is None else self._kernels[kernel][0], origin or name)
 
     def nodes(self, kind: str, name: str, where: str, kernel: str | None = None, origin: str | None = None) -> None:
         """Add the node or the members that a reference names.
@@ -136,15 +123,15 @@ class DagReader:
         scope = self.scope(reference.scope, where, kernel, origin)
         if kind == TASK or _KINDS[kind].is_computational:
             if reference.first == NO_MEMBER:
-                node = self._builder.add_task(scope)
+                node = self.add_task(scope)
             else:
-                node = self._builder.add_tasks(scope, reference.size, reference.first).start
+                node = self.add_tasks(scope, reference.size, reference.first).start
             if kind != TASK:
                 self._stated.append((node, reference.size, _KINDS[kind]))
         elif reference.size > 1 or reference.first != NO_MEMBER:
             raise UserError(f"{where}: {kind} {name!r}: a family against a single node")
         else:
-            node = self._builder.add_memory(scope, _KINDS[kind])
+            node = self.add_memory(scope, _KINDS[kind])
         places.insert(at, (reference.first, reference.size, node))
 
     def edges(
@@ -189,31 +176,16 @@ class DagReader:
         if fault:
             raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
         different_ones = volume if distinct is None else distinct
-        self._edge_columns.add(start, end, (volume, different_ones, element_bytes, self._builder.add_order(order)))
+        self._edge_columns.add(start, end, (volume, different_ones, element_bytes, self.add_order(order)))
 
-    @property
-    def order_names(self) -> tuple[str, ...]:
-        """The access orders that have numbers so far."""
-        return self._builder.orders
-
-    def columns(self, nodes: Sequence[Int64], edges: Sequence[Int64]) -> None:
-        """Add nodes and edges that stand in columns, each of whose numbers is in its range.
-
-        Args:
-            nodes: kind (of a task of any kind -1), scope and member, shape [nodes] each.
-            edges: source, target, volume, distinct, bytes per element and order, shape [edges] each.
-        """
-        self._builder.add_node_columns(*nodes)
-        self._builder.add_edge_columns(*edges)
-
-    def finish(self) -> CanonicalDag:
+    def read(self) -> CanonicalDag:
         """Verify and freeze.
 
         Raises:
             UserError: the graph is not canonical, or a stated kind is not what the volumes say.
         """
         self._edge_columns.flush()
-        dag = self._builder.finish(UserError)
+        dag = self.finish(UserError)
         first, count, kind = np.array(self._stated, dtype=np.int64).reshape(-1, 3).T
         ends = np.cumsum(count)
         nodes = np.arange(int(count.sum()), dtype=np.int64) + np.repeat(first - ends + count, count)
@@ -252,10 +224,10 @@ class DagReader:
     def _listed(self, listing: Listing, where: str) -> Int64:
         """Return the nodes of members that are listed one by one."""
         places = self._places.get(listing.scope, [])
-        known, columns = self._columns.get(listing.scope, (0, np.zeros((3, 0), dtype=np.int64)))
+        known, columns = self._place_columns.get(listing.scope, (0, np.zeros((3, 0), dtype=np.int64)))
         if known != len(places):
             columns = np.array(places, dtype=np.int64).T
-            self._columns[listing.scope] = (len(places), columns)
+            self._place_columns[listing.scope] = (len(places), columns)
         first, count, node = columns
         at = np.searchsorted(first, listing.members, side="right") - 1
         missing = at < 0

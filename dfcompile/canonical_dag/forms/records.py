@@ -227,5 +227,6 @@ def reader_of(top: Fields) -> DagReader:
         reader.kernel(row.kernel(row.text("name")), row.where)
     for row in top.rows("tensors", ("name", "elements", "element_bytes", "role")):
         reader.tensor(row.tensor(row.text("name"), "element_bytes"), row.where)
-    reader.orders(top.texts("orders"))
+    for order in top.texts("orders"):
+        reader.add_order(order)
     return reader

@@ -58,7 +58,7 @@ def parse_dag(text: str) -> CanonicalDag:
             reader.edges(plain[1], plain[2], int(plain[3]), f"line {number}")
         elif words := _tokens(line):
             _parse_line(reader, words, f"line {number}")
-    return reader.finish()
+    return reader.read()
 
 
 def _tokens(line: str) -> list[str]:
@@ -180,7 +180,7 @@ def _parse_line(reader: DagReader, words: list[str], where: str) -> None:
         case "tensor":
             reader.tensor(fields.tensor(unquoted(words[1], where), "bytes"), where)
         case "order":
-            reader.orders([unquoted(words[1], where)])
+            reader.add_order(unquoted(words[1], where))
         case "scope":
             reader.scope(unquoted(words[1], where), where, fields.optional("kernel"), fields.optional("origin"))
         case kind:
