@@ -43,18 +43,9 @@ def verify(dag: CanonicalDag, error: Callable[[str], DfcompileError] = Verificat
     Raises:
         VerificationError: (or ``error``) one line naming the node or the edge and the invariant.
     """
-    fault = first_fault(dag)
-    if fault is not None:
-        raise error(fault)
-
-
-def first_fault(dag: CanonicalDag) -> str | None:
-    """Return the text of the first broken invariant, or None."""
     for check in (_columns, _names, _edges, _order, _memory, _volumes, _kinds):
-        fault = next(check(dag), None)
-        if fault is not None:
-            return fault
-    return None
+        for fault in check(dag):
+            raise error(fault)
 
 
 def edge_name(dag: CanonicalDag, edge: int) -> str:

@@ -47,18 +47,6 @@ class Declared(Struct, frozen=True):
     dtype: str
 
 
-class Operation(Struct, frozen=True):
-    """What one operation of the user's is called.
-
-    Attributes:
-        label: short, such as ``inv``.
-        line: of the user's file; 0 if it is not known.
-    """
-
-    label: str
-    line: int
-
-
 class Nest(Struct, frozen=True):
     """Loops around one expression.
 
@@ -104,21 +92,20 @@ class Emission:
 
     def operator(
         self,
-        what: Operation,
+        what: str,
         op_type: str,
         inputs: Sequence[str],
         result: Declared,
         attributes: Mapping[str, AttributeValue],
     ) -> str:
         """Add an operator and return the array that it writes."""
-        label = safe_identifier(f"{what.label}_line{what.line}" if what.line else what.label)
-        name = self._free(label)
+        name = self._free(safe_identifier(what))
         array = self._free(f"{name}_result")
         self.arrays[array] = result
         self.steps.append(Step(name, op_type, tuple(inputs), array, attributes))
         return array
 
-    def nest(self, what: Operation, nest: Nest, result: Declared) -> str:
+    def nest(self, what: str, nest: Nest, result: Declared) -> str:
         """Add loops around an expression and return the array that they write."""
         names = {loop.name: f"i{number}" for number, loop in enumerate(nest.loops)}
         inner = [loop for loop in nest.loops if not loop.is_task and loop.extent > 1]
@@ -140,7 +127,7 @@ class Emission:
         operands = [read.array for read in nest.reads]
         return self.operator(what, MAP, [*operands, nest.base] if nest.base else operands, result, attributes)
 
-    def materialised(self, what: Operation, place: Place, loops: Sequence[Loop], like: Container) -> str:
+    def materialised(self, what: str, place: Place, loops: Sequence[Loop], like: Container) -> str:
         """Return an array that has a value as it is, one per iteration of some loops; a copy unless there is one."""
         own = [Loop(f"{like.name}.d{axis}", extent) for axis, extent in enumerate(like.shape)]
         declared = Declared((*(loop.extent for loop in loops), *like.shape), like.dtype)
@@ -150,7 +137,7 @@ class Emission:
         every = (*loops, *own)
         return self.nest(what, Nest(every, (place.at(along(own)),), along(every), "a"), declared)
 
-    def owned(self, what: Operation, container: Container, taken: Collection[str]) -> str:
+    def owned(self, what: str, container: Container, taken: Collection[str]) -> str:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
         assert container.value is not None
         array = self.materialised(what, container.value, (), container)
@@ -186,7 +173,7 @@ class Leaf(Struct, frozen=True):
         reduction: how values written to one element become one; empty: none.
     """
 
-    what: Operation
+    what: str
     loops: tuple[Loop, ...]
     reads: tuple[Place, ...]
     expression: str = COPY

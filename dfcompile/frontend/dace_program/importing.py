@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import ConcreteProgram
-from dfcompile.frontend.dace_program.emission import Emission, Operation, Step
+from dfcompile.frontend.dace_program.emission import Emission, Step
 from dfcompile.frontend.dace_program.places import Container, Place, Scope, Window, own_dimensions
 from dfcompile.frontend.dace_program.walk import Walk
 from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
@@ -43,8 +43,8 @@ def imported_program(name: str, program: ConcreteProgram) -> Program:
     outputs: list[Port] = []
     for written, container in containers.items():
         if container.is_written and container.value is not None:
-            own, what = written.strip("_"), Operation(f"store_{written.strip('_')}", 0)
-            array = emission.owned(what, container, {port.array for port in outputs})
+            own = written.strip("_")
+            array = emission.owned(f"store_{own}", container, {port.array for port in outputs})
             shape = arguments[written].shape if written in arguments else container.shape
             outputs.append(Port(own, array, shape, container.dtype))
     if not outputs:

@@ -7,7 +7,7 @@ from dace.sdfg.nodes import CodeNode
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, Operation
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Window, along, own_dimensions
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 
@@ -43,7 +43,7 @@ class Call(Struct, frozen=True):
     """
 
     node: CodeNode
-    what: Operation
+    what: str
     operands: Mapping[str, Operand]
     result: Declared
     loops: tuple[Loop, ...]

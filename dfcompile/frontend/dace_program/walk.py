@@ -18,7 +18,7 @@ from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.accesses import Accesses
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, Operation, write
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, write
 from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Scope, Window, along, text_of
@@ -197,7 +197,7 @@ class Walk:
             if from_.shape != to.shape:
                 raise UserError(f"a copy of {list(from_.shape)} elements to {list(to.shape)} against one shape")
             loops, index = self._fresh(to.shape)
-            leaf = Leaf(Operation("copy", self._line), (*scope.loops, *loops), (self._read(from_, index),))
+            leaf = Leaf(self._label("copy"), (*scope.loops, *loops), (self._read(from_, index),))
             self._write(leaf, to, index)
 
     def _tasklet(self, state: SDFGState, scope: Scope, node: Tasklet) -> None:
@@ -227,7 +227,7 @@ class Walk:
             moving = tuple(loop for loop in scope.loops if loop.name in loops)
             values = evaluated(source, moving, target.container.dtype)
             reads, source, loops = [Place(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
-        what = Operation(node.label.strip("_"), self._line)
+        what = self._label(node.label.strip("_"))
         leaf = Leaf(what, scope.loops, tuple(reads), source, loops, reduction_of(memlet.wcr))
         self._write(leaf, target, self._element(memlet.subset, scope))
 
@@ -241,13 +241,17 @@ class Walk:
         (out,) = state.out_edges(node)
         written = self._window(scope, out.data.data)
         target = scope.part(written, out.data.subset, keeps_ones=True)
-        what = Operation(node.name.strip("_"), self._line)
+        what = self._label(node.name.strip("_"))
         declared = Declared(target.shape, target.container.dtype)
         found = library_call(self._emission, Call(node, what, operands, declared, scope.loops))
         loops, index = self._fresh(target.shape)
         self._write(Leaf(what, (*scope.loops, *loops), (found.at(index),)), target, index)
 
     # -- names, reads and writes
+
+    def _label(self, name: str) -> str:
+        """Return what an operation is called: by its line as well, if that is known."""
+        return f"{name}_line{self._line}" if self._line else name
 
     def _read(self, window: Window, indices: Sequence[Affine]) -> Place:
         at = window.at(indices)

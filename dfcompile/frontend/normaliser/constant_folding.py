@@ -93,9 +93,9 @@ def _fold_once(draft: Draft, types: Types, room_bytes: int) -> Draft:
     outputs = frozenset(draft.output_names)
     kept = []
     for node in draft.proto.graph.node:
-        known = {name: constants[name] for name in node.input if name in constants}
-        may = not outputs.intersection(node.output) and may_fold(node, types, known, room_bytes)
-        values = _value(node, constants, types, draft.proto) if may else None
+        operands = {name: constants[name] for name in node.input if name in constants}
+        may = not outputs.intersection(node.output) and may_fold(node, types, operands, room_bytes)
+        values = _value(node, operands, draft, types) if may else None
         if values is None:
             kept.append(node)
         else:
@@ -104,12 +104,7 @@ def _fold_once(draft: Draft, types: Types, room_bytes: int) -> Draft:
     return draft if len(kept) == len(draft.proto.graph.node) else draft.replaced(kept, constants)
 
 
-def _value(
-    node: onnx.NodeProto,
-    constants: Constants,
-    types: Types,
-    proto: onnx.ModelProto,
-) -> Constants | None:
+def _value(node: onnx.NodeProto, operands: Constants, draft: Draft, types: Types) -> Constants | None:
     if node.op_type in RANDOM or _is_doubtful(node, types) or node.op_type in _KEPT:
         return None
     if node.op_type in OF_SHAPES:
@@ -120,15 +115,14 @@ def _value(
             return _counted(node, known.known_shape)
         # Only the shape counts: a view of one element has it without the memory.
         stand_in = np.broadcast_to(np.zeros((), dtype=known.dtype), known.known_shape)
-        return _computed(node, {node.input[0]: stand_in}, types, proto)
-    operands = {name: constants[name] for name in node.input if name in constants}
+        return _computed(node, {node.input[0]: stand_in}, draft, types)
     if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
         data, like = node.input
         if data != like:
-            operands[like] = np.zeros((), dtype=types[like].dtype)
+            operands = {**operands, like: np.zeros((), dtype=types[like].dtype)}
     if any(name and name not in operands for name in node.input):
         return None
-    return None if _is_undefined(node, operands) else _computed(node, operands, types, proto)
+    return None if _is_undefined(node, operands) else _computed(node, operands, draft, types)
 
 
 def _is_undefined(node: onnx.NodeProto, operands: Constants) -> bool:
@@ -166,15 +160,10 @@ def _size_bytes(constants: Constants) -> int:
     return sum(value.nbytes for value in constants.values())
 
 
-def _computed(
-    node: onnx.NodeProto,
-    operands: Constants,
-    types: Types,
-    proto: onnx.ModelProto,
-) -> Constants | None:
+def _computed(node: onnx.NodeProto, operands: Constants, draft: Draft, types: Types) -> Constants | None:
     """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
     try:
-        results = _results(node, operands, proto)
+        results = _results(node, operands, draft.proto)
     except (IndexError, UserError, ValueError):
         return None
     values = {}

@@ -13,7 +13,7 @@ from msgspec import Struct
 from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants
+from dfcompile.frontend.onnx.draft import Constant, Constants, Draft
 from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied
 from dfcompile.frontend.onnx.schemas import fits_schema
 from dfcompile.frontend.onnx.shapes import shape_of
@@ -87,32 +87,25 @@ _Part = onnx.NodeProto | onnx.TensorProto
 _Rule = Callable[[_Old], Iterator[_Part] | None]  # nodes and constants before the node, which it changes in place
 
 
-def without_first_operators(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    constants: Constants,
-    opset: int,
-) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
+def without_first_operators(draft: Draft, opset: int) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
     """Return the nodes of a model of operator set 1 to 6 as nodes of version 7, and the constants that they read.
 
     ``y = Add<broadcast=1, axis=1>(a, b)`` becomes ``t = Unsqueeze<axes=[1, 2]>(b); y = Add(a, t)``.
 
     Args:
-        nodes: in the order in which they run, without graphs in them.
-        inputs: of the model.
-        constants: of the model.
+        draft: of the model, whose nodes hold no graphs.
         opset: 1 to 6.
 
     Raises:
         UserError: a node trains, or what it means depends on what is not known.
     """
-    types = {value.name: value.type for value in inputs}
-    for name, value in constants.items():
+    types = {value.name: value.type for value in draft.proto.graph.input}
+    for name, value in draft.constants.items():
         element = helper.np_dtype_to_tensor_dtype(value.dtype)
         types[name] = helper.make_tensor_type_proto(element, value.shape)
-    known = dict(constants)
+    known = dict(draft.constants)
     found: list[onnx.NodeProto] = []
-    for node in nodes:
+    for node in draft.proto.graph.node:
         known_shapes = {name: shape_of(types[name]) for name in node.input if name in types}
         shapes = {name: shape for name, shape in known_shapes.items() if shape is not None}
         for each in _upgraded(node, opset, shapes, known):

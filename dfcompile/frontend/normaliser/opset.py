@@ -105,8 +105,7 @@ def upgraded(draft: Draft) -> Draft:
     """
     opset = opset_of(draft.proto)
     if opset < SINCE:
-        graph = draft.proto.graph
-        draft = draft.replaced(*without_first_operators(graph.node, graph.input, draft.constants, opset))
+        draft = draft.replaced(*without_first_operators(draft, opset))
         _ask_for(draft.proto, SINCE)
     nodes, constants = with_one_normalisation(draft.proto.graph.node)
     return draft.replaced(nodes, {**draft.constants, **constants}) if constants else draft
