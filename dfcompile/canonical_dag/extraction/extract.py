@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, UNORDERED, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.dag import NO_KERNEL, UNORDERED, CanonicalDag, Int32
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
@@ -132,22 +132,23 @@ class _Assembly:
         for access in family.scope.reads:
             use = self._flow.uses[access.array]
             stream = use.stream_of(number, access)
-            if stream is None:
-                buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
-                order = None if access.is_indirect else family.member(access)
-                distinct = np.minimum(family.distinct_in(access), use.array.elements)
-                everything = min(family.taken(access), use.array.elements)
-                volumes = family.iterations().column()
-                self._add((buffers, tasks), volumes, use.array, order, distinct, family.places(access), everything)
-            else:
+            if stream is not None:
                 self._add_stream(stream, use.array)
+                continue
+            buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
+            text = _order_text(None if access.is_indirect else family.member(access), use.array)
+            volumes, distinct = family.iterations().column(), np.minimum(family.distinct_in(access), use.array.elements)
+            taken = min(family.taken(access), use.array.elements)
+            width, first = use.array.element_bytes, family.places(access)
+            self._builder.add_edges(buffers, tasks, volumes, width, text, distinct, first, taken)
         for access in family.scope.writes:
             use = self._flow.uses[access.array]
             if use.is_buffer:
                 member = family.member(access)
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else member.completion or member.without_repeats
-                self._add((tasks, buffers), family.written(access).column(), use.array, order)
+                text, volumes = _order_text(order, use.array), family.written(access).column()
+                self._builder.add_edges(tasks, buffers, volumes, use.array.element_bytes, text)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:
         producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]
@@ -156,21 +157,9 @@ class _Assembly:
         # Of a family that one task reads in turn, each edge carries the member's own order.
         order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
         assert order is not None
+        ends = np.resize(producers, count), np.resize(consumers, count)
         volumes = self._flow.stream_volumes(stream).column()
-        self._add((np.resize(producers, count), np.resize(consumers, count)), volumes, array, order)
-
-    def _add(
-        self,
-        ends: tuple[Int32, Int32],
-        volumes: Int64,
-        array: Array,
-        order: Traversal | None,
-        distinct: Int64 | None = None,
-        first: Int64 | None = None,
-        taken: int | None = None,
-    ) -> None:
-        text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
-        self._builder.add_edges(*ends, volumes, array.element_bytes, text, distinct, first, taken)
+        self._builder.add_edges(*ends, volumes, array.element_bytes, _order_text(order, array))
 
     # -- tensors
 
@@ -197,3 +186,7 @@ class _Assembly:
         if use.writers:
             return TensorRole.OUTPUT
         return TensorRole.PARAMETER if use.array.name in self._parameters else TensorRole.INPUT
+
+
+def _order_text(order: Traversal | None, array: Array) -> str:
+    return UNORDERED if order is None else order_text(order, array.shape, array.strides)

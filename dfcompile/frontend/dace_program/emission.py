@@ -16,28 +16,11 @@ from dfcompile.frontend.dace_program.expressions import of_one_type, with_names
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions, text_of
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.operator_graph import Operator
 
 MAP = "dace.Map"
 COPY = "a"
 NEUTRAL = {"SUM": 0, "PRODUCT": 1}
-
-
-class Step(Struct, frozen=True):
-    """An operator of level 0.
-
-    Attributes:
-        name: unique; has the line of the user's file.
-        op_type: such as ``linalg.inv``.
-        inputs: names of arrays.
-        output: name of the array that it writes.
-        attributes: of the operator.
-    """
-
-    name: str
-    op_type: str
-    inputs: tuple[str, ...]
-    output: str
-    attributes: Mapping[str, AttributeValue]
 
 
 class Declared(Struct, frozen=True):
@@ -73,7 +56,7 @@ class Emission:
     def __init__(self, reserved: Sequence[str]) -> None:
         self.arrays: dict[str, Declared] = {}
         self.constants: dict[str, npt.NDArray[np.generic]] = {}
-        self.steps: list[Step] = []
+        self.steps: list[Operator] = []
         self._names = set(reserved)
 
     def declare(self, name: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -102,7 +85,7 @@ class Emission:
         name = self._free(safe_identifier(what))
         array = self._free(f"{name}_result")
         self.arrays[array] = result
-        self.steps.append(Step(name, op_type, tuple(inputs), array, attributes))
+        self.steps.append(Operator(name, op_type, name, tuple(inputs), (array,), attributes))
         return array
 
     def nest(self, what: str, nest: Nest, result: Declared) -> str:
@@ -141,7 +124,11 @@ class Emission:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
         assert container.value is not None
         array = self.materialised(what, container.value, (), container)
-        if array in taken or array in self.constants or array not in {step.output for step in self.steps}:
+        if (
+            array in taken
+            or array in self.constants
+            or array not in {result for step in self.steps for result in step.results}
+        ):
             own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
             return self.nest(what, Nest(own, (Place(array, along(own)),), along(own), "a"), self.arrays[array])
         return array

@@ -13,7 +13,7 @@ from dfcompile.frontend.onnx.shapes import Types
 from dfcompile.frontend.program import Port, Program
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifiers
-from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
+from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
 from dfcompile.host.stages import as_they_come
 
 
@@ -44,7 +44,7 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
     for node in as_they_come(nodes, len(nodes)):
         attributes = {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
         operands, results = ([arrays.get(name, "") for name in names] for names in (node.input, node.output))
-        graph.operator(labels[node.name], node.op_type, node.name, attributes, operands, results)
+        graph.add(Operator(labels[node.name], node.op_type, node.name, operands, results, attributes))
     held = {arrays[value]: constant for value, constant in draft.constants.items() if value in arrays}
     parameters = {array: read_only(value.reshape(value.shape or (1,)).view()) for array, value in held.items()}
     inputs, outputs = (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import dace
 from dace.config import Config
 from dace.sdfg.nodes import AccessNode
+from msgspec import Struct
 
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
@@ -28,6 +29,26 @@ def apply_dace_settings() -> None:
     Config.set("compiler", "lineinfo", value="none")
     Config.set("store_history", value=False)
     Config.set("default_build_folder", value=NOWHERE)
+
+
+class Operator(Struct, frozen=True):
+    """An operator of level 0.
+
+    Attributes:
+        label: unique.
+        op_type: such as ``Conv``.
+        origin: name of the user's operator.
+        operands: arrays by position; one that is omitted is empty.
+        results: the same.
+        attributes: by name.
+    """
+
+    label: str
+    op_type: str
+    origin: str
+    operands: Sequence[str]
+    results: Sequence[str]
+    attributes: Mapping[str, AttributeValue]
 
 
 class OperatorGraph:
@@ -53,39 +74,27 @@ class OperatorGraph:
             self._arrays[like] = dace.data.Array(scalar_type(dtype), shape, transient=is_transient)
         self._sdfg.add_datadesc(name, copy.copy(self._arrays[like]))  # a copy is made faster than a new one
 
-    def operator(
-        self,
-        label: str,
-        op_type: str,
-        origin: str,
-        attributes: Mapping[str, AttributeValue],
-        operands: Sequence[str],
-        results: Sequence[str],
-    ) -> None:
-        """Add an operator behind what writes its operands.
-
-        Args:
-            label: unique.
-            op_type: such as ``Conv``.
-            origin: name of the user's operator.
-            attributes: by name.
-            operands: arrays by position; one that is omitted is empty.
-            results: the same.
-        """
-        read = {input_connector(at): array for at, array in enumerate(operands) if array}
-        written = {output_connector(at): array for at, array in enumerate(results) if array}
-        operator = self._nodes.operator(
-            label, op_type=op_type, origin=origin, attributes=attributes, inputs=tuple(read), outputs=tuple(written)
+    def add(self, operator: Operator) -> None:
+        """Add an operator behind what writes its operands."""
+        read = {input_connector(at): array for at, array in enumerate(operator.operands) if array}
+        written = {output_connector(at): array for at, array in enumerate(operator.results) if array}
+        node = self._nodes.operator(
+            operator.label,
+            op_type=operator.op_type,
+            origin=operator.origin,
+            attributes=operator.attributes,
+            inputs=tuple(read),
+            outputs=tuple(written),
         )
-        self._state.add_node(operator)
+        self._state.add_node(node)
         for array in (*read.values(), *written.values()):
             if array not in self._access:
                 self._access[array] = self._nodes.access(array)
                 self._state.add_node(self._access[array])
         for connector, array in read.items():
-            self._state.add_edge(self._access[array], None, operator, connector, self._whole.of(array))
+            self._state.add_edge(self._access[array], None, node, connector, self._whole.of(array))
         for connector, array in written.items():
-            self._state.add_edge(operator, connector, self._access[array], None, self._whole.of(array))
+            self._state.add_edge(node, connector, self._access[array], None, self._whole.of(array))
 
     def program(
         self, inputs: Iterable[Port], outputs: Iterable[Port], parameters: Constants, nodes: Iterable[ModelNode]
