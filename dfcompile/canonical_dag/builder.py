@@ -192,9 +192,8 @@ class DagBuilder:
         """
         columns = {name: np.array(values, dtype=COLUMNS[name]) for name, values in self._columns.items()}
         fixed = columns["kind"]
-        volume_in, volume_out = node_volumes(
-            fixed, columns["edge_source"], columns["edge_target"], columns["edge_volume"]
-        )
+        edges = columns["edge_source"], columns["edge_target"], columns["edge_volume"]
+        volume_in, volume_out = node_volumes(fixed, *edges)
         kind = np.where(fixed == _TASK, kinds_of_tasks(volume_in, volume_out), fixed).astype(np.int8)
         columns |= {"kind": kind, "volume_in": volume_in, "volume_out": volume_out}
         dag = CanonicalDag(

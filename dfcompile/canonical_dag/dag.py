@@ -196,10 +196,8 @@ class CanonicalDag:
         if not isinstance(other, CanonicalDag):
             return NotImplemented
         names = [field.name for field in fields(self) if field.name not in {"edge_first", "edge_taken"}]
-        return all(
-            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
-            for mine, theirs in ((getattr(self, name), getattr(other, name)) for name in names)
-        )
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return all(np.array_equal(one, two) if isinstance(one, np.ndarray) else one == two for one, two in pairs)
 
     def __hash__(self) -> int:
         return hash((self.name, self.nodes_count, self.edges_count))

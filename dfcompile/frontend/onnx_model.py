@@ -44,6 +44,5 @@ def program_of(name: str, model: onnx.ModelProto, options: ReadOptions, weights:
         program = import_program(name, normalised, checked_types(normalised.draft))
         still_open = set(read.input_names)
         positions = [(at, value) for at, value in enumerate(input_names(model, weights)) if value not in still_open]
-        return replace(
-            program, known_inputs=tuple(KnownInput(at, name, read.constants[name]) for at, name in positions)
-        )
+        known = tuple(KnownInput(at, name, read.constants[name]) for at, name in positions)
+        return replace(program, known_inputs=known)

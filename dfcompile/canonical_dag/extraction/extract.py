@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, UNORDERED, CanonicalDag, Int32
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int32
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
@@ -98,19 +98,16 @@ class _Assembly:
         return self._builder.finish()
 
     def _add_nodes(self) -> None:
-        last_writer = {
-            access.array: number for number in self._flow.order for access in self._flow.families[number].scope.writes
-        }
+        families = self._flow.families
+        last_writer = {access.array: number for number in self._flow.order for access in families[number].scope.writes}
         for number in self._flow.order:
-            family = self._flow.families[number]
+            family = families[number]
             for access in family.scope.reads:
                 if access.array not in last_writer:
                     self._add_buffer(self._flow.uses[access.array])
             kernel = NO_KERNEL if family.scope.kernel is None else self._builder.add_kernel(family.scope.kernel)
             scope = self._builder.add_scope(family.scope.name, kernel, family.scope.origin)
-            nodes = (
-                [self._builder.add_task(scope)] if family.is_single else self._builder.add_tasks(scope, family.members)
-            )
+            nodes = self._builder.add_tasks(scope, family.members, NO_MEMBER if family.is_single else 0)
             self._tasks[number] = np.array(nodes, dtype=np.int32)
             for access in family.scope.writes:
                 if last_writer[access.array] == number:
@@ -166,11 +163,11 @@ class _Assembly:
     def _add_tensors(self) -> None:
         for number in self._flow.order:
             kernel = self._flow.families[number].scope.kernel
-            for name in () if kernel is None else (*kernel.inputs, *kernel.outputs):
+            if kernel is None:
+                continue
+            for name in (*kernel.inputs, *kernel.outputs):
                 if name not in self._flow.uses:
-                    raise UserError(
-                        f"kernel {kernel.name if kernel else ''!r}: no array {name!r} against one per tensor"
-                    )
+                    raise UserError(f"kernel {kernel.name!r}: no array {name!r} against one per tensor")
                 self._add_tensor(self._flow.uses[name])
         for name in self._buffers:
             if not self._flow.uses[name].writers:  # a table that is looked up is an operand of no kernel

@@ -166,9 +166,8 @@ class TaskFamily(Struct, frozen=True, dict=True):
         whole = count(tuple(cut.size for cut in self.cuts))
         last = whole if self.is_even else count(tuple(cut.last for cut in self.cuts))
         if whole * self.members > _MOST_ELEMENTS:
-            raise UserError(
-                f"scope {self.scope.name!r}: {whole * self.members} accesses against at most {_MOST_ELEMENTS}"
-            )
+            found = f"scope {self.scope.name!r}: {whole * self.members} accesses"
+            raise UserError(f"{found} against at most {_MOST_ELEMENTS}")
         if whole == last:
             return MemberVolumes.alike(self.members, whole)
         return MemberVolumes(self.members, whole, next(cut.tasks for cut in reversed(self.cuts) if cut.tasks > 1), last)
@@ -232,10 +231,8 @@ def _check_count(families: Sequence[TaskFamily]) -> None:
     total = sum(family.members for family in families)
     if total > _MOST_TASKS:
         largest = max(families, key=lambda family: family.members)
-        raise UserError(
-            f"scope {largest.scope.name!r}: {largest.members} of {total} tasks against at most {_MOST_TASKS} "
-            "(of a model: --granularity max-tasks=1024, say)"
-        )
+        found = f"scope {largest.scope.name!r}: {largest.members} of {total} tasks"
+        raise UserError(f"{found} against at most {_MOST_TASKS} (of a model: --granularity max-tasks=1024, say)")
 
 
 @lru_cache(_KEPT)

@@ -166,10 +166,8 @@ def _dependence_order(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUs
     if len(order) < len(families):
         scope = families[min(set(range(len(families))) - set(order))].scope
         written = dict.fromkeys(repr(access.array) for access in scope.reads if uses[access.array].writers)
-        raise UserError(
-            f"scope {scope.name!r}: reads {' or '.join(written)}, which is written again after or while it is read, "
-            "against arrays that are complete before they are read"
-        )
+        found = f"reads {' or '.join(written)}, which is written again after or while it is read,"
+        raise UserError(f"scope {scope.name!r}: {found} against arrays that are complete before they are read")
     return tuple(order)
 
 
@@ -179,10 +177,9 @@ def _check_results(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse])
         for access in used[1:]:
             first, other = family.written(used[0]), family.written(access)
             if first != other:
-                raise UserError(
-                    f"scope {family.scope.name!r}: a task writes {first.first} elements of {used[0].array!r} and "
-                    f"{other.first} of {access.array!r} against one number (split the scope)"
-                )
+                found = f"{first.first} elements of {used[0].array!r} and {other.first} of {access.array!r}"
+                where = f"scope {family.scope.name!r}"
+                raise UserError(f"{where}: a task writes {found} against one number (split the scope)")
 
 
 def _unequal(flow: Flow) -> list[Stream]:

@@ -7,7 +7,7 @@ from dace.subsets import Range
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
-from dfcompile.canonical_dag.kernel import Kernel
+from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 
@@ -106,10 +106,9 @@ class _StateReader:
         annotation = Annotation.of_location(tasklet.location, entry.map.label)
         name = annotation.scope
         if annotation.calls:
-            raise UserError(
-                f"node {annotation.origin!r}: found a call of {annotation.calls}, which can be run (dfcompile.run) but "
-                f"not scheduled, against canonical tasks (name another expansion)"
-            )
+            found = f"found a call of {annotation.calls}, which can be run (dfcompile.run) but not scheduled,"
+            wanted = "canonical tasks (name another expansion)"
+            raise UserError(f"node {annotation.origin!r}: {found} against {wanted}")
         parameters = [str(parameter) for parameter in entry.map.params]
         for parameter in annotation.spatial:
             if parameter not in parameters:
@@ -198,14 +197,11 @@ class _StateReader:
     def _without_views(self, found: Kernel) -> Kernel:
         inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
         whole_in, whole_out = ([self._is_whole_view(name) for name in names] for names in (found.inputs, found.outputs))
-        loops = tuple(
-            replace(
-                loop,
-                inputs=tuple(digit if whole else None for digit, whole in zip(loop.inputs, whole_in, strict=True)),
-            )
-            for loop in found.loops
-            if all(whole_out)
-        )
+
+        def kept(digits: tuple[Digit | None, ...]) -> tuple[Digit | None, ...]:
+            return tuple(digit if whole else None for digit, whole in zip(digits, whole_in, strict=True))
+
+        loops = tuple(replace(loop, inputs=kept(loop.inputs)) for loop in found.loops) if all(whole_out) else ()
         return replace(found, inputs=inputs, outputs=outputs, loops=loops)
 
     def _is_whole_view(self, name: str) -> bool:

@@ -122,10 +122,7 @@ class DagReader(DagBuilder):
             raise UserError(f"{where}: node {name!r}: given twice against once")
         scope = self.scope(reference.scope, where, kernel, origin)
         if kind == TASK or _KINDS[kind].is_computational:
-            if reference.first == NO_MEMBER:
-                node = self.add_task(scope)
-            else:
-                node = self.add_tasks(scope, reference.size, reference.first).start
+            node = self.add_tasks(scope, reference.size, reference.first).start  # or the one that is no member
             if kind != TASK:
                 self._stated.append((node, reference.size, _KINDS[kind]))
         elif reference.size > 1 or reference.first != NO_MEMBER:
@@ -163,13 +160,11 @@ class DagReader(DagBuilder):
         count = max(starts, stops)
         least, most = (volume, volume) if isinstance(volume, int) else (int(volume.min()), int(volume.max()))
         different = least if distinct is None else distinct
-        fault = (
-            volume_fault(least, most, different, element_bytes)
-            or (f"{starts} nodes to {stops} against as many" if min(starts, stops) not in {1, count} else "")
-            or (
-                f"{len(volume)} volumes against {count}" if not isinstance(volume, int) and len(volume) != count else ""
-            )
-        )
+        fault = volume_fault(least, most, different, element_bytes)
+        if not fault and min(starts, stops) not in {1, count}:
+            fault = f"{starts} nodes to {stops} against as many"
+        if not fault and not isinstance(volume, int) and len(volume) != count:
+            fault = f"{len(volume)} volumes against {count}"
         self._edges += count
         if not fault and self._edges > LARGEST_EDGES:
             fault = f"{self._edges} edges announced against at most {LARGEST_EDGES}"

@@ -62,13 +62,11 @@ class Accesses:
             reads = [read for read in touched.reads if not self._are_apart(read, write)]
             for other in (*reads, *touched.writes):
                 if not self._are_apart(write, other) and _depend(write, other, loops):
-                    raise UserError(
-                        f"iterations of the map depend on each other through {touched.name!r} against independent ones"
-                    )
+                    found = f"iterations of the map depend on each other through {touched.name!r}"
+                    raise UserError(f"{found} against independent ones")
             if reads and not any(loops & {*index} for index in write):
-                raise UserError(
-                    f"all iterations of the map write and read the same elements of {touched.name!r} against their own"
-                )
+                found = f"all iterations of the map write and read the same elements of {touched.name!r}"
+                raise UserError(f"{found} against their own")
 
     def _are_apart(self, one: tuple[Affine, ...], other: tuple[Affine, ...]) -> bool:
         """Return whether two accesses have no element in common, whatever the iterations: so along a dimension."""

@@ -63,9 +63,8 @@ class ConcreteProgram(Struct, frozen=True):
                 return dace.program(self.function).to_sdfg(simplify=False)
         except Exception as error:  # of whatever kind DaCe's parser raises
             reason = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
-            raise UserError(
-                f"{self.path}{_line_of(self.path, error)}: DaCe cannot parse the program: {reason}"
-            ) from error
+            where = f"{self.path}{_line_of(self.path, error)}"
+            raise UserError(f"{where}: DaCe cannot parse the program: {reason}") from error
 
 
 def defines_program(path: Path) -> bool:
@@ -74,14 +73,11 @@ def defines_program(path: Path) -> bool:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    imports = {
-        alias.name.partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
-    }
+    imports = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    imports += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    return "dace" in imports and any(_is_program(each) for node in functions for each in node.decorator_list)
+    is_of_dace = "dace" in {name.partition(".")[0] for name in imports}
+    return is_of_dace and any(_is_program(each) for node in functions for each in node.decorator_list)
 
 
 def _is_program(decorator: ast.expr) -> bool:
@@ -140,9 +136,8 @@ def _program(module: PythonModule) -> DaceProgram:
         return outer[0]
     if module.path.stem in own:
         return own[module.path.stem]
-    raise UserError(
-        f"{module.path}: found {len(own)} programs ({', '.join(own)}) against one, or one named {module.path.stem!r}"
-    )
+    wanted = f"one, or one named {module.path.stem!r}"
+    raise UserError(f"{module.path}: found {len(own)} programs ({', '.join(own)}) against {wanted}")
 
 
 def _check_dims(path: Path, dims: Mapping[str, int], symbols: set[str]) -> None:

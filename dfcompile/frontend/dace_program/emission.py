@@ -92,9 +92,8 @@ class Emission:
         """Add loops around an expression and return the array that they write."""
         names = {loop.name: f"i{number}" for number, loop in enumerate(nest.loops)}
         inner = [loop for loop in nest.loops if not loop.is_task and loop.extent > 1]
-        dtypes = {
-            letter: self.arrays[read.array].dtype for letter, read in zip(ascii_lowercase, nest.reads, strict=False)
-        }
+        named = zip(ascii_lowercase, nest.reads, strict=False)
+        dtypes = {letter: self.arrays[read.array].dtype for letter, read in named}
         expression = ast.parse(of_one_type(nest.expression, dtypes), mode="eval").body
         attributes: dict[str, AttributeValue] = {
             "expression": with_names(expression, names),

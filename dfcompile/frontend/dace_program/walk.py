@@ -84,10 +84,10 @@ class Walk:
         self._move_to(getattr(block, "debuginfo", None))
         self._line = self._line_of_label(block.label)
         if isinstance(block, dace.sdfg.state.LoopRegion):
-            raise UserError(
-                f"a loop over {block.loop_variable or 'a condition'!r} that carries state from one iteration to the "
-                "next against independent iterations (dace.map[…]; a fixed number: dace.unroll(range(…)))"
-            )
+            over = block.loop_variable or "a condition"
+            found = f"a loop over {over!r} that carries state from one iteration to the next"
+            hint = "dace.map[…]; a fixed number: dace.unroll(range(…))"
+            raise UserError(f"{found} against independent iterations ({hint})")
         raise UserError("a branch that depends on data or on a loop against one sequence of operations (use np.where)")
 
     def _line_of_label(self, label: str) -> int:
@@ -188,12 +188,10 @@ class Walk:
             if not isinstance(edge.src, AccessNode) or edge.data.is_empty() or is_view:
                 continue
             source, target = (self._window(scope, end.data) for end in (edge.src, node))
-            of_source = edge.data.data == edge.src.data
             subsets = edge.data.subset, edge.data.other_subset
-            from_, to = (
-                scope.part(window, subset)
-                for window, subset in zip((source, target), subsets if of_source else reversed(subsets), strict=True)
-            )
+            if edge.data.data != edge.src.data:
+                subsets = subsets[::-1]
+            from_, to = map(scope.part, (source, target), subsets)
             if from_.shape != to.shape:
                 raise UserError(f"a copy of {list(from_.shape)} elements to {list(to.shape)} against one shape")
             loops, index = self._fresh(to.shape)

@@ -33,9 +33,8 @@ def require_torch(path: Path) -> None:
     """
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
-            raise UserError(
-                f"{path}: a PyTorch model needs {package}, which is not installed (pip install {' '.join(PACKAGES)})"
-            )
+            hint = f"pip install {' '.join(PACKAGES)}"
+            raise UserError(f"{path}: a PyTorch model needs {package}, which is not installed ({hint})")
     try:
         importlib.import_module("torch")
     except (ImportError, OSError) as error:

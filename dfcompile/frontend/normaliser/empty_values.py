@@ -127,16 +127,12 @@ def check_empty_operands(draft: Draft) -> Draft:
     empty = {name for name, value in draft.constants.items() if not value.size}
     for node in draft.proto.graph.node:
         for name in _reads(node, empty):
+            value = draft.constants[name]
             if node.op_type == "Identity":  # all others have gone
-                computed = draft.constants[name]
-                raise UserError(
-                    f"output {node.output[0]!r}: declared otherwise than {computed.dtype}{list(computed.shape)}, which "
-                    "is computed"
-                )
-            raise UnsupportedOpError(
-                f"node {node.name!r}: operand {name!r} of {node.op_type} has no elements "
-                f"({list(draft.constants[name].shape)}) against at least one"
-            )
+                computed = f"{value.dtype}{list(value.shape)}, which is computed"
+                raise UserError(f"output {node.output[0]!r}: declared otherwise than {computed}")
+            found = f"operand {name!r} of {node.op_type} has no elements ({list(value.shape)})"
+            raise UnsupportedOpError(f"node {node.name!r}: {found} against at least one")
     return draft
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import onnx
-from onnx import helper, inliner, numpy_helper
+from onnx import helper, inliner
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
@@ -12,7 +12,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import copied, renamed, value_names
+from dfcompile.frontend.onnx.nodes import constant_node, copied, renamed, value_names
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import Types, infer_types
 
@@ -74,13 +74,9 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     schema = onnx.defs.get_schema(node.op_type, opset_of(proto), "")
     defaults = (attribute.default_value for name, attribute in sorted(schema.attributes.items()) if name not in given)
     call.attribute.extend(default for default in defaults if default.name)
+    ports = ([_declared(name, types) for name in dict.fromkeys(names) if name] for names in (node.input, node.output))
     alone = helper.make_model(
-        helper.make_graph(
-            [call],
-            "function",
-            [_declared(name, types) for name in dict.fromkeys(node.input) if name],
-            [_declared(name, types) for name in node.output if name],
-        ),
+        helper.make_graph([call], "function", *ports),
         opset_imports=[*proto.opset_import, helper.make_opsetid(_DOMAIN, 1)],
         ir_version=proto.ir_version,
         functions=[_definition(node, schema, opset_of(proto), types)],
@@ -90,11 +86,7 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     except (RuntimeError, ValueError) as error:
         raise UserError(f"node {node.name!r}: {node.op_type} cannot be expanded: {one_line(error)}") from error
     plain = without_control_flow(Draft(inlined, {}))
-    constants = (
-        helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value, name))
-        for name, value in plain.constants.items()
-    )
-    return (*constants, *plain.proto.graph.node)
+    return (*(constant_node(name, value) for name, value in plain.constants.items()), *plain.proto.graph.node)
 
 
 def _definition(node: onnx.NodeProto, schema: OpSchema, opset: int, types: Types) -> onnx.FunctionProto:

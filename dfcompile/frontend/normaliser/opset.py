@@ -205,13 +205,9 @@ def with_explicit_bounds(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
         return proto
     types = _element_types(proto)
     wide = {name for name, kind in types.items() if kind in _WIDE}
-    return with_nodes(
-        proto,
-        (
-            _saying(node, _BOUNDS) if node.op_type == "Clip" and not wide.isdisjoint(node.input[:1]) else node
-            for node in proto.graph.node
-        ),
-    )
+    bounded = (node.op_type == "Clip" and not wide.isdisjoint(node.input[:1]) for node in proto.graph.node)
+    pairs = zip(proto.graph.node, bounded, strict=True)
+    return with_nodes(proto, (_saying(node, _BOUNDS) if is_bounded else node for node, is_bounded in pairs))
 
 
 def _saying(node: onnx.NodeProto, defaults: Mapping[str, str | float]) -> onnx.NodeProto:
@@ -316,9 +312,8 @@ def with_one_normalisation(nodes: Iterable[onnx.NodeProto]) -> tuple[list[onnx.N
         flat = [free_name(f"{node.output[0]}.{part}", taken) for part in ("flat", "scale", "bias", "mean", "variance")]
         whole, shape = (free_name(f"{node.output[0]}.{part}", taken) for part in ("normalised", "shape"))
         found.append(helper.make_node("Flatten", [data], flat[:1], axis=1))
-        found += [
-            helper.make_node("Reshape", [name, row], [made]) for name, made in zip(statistics, flat[1:], strict=True)
-        ]
+        rows = zip(statistics, flat[1:], strict=True)
+        found += [helper.make_node("Reshape", [name, row], [made]) for name, made in rows]
         kept = copied(node, flat, [whole])
         kept.attribute.remove(next(entry for entry in kept.attribute if entry.name == "spatial"))
         found.append(kept)

@@ -67,10 +67,8 @@ def _bind(value: onnx.ValueInfoProto, shapes: Mapping[str, Shape], bound: dict[s
     given, sizes = shapes.get(value.name), shape_of(value.type)
     if given is None or sizes is None:
         return
-    require(
-        len(given) == len(sizes),
-        f"{where} the given shape has {len(given)} dimensions against {len(sizes)} in the model",
-    )
+    found = f"{where} the given shape has {len(given)} dimensions"
+    require(len(given) == len(sizes), f"{found} against {len(sizes)} in the model")
     symbols = (dim.dim_param for dim in value.type.tensor_type.shape.dim)
     for position, (size, known, symbol) in enumerate(zip(given, sizes, symbols, strict=True)):
         if known is not None:
@@ -118,10 +116,8 @@ def _known_shape(value: onnx.ValueInfoProto, shapes: Mapping[str, Shape], bound:
         if size is None:
             symbol = repr(dim.dim_param) if dim.dim_param else "not named"
             by_name = f"--dim {dim.dim_param}=1, or " if dim.dim_param else ""
-            raise UserError(
-                f"{where} dimension {position} is symbolic ({symbol}) against a number "
-                f"(give {by_name}--shape {value.name}={hint}, say)"
-            )
+            wanted = f"a number (give {by_name}--shape {value.name}={hint}, say)"
+            raise UserError(f"{where} dimension {position} is symbolic ({symbol}) against {wanted}")
         wanted = f"a size of at least 0 (give --shape {value.name}={hint}, say)"
         require(size >= 0 or dim.dim_param, f"{where} dimension {position} is {size} against {wanted}")
         found.append(size)

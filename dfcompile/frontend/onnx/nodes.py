@@ -5,7 +5,9 @@ from copy import deepcopy
 from typing import TypeAlias
 
 import onnx
-from onnx import AttributeProto
+from onnx import AttributeProto, helper, numpy_helper
+
+from dfcompile.frontend.onnx.draft import Constant
 
 OWN_DOMAINS = frozenset(["", "ai.onnx"])
 AttributeValue: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...]
@@ -55,6 +57,11 @@ def copied(
     if name is not None:
         copy.name = name
     return copy
+
+
+def constant_node(result: str, value: Constant) -> onnx.NodeProto:
+    """Return a node that gives a constant."""
+    return helper.make_node("Constant", [], [result], value=numpy_helper.from_array(value, result))
 
 
 def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:

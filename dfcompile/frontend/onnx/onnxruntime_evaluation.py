@@ -14,10 +14,10 @@ from functools import cache
 import numpy as np
 import onnx
 from msgspec import Struct
-from onnx import TensorProto, helper, inliner, numpy_helper, parser
+from onnx import TensorProto, helper, inliner, parser
 
 from dfcompile.frontend.onnx.draft import Constant, Constants
-from dfcompile.frontend.onnx.nodes import nodes_of, subgraphs
+from dfcompile.frontend.onnx.nodes import constant_node, nodes_of, subgraphs
 
 _ERRORS_ONLY = 4  # severity of the log lines that are printed: fatal ones
 # onnxruntime refuses files of a newer form than it knows; what is new in them is not about tensors and operators.
@@ -180,7 +180,7 @@ def _shifted(node: onnx.NodeProto, prefix: str) -> list[onnx.NodeProto]:
         if node.input[place]:
             before += _shift(node.input[place], name)
         else:
-            before.append(_constant(name, np.array(SHIFT, np.uint8)))
+            before.append(constant_node(name, np.array(SHIFT, np.uint8)))
         node.input[place] = name
     return before
 
@@ -189,11 +189,7 @@ def _shift(operand: str, name: str) -> list[onnx.NodeProto]:
     wide, by, sum_ = (f"{name}_{part}" for part in ("wide", "by", "sum"))
     return [
         helper.make_node("Cast", [operand], [wide], to=TensorProto.INT32),
-        _constant(by, np.array(SHIFT, np.int32)),
+        constant_node(by, np.array(SHIFT, np.int32)),
         helper.make_node("Add", [wide, by], [sum_]),
         helper.make_node("Cast", [sum_], [name], to=TensorProto.UINT8),
     ]
-
-
-def _constant(name: str, value: Constant) -> onnx.NodeProto:
-    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value, name))

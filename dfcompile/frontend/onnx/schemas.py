@@ -69,10 +69,8 @@ def fits_schema(node: onnx.NodeProto, opset: int) -> bool:
         schema = onnx.defs.get_schema(node.op_type, opset, "")
     except onnx.defs.SchemaError:
         return False
-    return (
-        schema.min_input <= len(node.input) <= schema.max_input
-        and schema.min_output <= len(node.output) <= schema.max_output
-    )
+    is_given = schema.min_input <= len(node.input) <= schema.max_input
+    return is_given and schema.min_output <= len(node.output) <= schema.max_output
 
 
 @cache  # ONNX has one table of schemas for the process, which refuses a second entry of a name
@@ -154,10 +152,8 @@ def _parameters(node: onnx.NodeProto, name: str, activation: str) -> Mapping[str
     listed = next((tuple(entry.floats) for entry in node.attribute if entry.name == "activation_params"), None)
     if listed is not None:
         if len(listed) != len(wanted):
-            raise UnsupportedOpError(
-                f"node {name!r}: attribute 'activation_params' has {len(listed)} numbers against {len(wanted)} of "
-                f"{activation}"
-            )
+            found = f"attribute 'activation_params' has {len(listed)} numbers"
+            raise UnsupportedOpError(f"node {name!r}: {found} against {len(wanted)} of {activation}")
         return dict(zip(wanted, listed, strict=True))
     given = {_OF_GEMM[entry.name]: entry.f for entry in node.attribute if entry.name in _OF_GEMM}
     return {parameter: value for parameter, value in given.items() if parameter in wanted}

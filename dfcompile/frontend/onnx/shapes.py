@@ -143,10 +143,8 @@ def _correct(proto: onnx.ModelProto, types: Types, values: set[str], constants: 
         for output, (found, shape) in results.items():
             largest = max(shape, default=0)
             if largest > _LARGEST_EXTENT:
-                raise UserError(
-                    f"node {node.name!r}: the result of {node.op_type} has an extent of {largest} against at most "
-                    f"{_LARGEST_EXTENT}"
-                )
+                extent = f"node {node.name!r}: the result of {node.op_type} has an extent of {largest}"
+                raise UserError(f"{extent} against at most {_LARGEST_EXTENT}")
             name = free_name(f"{output}.stand-in", values)
             proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(found.dtype), shape))
             nodes.append(helper.make_node("Identity", [name], [output], node.name))

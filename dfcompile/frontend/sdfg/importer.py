@@ -47,9 +47,8 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
         graph.add(Operator(labels[node.name], node.op_type, node.name, operands, results, attributes))
     held = {arrays[value]: constant for value, constant in draft.constants.items() if value in arrays}
     parameters = {array: read_only(value.reshape(value.shape or (1,)).view()) for array, value in held.items()}
-    inputs, outputs = (
-        [_port(value, arrays, types) for value in names] for names in (draft.input_names, draft.output_names)
-    )
+    ends = (draft.input_names, draft.output_names)
+    inputs, outputs = ([_port(value, arrays, types) for value in names] for names in ends)
     return graph.program(inputs, outputs, parameters, normalised.nodes)
 
 
@@ -71,10 +70,8 @@ def _shape(value: str, types: Types) -> tuple[int, ...]:
 def _attribute(attribute: AttributeProto, node: onnx.NodeProto) -> AttributeValue:
     kind = AttributeProto.AttributeType.Name(attribute.type)
     if kind not in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"):
-        raise UnsupportedOpError(
-            f"node {node.name!r}: attribute {attribute.name!r} of {node.op_type} is a {kind.lower()} "
-            "against a number, a text or a list"
-        )
+        found = f"attribute {attribute.name!r} of {node.op_type} is a {kind.lower()}"
+        raise UnsupportedOpError(f"node {node.name!r}: {found} against a number, a text or a list")
     value = helper.get_attribute_value(attribute)
     return [_plain(item) for item in value] if kind.endswith("S") else _plain(value)
 

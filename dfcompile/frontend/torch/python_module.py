@@ -33,10 +33,8 @@ class PythonModule(Struct, frozen=True):
         if not hasattr(self.module, name):
             known = [known for known in vars(self.module) if not known.startswith("_")]
             hint = nearest(name, known)
-            raise UserError(
-                f"{self.path}: no {name!r} is defined{hint if 'did you mean' in hint else ''} "
-                "(a model file defines model() and example_inputs())"
-            )
+            found = f"no {name!r} is defined{hint if 'did you mean' in hint else ''}"
+            raise UserError(f"{self.path}: {found} (a model file defines model() and example_inputs())")
         return getattr(self.module, name)
 
 

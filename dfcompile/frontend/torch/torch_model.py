@@ -148,9 +148,8 @@ def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: objec
     """
     if isinstance(model, torch.export.ExportedProgram):
         if inputs is not None:
-            raise UserError(
-                f"{path}: example_inputs beside an exported program against those that it was exported with"
-            )
+            wanted = "those that it was exported with"
+            raise UserError(f"{path}: example_inputs beside an exported program against {wanted}")
         if model.example_inputs is None:
             raise UserError(f"{path}: an exported program without its example inputs (export it anew)")
         positional, named_ones = model.example_inputs
@@ -183,10 +182,8 @@ def _arguments(path: Path, module: torch.nn.Module, inputs: object) -> tuple[tup
 def _checked(model: TorchModel) -> TorchModel:
     for position, leaf in enumerate(_pytree.tree_leaves(model.inputs)):
         if not isinstance(leaf, torch.Tensor | bool | int | float | str | None):
-            raise UserError(
-                f"{model.path}: example_inputs() gives {_type_name(leaf)} at position {position} against a tensor "
-                f"({_INPUTS})"
-            )
+            found = f"example_inputs() gives {_type_name(leaf)} at position {position}"
+            raise UserError(f"{model.path}: {found} against a tensor ({_INPUTS})")
     if not model.tensors:
         raise UserError(f"{model.path}: example_inputs() gives no tensor ({_INPUTS})")
     return model
@@ -213,10 +210,8 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.tensors):
-        raise UserError(
-            f"{model.path}: example_inputs() gives {len(model.tensors)} tensors against {len(proto.graph.input)} "
-            "inputs of the exported model"
-        )
+        wanted = f"{len(proto.graph.input)} inputs of the exported model"
+        raise UserError(f"{model.path}: example_inputs() gives {len(model.tensors)} tensors against {wanted}")
     return proto, weights
 
 
@@ -240,11 +235,8 @@ def _exported(model: TorchModel) -> torch.onnx.ONNXProgram | None:
 def _registered_results(model: TorchModel) -> bool:
     """Tell `torch.export` of the dataclasses that a module returns, those that it refuses; return whether there are."""
     result = model.module(*model.inputs[0], **model.inputs[1])
-    unknown = {
-        type(leaf)
-        for leaf in _pytree.tree_leaves(result)
-        if is_dataclass(leaf) and type(leaf) not in _pytree.SUPPORTED_NODES
-    }
+    found = {type(leaf) for leaf in _pytree.tree_leaves(result) if is_dataclass(leaf)}
+    unknown = found - set(_pytree.SUPPORTED_NODES)
     for kind in unknown:
         torch.export.register_dataclass(kind)
     return bool(unknown)

@@ -43,12 +43,9 @@ def _check_concat(operands: Operands) -> None:
     axis = operands.front_axis(operands.integer("axis"), len(expected), first)
     for position, shape in known[1:]:
         operands.expect_rank(position, len(expected))
-        require(
-            shape[:axis] + shape[axis + 1 :] == expected[:axis] + expected[axis + 1 :],
-            operands.against(
-                position, f"{shape_text(expected)} of {operands.label(first)} (all but axis {axis} must agree)"
-            ),
-        )
+        others = [(*each[:axis], *each[axis + 1 :]) for each in (shape, expected)]
+        wanted = f"{shape_text(expected)} of {operands.label(first)} (all but axis {axis} must agree)"
+        require(others[0] == others[1], operands.against(position, wanted))
 
 
 def _check_split(operands: Operands) -> None:
@@ -178,10 +175,9 @@ def _check_gather_nd(operands: Operands) -> None:
     data, indices, batch = operands.known(0), operands.known(1), operands.integer("batch_dims")
     operands.expect_least_rank(0, 1)
     operands.expect_least_rank(1, 1)
-    require(
-        0 <= batch < min(len(data), len(indices)) and data[:batch] == indices[:batch],
-        f"{batch} batch dimensions of {shape_text(data)} against those of {shape_text(indices)} of {operands.label(1)}",
-    )
+    is_common = 0 <= batch < min(len(data), len(indices)) and data[:batch] == indices[:batch]
+    wanted = f"those of {shape_text(indices)} of {operands.label(1)}"
+    require(is_common, f"{batch} batch dimensions of {shape_text(data)} against {wanted}")
     _check_places(operands, data[batch:])
     _check_within(operands, data[batch : batch + indices[-1]])
 

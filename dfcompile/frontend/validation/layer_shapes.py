@@ -58,10 +58,8 @@ def _check_heads(operands: Operands, by_head: Sequence[Shape | None]) -> None:
     groups, keys = key[1:3]
     if (key[3], *value[1:3]) != (width, groups, keys):
         texts = [f"{operands.label(at)} {shape_text(shape)}" for at, shape in enumerate((query, key, value))]
-        raise UserError(
-            f"{texts[1]} and {texts[2]} against as many keys as values of as many heads, keys as wide as {texts[0]} "
-            "(batches, heads, length, width)"
-        )
+        wanted = f"as many keys as values of as many heads, keys as wide as {texts[0]} (batches, heads, length, width)"
+        raise UserError(f"{texts[1]} and {texts[2]} against {wanted}")
     past = operands.expect_rank(4, 4)
     before = 0 if past is None else past[2]
     operands.expect(4, (batch, groups, before, width))
@@ -155,11 +153,9 @@ def _check_matmul(operands: Operands) -> None:
     for position, shape in enumerate((left, right)):
         require(shape, f"{operands.label(position)} is a scalar against a matrix")
     _check_inner(operands, left[-1], right[-2] if len(right) > 1 else right[0])
-    require(
-        broadcast_together(left[:-2], right[:-2]),
-        f"batches of {shape_text(left[:-2])} in {operands.label(0)} against {shape_text(right[:-2])} "
-        f"in {operands.label(1)}",
-    )
+    found = f"batches of {shape_text(left[:-2])} in {operands.label(0)}"
+    wanted = f"{shape_text(right[:-2])} in {operands.label(1)}"
+    require(broadcast_together(left[:-2], right[:-2]), f"{found} against {wanted}")
 
 
 def _check_inner(operands: Operands, inner: int, other: int) -> None:
@@ -217,10 +213,9 @@ def _check_groups(operands: Operands, filters: int) -> None:
     data, weights, group = operands.known(0), operands.known(filters), operands.integer("group", 1)
     if len(data) < 2 or len(weights) < 2:
         return
-    require(
-        group >= 1 and data[1] == weights[1] * group,
-        f"input {operands.label(0)} has {data[1]} channels against weights for {weights[1] * group} (groups {group})",
-    )
+    found = f"input {operands.label(0)} has {data[1]} channels"
+    is_fit = group >= 1 and data[1] == weights[1] * group
+    require(is_fit, f"{found} against weights for {weights[1] * group} (groups {group})")
     require(not weights[0] % group, f"{weights[0]} filters against a multiple of {group} groups")
 
 
@@ -286,11 +281,9 @@ def _check_same(operands: Operands, kernel: Shape) -> None:
     data = operands.shape(0)
     if data is None or not operands.text("auto_pad", "NOTSET").startswith("SAME"):
         return
-    require(
-        max(operands.integers("dilations") or (1,)) <= 1,
-        "attribute 'auto_pad' is SAME and 'dilations' are not 1 against pads in numbers "
-        "(onnxruntime and ONNX's definition then pad differently)",
-    )
+    found = "attribute 'auto_pad' is SAME and 'dilations' are not 1"
+    wanted = "pads in numbers (onnxruntime and ONNX's definition then pad differently)"
+    require(max(operands.integers("dilations") or (1,)) <= 1, f"{found} against {wanted}")
     strides = operands.integers("strides") or (1,) * len(kernel)
     for extent, size, stride in zip(data[2:], kernel, strides, strict=True):
         # onnxruntime then begins within the data, or refuses it.

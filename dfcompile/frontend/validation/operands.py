@@ -116,6 +116,5 @@ def broadcasts_to(shape: Sequence[int], target: Sequence[int]) -> bool:
     >>> broadcasts_to((3, 1), (2, 3, 4)), broadcasts_to((2, 3), (3,))
     (True, False)
     """
-    return len(shape) <= len(target) and all(
-        size in {1, wanted} for size, wanted in zip(reversed(shape), reversed(target), strict=False)
-    )
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(size in {1, wanted} for size, wanted in pairs)

@@ -173,9 +173,8 @@ def _cycle(draft: Draft) -> str:
     nodes = draft.proto.graph.node
     producers = {name: node.name for node in nodes for name in filter(None, node.output)}
     try:
-        TopologicalSorter(
-            {node.name: [producers[name] for name in node.input if name in producers] for node in nodes}
-        ).prepare()
+        reads = {node.name: [producers[name] for name in node.input if name in producers] for node in nodes}
+        TopologicalSorter(reads).prepare()
     except CycleError as error:
         return ", ".join(map(repr, error.args[1][1:]))
     return ""

@@ -177,10 +177,9 @@ def _unknown_shapes(draft: Draft, types: Types) -> Iterator[UnsupportedOpError]:
             continue  # another one is the cause
         unknown = (name for name in filter(None, node.output) if types.get(name, _UNKNOWN).known_shape is None)
         for name in list(unknown)[:1]:
-            yield UnsupportedOpError(
-                f"node {node.name!r}: the shape of {name!r} depends on data against a static shape "
-                f"({node.op_type} of values that are no constants)"
-            )
+            found = f"the shape of {name!r} depends on data against a static shape"
+            hint = f"{node.op_type} of values that are no constants"
+            yield UnsupportedOpError(f"node {node.name!r}: {found} ({hint})")
 
 
 def _check_sizes(where: str, found: TensorType, least: int) -> None:

@@ -147,9 +147,8 @@ def _of_batches(
         of_batch = [model.element(name, batch, 0, node.name) for name in rest]
         for stack, result in zip(results, _scanned(model, node, scope, of_batch, count), strict=True):
             stack.append(result)
-    return [
-        model.stacked(stack, 0, node.name) if name else "" for name, stack in zip(node.output, results, strict=True)
-    ]
+    named = zip(node.output, results, strict=True)
+    return [model.stacked(stack, 0, node.name) if name else "" for name, stack in named]
 
 
 def _scanned(

@@ -25,9 +25,8 @@ def _items(model: Rewriting, node: onnx.NodeProto, name: str) -> tuple[str, ...]
     """
     found = model.sequences.get(name)
     if found is None:
-        raise UnsupportedOpError(
-            f"node {node.name!r}: {node.op_type} of {name!r} against a sequence that the model makes"
-        )
+        wanted = "a sequence that the model makes"
+        raise UnsupportedOpError(f"node {node.name!r}: {node.op_type} of {name!r} against {wanted}")
     return found
 
 

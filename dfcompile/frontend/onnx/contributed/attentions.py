@@ -12,10 +12,8 @@ def _attention(call: Call) -> Mapping[str, Shape]:
     (batch, length, inner), weights = call.all_known(input=(3,), weights=(2,))
     widths = call.integers("qkv_hidden_sizes") or (weights[1] // 3,) * 3
     if len(widths) != 3 or sum(widths) != weights[1] or inner != weights[0] or widths[0] != widths[1]:
-        raise UserError(
-            f"'weights' is {weights[0]}×{weights[1]} against {inner} rows, and columns of queries, keys and values "
-            f"{list(widths)}"
-        )
+        wanted = f"{inner} rows, and columns of queries, keys and values {list(widths)}"
+        raise UserError(f"'weights' is {weights[0]}×{weights[1]} against {wanted}")
     call.expect("bias", weights[1:])
     key, value = (call.per_head("weights", width, "num_heads") for width in widths[1:])
     before = 0
@@ -100,10 +98,8 @@ def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
     """Check how many tokens there are: new ones behind those of the cache, or all of them within it."""
     if total < length or (total > before and total != before + length):
         within = f", or {length} to {before} within the cache" if before >= length else ""
-        raise UserError(
-            f"'total_sequence_length' is {total} against {before + length} ({before} in 'past_key' and {length} "
-            f"new){within}"
-        )
+        wanted = f"{before + length} ({before} in 'past_key' and {length} new){within}"
+        raise UserError(f"'total_sequence_length' is {total} against {wanted}")
     tables = call.shape("cos_cache")
     positions = max(before, total) if tables is None else tables[0]
     require(positions >= total, f"'cos_cache' has {positions} positions against at least {total}")
