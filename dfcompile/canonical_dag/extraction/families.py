@@ -241,15 +241,11 @@ def _divisible(extents: tuple[int, ...], writes: tuple[Access, ...]) -> tuple[bo
     divisible: list[bool] = []
     for parameter, extent in enumerate(extents):
         around = all(divisible)
-        divisible.append(around and (extent == 1 or _is_parallel(extents, writes, parameter)))
+        is_parallel = all(
+            access.strides[parameter] != 0 and access.over(extents).without_repeats.is_injective for access in writes
+        )
+        divisible.append(around and (extent == 1 or is_parallel))
     return tuple(divisible)
-
-
-def _is_parallel(extents: tuple[int, ...], writes: Sequence[Access], parameter: int) -> bool:
-    """Whether different iterations of a loop write different elements."""
-    return all(
-        access.strides[parameter] != 0 and access.over(extents).without_repeats.is_injective for access in writes
-    )
 
 
 @lru_cache(_KEPT)

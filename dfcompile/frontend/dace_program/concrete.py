@@ -1,12 +1,9 @@
 """Concrete programs: a ``@dace.program`` with sizes in the place of its symbols; it is parsed, and run by NumPy."""
 
 import ast
-import contextlib
 import inspect
-import io
 import traceback
 import types
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,7 +16,7 @@ from msgspec import Struct
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.program import Port
-from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in
+from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
 
 _DECORATOR = "program"
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
@@ -54,12 +51,7 @@ class ConcreteProgram(Struct, frozen=True):
         """
         try:
             # Nodes know their lines. What DaCe warns of or prints is an error later, or nothing.
-            with (
-                set_temporary("compiler", "lineinfo", value="inspect"),
-                warnings.catch_warnings(action="ignore"),
-                contextlib.redirect_stdout(io.StringIO()),
-                contextlib.redirect_stderr(io.StringIO()),
-            ):
+            with set_temporary("compiler", "lineinfo", value="inspect"), silenced():
                 return dace.program(self.function).to_sdfg(simplify=False)
         except Exception as error:  # of whatever kind DaCe's parser raises
             reason = " ".join(str(error).split("\n")[0].split()) or type(error).__name__

@@ -123,11 +123,7 @@ class Emission:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
         assert container.value is not None
         array = self.materialised(what, container.value, (), container)
-        if (
-            array in taken
-            or array in self.constants
-            or array not in {result for step in self.steps for result in step.results}
-        ):
+        if array in taken or array not in {result for step in self.steps for result in step.results}:
             own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
             return self.nest(what, Nest(own, (Place(array, along(own)),), along(own), "a"), self.arrays[array])
         return array

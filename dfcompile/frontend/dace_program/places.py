@@ -146,10 +146,12 @@ class Scope(Struct, frozen=True):
         """
         begin, end, step = bounds
         first, last, stride = self.affine(begin), self.affine(end), self.constant(step)
-        length = None if first is None or last is None else _difference(last, first)
-        if first is None or length is None or not stride:
+        if first is None or last is None or not stride:
             return None
-        return first, stride, length // stride + 1
+        length = {name: last.get(name, 0) - first.get(name, 0) for name in (*last, *first)}
+        if any(step for name, step in length.items() if name):  # it depends on a loop
+            return None
+        return first, stride, length.get("", 0) // stride + 1
 
     def part(self, window: Window, subset: "dace.subsets.Subset | None", *, keeps_ones: bool = False) -> Window:
         """Return the window of a memlet, without dimensions in which it is one element.
@@ -223,12 +225,6 @@ def _substituted(index: Affine, values: Affines) -> Affine:
         for inner, value in values.get(name, {name: 1}).items():
             total[inner] = total.get(inner, 0) + factor * value
     return {name: factor for name, factor in total.items() if factor}
-
-
-def _difference(last: Affine, first: Affine) -> int | None:
-    """Return how far one index is behind another, or ``None`` if that depends on a loop."""
-    total = {name: last.get(name, 0) - first.get(name, 0) for name in (*last, *first)}
-    return None if any(step for name, step in total.items() if name) else total.get("", 0)
 
 
 def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -15,7 +15,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.nodes import copied, value_names
-from dfcompile.frontend.onnx.shapes import TensorType, Types, stand_in
+from dfcompile.frontend.onnx.shapes import Types, stand_in
 
 # Optional operands that may as well be omitted if they have no elements: caches of attentions.
 _OMITTED: Mapping[str, Sequence[int]] = {
@@ -63,7 +63,7 @@ def without_empty_values(draft: Draft, types: Types) -> Draft:
     nodes = []
     for node in draft.proto.graph.node:
         gone = empty.intersection(node.output)
-        constants.update((name, _nothing(types[name])) for name in gone)
+        constants.update((name, read_only(np.zeros(types[name].known_shape or 0, types[name].dtype))) for name in gone)
         reduced = _reduced(node, types, empty, opset) if final.isdisjoint(node.output) else None
         if reduced is not None:
             constants[node.output[0]] = reduced
@@ -142,10 +142,6 @@ def _reads(node: onnx.NodeProto, empty: set[str]) -> list[str]:
         return []
     says_sizes = node.op_type in _TOLD or node.op_type.startswith("Reduce")
     return [name for name in (node.input[:1] if says_sizes else node.input) if name in empty]
-
-
-def _nothing(known: TensorType) -> Constant:
-    return read_only(np.zeros(known.known_shape or 0, known.dtype))
 
 
 def _without_operands(node: onnx.NodeProto, empty: set[str], constants: dict[str, Constant], values: set[str]) -> None:

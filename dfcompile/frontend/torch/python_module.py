@@ -2,8 +2,10 @@
 
 import contextlib
 import importlib.util
+import io
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -67,6 +69,14 @@ def running(path: Path) -> Iterator[PythonModule]:
         for fresh in [known for known in sys.modules if known not in loaded]:
             if fresh == name or (getattr(sys.modules[fresh], "__file__", None) or "").startswith(folder + "/"):
                 del sys.modules[fresh]
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Keep what is printed and warned of in the body away from the user."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with warnings.catch_warnings(action="ignore"):
+            yield
 
 
 def guarded(path: Path, run: Callable[[], Result]) -> Result:

@@ -2,9 +2,7 @@
 
 import contextlib
 import inspect
-import io
 import logging
-import warnings
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.onnx.one_line import named
-from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in
+from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -206,7 +204,8 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
         hint = next((hint for sign, hint in _EXPORT_HINTS.items() if sign in str(cause)), None)
         raise UserError(message if hint is None else f"{message} ({hint})") from error
     assert exported is not None
-    weights = _take_weights(exported.model.graph.initializers, _narrow_names(model.module))
+    narrow = {name for name, value in model.module.state_dict().items() if value.dtype is torch.bfloat16}
+    weights = _take_weights(exported.model.graph.initializers, narrow)
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.tensors):
@@ -242,11 +241,6 @@ def _registered_results(model: TorchModel) -> bool:
     return bool(unknown)
 
 
-def _narrow_names(module: torch.nn.Module) -> frozenset[str]:
-    """Return the names of the weights that are bfloat16."""
-    return frozenset(name for name, value in module.state_dict().items() if value.dtype is torch.bfloat16)
-
-
 def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]", narrow: Set[str]) -> dict[str, Array]:
     """Take the weights out of an exported graph: serialised they would be there twice.
 
@@ -273,11 +267,7 @@ def _silence() -> Iterator[None]:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(action="ignore"),
-        ):
+        with silenced():
             yield
     finally:
         logging.disable(disabled)

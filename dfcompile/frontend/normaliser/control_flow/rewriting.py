@@ -87,7 +87,9 @@ class Rewriting:
         rule = self._rules.get(node.op_type) if node.domain in OWN_DOMAINS else None
         if rule is not None and not fits_schema(node, self.opset):
             rule = None  # it is refused where the model is checked
-        results = None if rule is None else rule(self, _named(node, scope.position), scope)
+        # Errors, and what the node becomes, have its name.
+        named = node if node.name else copied(node, name=f"{node.op_type}_{scope.position}")
+        results = None if rule is None else rule(self, named, scope)
         if results is not None:
             scope.names.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
             return
@@ -214,11 +216,6 @@ class Rewriting:
     def _add(self, node: onnx.NodeProto) -> None:
         self._nodes.append(node)
         self.known.add(node)
-
-
-def _named(node: onnx.NodeProto, position: int) -> onnx.NodeProto:
-    """Return the node with a name, which errors and what it becomes have."""
-    return node if node.name else copied(node, name=f"{node.op_type}_{position}")
 
 
 def _graph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
