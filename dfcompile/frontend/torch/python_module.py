@@ -1,12 +1,12 @@
 """Running a user's Python file: in a fresh module, with errors that name its file and line."""
 
-import contextlib
 import importlib.util
 import io
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -40,7 +40,7 @@ class PythonModule(Struct, frozen=True):
         return getattr(self.module, name)
 
 
-@contextlib.contextmanager
+@contextmanager
 def running(path: Path) -> Iterator[PythonModule]:
     """Run a file and give its module; the file's folder is importable, and prints go to stderr, within the context.
 
@@ -59,7 +59,7 @@ def running(path: Path) -> Iterator[PythonModule]:
     sys.modules[name] = module
     sys.path.insert(0, folder)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr):
             guarded(path, lambda: loader.exec_module(module))
             yield PythonModule(path, module)
     finally:
@@ -71,12 +71,11 @@ def running(path: Path) -> Iterator[PythonModule]:
                 del sys.modules[fresh]
 
 
-@contextlib.contextmanager
+@contextmanager
 def silenced() -> Iterator[None]:
     """Keep what is printed and warned of in the body away from the user."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        with warnings.catch_warnings(action="ignore"):
-            yield
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings(action="ignore"):
+        yield
 
 
 def guarded(path: Path, run: Callable[[], Result]) -> Result:
