@@ -7,8 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.frontend.model import Model
-from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.model import Model, ReadOptions
 from dfcompile.plugins import faults_of
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.model import Model
-from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.model import Model, ReadOptions
 from dfcompile.frontend.reading import ReadModel
 
 if TYPE_CHECKING:

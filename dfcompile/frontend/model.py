@@ -1,18 +1,36 @@
-"""The model as read: its program, and what runs the original for comparison."""
+"""The model as read: its program, what runs the original for comparison, and the options of reading."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import POWERS_OF_TWO, element_kind
 from dfcompile.frontend.program import Port, Program
+from dfcompile.options import FixedInput
 from dfcompile.records import replace
 
 Array: TypeAlias = npt.NDArray[np.generic]
+
+
+class ReadOptions(Struct, frozen=True):
+    """What reading a model needs to be told.
+
+    Attributes:
+        shapes: shape of an input by its name, for inputs with symbolic dimensions.
+        dims: size of a symbolic dimension by its name, wherever it stands.
+        fixed_inputs: value of an input by its name, which it has in every run.
+        operators: types of ONNX operators that can be lowered; others are refused before anything is done. ``None``:
+            whoever lowers them finds out.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    operators: frozenset[str] | None = None
+    fixed_inputs: Mapping[str, FixedInput] = field(default_factory=dict)
 
 
 class Answer(Struct, frozen=True, eq=False):

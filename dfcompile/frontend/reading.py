@@ -6,8 +6,7 @@ from typing import Final, TypeAlias
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Model
-from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.model import Model, ReadOptions
 from dfcompile.plugins import PluginKind
 
 DAG_SUFFIXES = (".dag", ".json")

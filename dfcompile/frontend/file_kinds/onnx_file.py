@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Array, Model
+from dfcompile.frontend.model import Answer, Array, Model, ReadOptions
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx.draft_reading import input_names
@@ -17,7 +17,6 @@ from dfcompile.frontend.onnx.external_data import external_files, load_external_
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.options import ReadOptions
 
 _HINT_REPORT = "please report it"
 _HINT_ORACLE = (

@@ -9,10 +9,9 @@ import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Array, Model
+from dfcompile.frontend.model import Array, Model, ReadOptions
 from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import Program
 from dfcompile.frontend.torch.python_module import running
 from dfcompile.host.stages import stage, work_of

@@ -11,9 +11,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
 from dfcompile.frontend.normaliser.empty_values import without_empty_values
 from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES, RANDOM, may_fold, room_for_folds
-from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, read_only
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import integer, integers, value_names
+from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, free_name, integer, integers, read_only
 from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 
@@ -67,7 +65,8 @@ def _index_selections(draft: Draft) -> Draft:
     known = [node for node in nodes if node.op_type == "Compress" and node.input[1] in draft.constants]
     if not known:
         return draft
-    names, values = {node.name for node in nodes}, value_names(nodes) | set(draft.constants)
+    names, values = draft.names()
+    values |= set(draft.constants)
     constants = dict(draft.constants)
     replaced = {id(node): tuple(_indexed(node, constants, names, values)) for node in known}
     return draft.replaced([new for node in nodes for new in replaced.get(id(node), (node,))], constants)

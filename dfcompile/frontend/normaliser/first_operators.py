@@ -13,8 +13,7 @@ from msgspec import Struct
 from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants, Draft
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Constants, Draft, copied
 from dfcompile.frontend.onnx.schemas import fits_schema
 from dfcompile.frontend.onnx.shapes import shape_of
 

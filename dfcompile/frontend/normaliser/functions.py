@@ -9,10 +9,8 @@ from onnx.defs import OpSchema
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.draft import Draft, constant_node, copied, free_name, renamed
 from dfcompile.frontend.onnx.element_type import onnx_type
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import constant_node, copied, renamed, value_names
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import Types, infer_types
 
@@ -40,7 +38,7 @@ def expand_functions(draft: Draft) -> Draft:
     """
     while any(node.op_type in FUNCTIONS for node in draft.proto.graph.node):
         nodes, types = tuple(draft.proto.graph.node), infer_types(draft)
-        names, values = {node.name for node in nodes}, value_names(nodes)
+        names, values = draft.names()
         expanded: list[onnx.NodeProto] = []
         for node in nodes:
             expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]

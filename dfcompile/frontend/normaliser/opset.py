@@ -14,10 +14,8 @@ from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, free_name, integer, value_names, with_nodes
 from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of, with_dense_constants
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied, integer, value_names, with_nodes
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable, inferred_graph
 
@@ -107,8 +105,7 @@ def upgraded(draft: Draft) -> Draft:
     if opset < SINCE:
         draft = draft.replaced(*without_first_operators(draft, opset))
         _ask_for(draft.proto, SINCE)
-    nodes, constants = with_one_normalisation(draft.proto.graph.node)
-    return draft.replaced(nodes, {**draft.constants, **constants}) if constants else draft
+    return with_one_normalisation(draft)
 
 
 def _ask_for(proto: onnx.ModelProto, opset: int) -> None:
@@ -164,7 +161,7 @@ def with_later_types(draft: Draft) -> Draft:
     """
     nodes = draft.proto.graph.node
     is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in nodes)
-    if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft.proto.graph, draft.constants.values()):
+    if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft):
         return draft
     draft = unify_opset(draft)
     later = deepcopy(draft.proto)
@@ -172,9 +169,11 @@ def with_later_types(draft: Draft) -> Draft:
     return Draft(later, draft.constants)
 
 
-def _has_bfloat16(graph: onnx.GraphProto, constants: Iterable[Constant]) -> bool:
+def _has_bfloat16(draft: Draft) -> bool:
+    graph = draft.proto.graph
     casts = (integer(node, "to") for node in graph.node if node.op_type == "Cast")
     inputs = (value.type.tensor_type.elem_type for value in graph.input)
+    constants = draft.constants.values()
     return TensorProto.BFLOAT16 in {*casts, *inputs} or any(value.dtype.name == "bfloat16" for value in constants)
 
 
@@ -288,20 +287,19 @@ def _coerced(node: onnx.NodeProto, names: set[str], values: set[str]) -> Iterato
     yield helper.make_node("Reshape", [result, shape], [*node.output], name=free_name(f"{node.name}.reshape", names))
 
 
-def with_one_normalisation(nodes: Iterable[onnx.NodeProto]) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
-    """Return nodes whose normalisations all have statistics per channel, and constants that these read.
+def with_one_normalisation(draft: Draft) -> Draft:
+    """Return a draft whose normalisations all have statistics per channel; one that has no others itself.
 
     ``y = BatchNormalization<spatial=0>(x[n, c, d], s[c, d], …)`` becomes ``f = Flatten(x); t = Reshape(s, [-1]); …
     g = BatchNormalization(f, t, …); y = Reshape(g, Shape(x))``: every element is a channel.
 
     Args:
-        nodes: of operator set 7 or later.
+        draft: of operator set 7 or later.
     """
-    every = list(nodes)
-    taken = value_names(every)
-    constants: dict[str, Constant] = {}
+    _, taken = draft.names()
+    constants = dict(draft.constants)
     found: list[onnx.NodeProto] = []
-    for node in every:
+    for node in draft.proto.graph.node:
         is_spatial = node.op_type != "BatchNormalization" or integer(node, "spatial", 1)
         if is_spatial or len(node.input) != 5 or any(node.output[1:]):
             found.append(node)
@@ -319,4 +317,4 @@ def with_one_normalisation(nodes: Iterable[onnx.NodeProto]) -> tuple[list[onnx.N
         found.append(kept)
         found.append(helper.make_node("Shape", [data], [shape]))
         found.append(helper.make_node("Reshape", [whole, shape], node.output[:1]))
-    return found, constants
+    return draft if len(constants) == len(draft.constants) else draft.replaced(found, constants)

@@ -13,9 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants
+from dfcompile.frontend.onnx.draft import AttributeValue, Constant, Constants, attribute_value
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, UnknownShapeError, require
-from dfcompile.frontend.onnx.nodes import AttributeValue, attribute_value
 from dfcompile.frontend.onnx.shapes import TensorType, shape_of
 
 DOMAIN = "com.microsoft"  # of onnxruntime

@@ -6,7 +6,7 @@ from typing import Generic, TypeAlias, TypeVar
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.nodes import AttributeValue
+from dfcompile.frontend.onnx.draft import AttributeValue
 
 Shape: TypeAlias = tuple[int, ...]
 Operand = TypeVar("Operand", int, str)

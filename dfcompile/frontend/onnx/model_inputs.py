@@ -8,11 +8,11 @@ import onnx
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.element_kind import element_kind, integer_limits, largest_real
+from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.onnx.draft import Constant, Constants, read_only
 from dfcompile.frontend.onnx.element_type import type_of_value
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 from dfcompile.frontend.onnx.shapes import shape_of
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.options import FixedInput, Number
 
 

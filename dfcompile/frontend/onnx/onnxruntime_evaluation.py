@@ -16,8 +16,7 @@ import onnx
 from msgspec import Struct
 from onnx import TensorProto, helper, inliner, parser
 
-from dfcompile.frontend.onnx.draft import Constant, Constants
-from dfcompile.frontend.onnx.nodes import constant_node, nodes_of, subgraphs
+from dfcompile.frontend.onnx.draft import Constant, Constants, constant_node, nodes_of, subgraphs
 
 _ERRORS_ONLY = 4  # severity of the log lines that are printed: fatal ones
 # onnxruntime refuses files of a newer form than it knows; what is new in them is not about tensors and operators.

@@ -14,9 +14,8 @@ import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constants
+from dfcompile.frontend.onnx.draft import Constants, integer, integers, text
 from dfcompile.frontend.onnx.known_shapes import Shape, broadcast_together, require, shape_text
-from dfcompile.frontend.onnx.nodes import integer, integers, text
 
 Shapes: TypeAlias = tuple[Shape | None, ...]  # static ones, None where it is not known
 _POOLING = frozenset(["AveragePool", "LpPool", "MaxPool"])

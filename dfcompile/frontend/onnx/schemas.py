@@ -16,8 +16,8 @@ from dfcompile.frontend.onnx.contributed.attentions import ATTENTIONS
 from dfcompile.frontend.onnx.contributed.layers import LAYERS
 from dfcompile.frontend.onnx.contributed.quantised import QUANTISED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN, ContributedOperator
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, text
 from dfcompile.frontend.onnx.element_type import schema_name
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, text
 
 # The contributed operators that can be compiled, by the name that drafts have for them.
 CONTRIBUTED: Mapping[str, ContributedOperator] = {each.op_type: each for each in (*LAYERS, *ATTENTIONS, *QUANTISED)}

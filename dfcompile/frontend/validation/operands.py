@@ -7,9 +7,8 @@ import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants
+from dfcompile.frontend.onnx.draft import Constant, Constants, attribute_value
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, require
-from dfcompile.frontend.onnx.nodes import attribute_value
 from dfcompile.frontend.onnx.shapes import Types
 
 

@@ -12,9 +12,8 @@ from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, UserError, nearest
 from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
-from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, needed_for, text
 from dfcompile.frontend.onnx.known_shapes import require
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, needed_for, text
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.schemas import CONTRIBUTED, schema_of
 from dfcompile.frontend.onnx.shapes import checkable, stand_in

@@ -17,7 +17,7 @@ from dfcompile.frontend.normaliser import fold_limits
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.onnx.draft import Draft
-from dfcompile.frontend.onnx.draft_reading import DEEPEST_CALLS, LARGEST_NODES, check_inlined_size
+from dfcompile.frontend.onnx.function_calls import DEEPEST_CALLS, LARGEST_NODES, check_inlined_size
 from dfcompile.frontend.validation import structure
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]

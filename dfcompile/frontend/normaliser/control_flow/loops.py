@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
-from dfcompile.frontend.onnx.nodes import integer, integers
+from dfcompile.frontend.onnx.draft import integer, integers
 
 _OF_BATCHES = 8  # version of Scan that goes through batches of arrays
 

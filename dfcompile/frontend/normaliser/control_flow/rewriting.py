@@ -10,10 +10,8 @@ from onnx import helper
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.known_values import KnownValues
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Draft, copied, free_name
 from dfcompile.frontend.onnx.draft_reading import constant_of
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied, graphs_of, nodes_of, value_names
 from dfcompile.frontend.onnx.schemas import add_nodes, fits_schema
 
 MOST_NODES = 20_000  # that unrolling may give
@@ -59,10 +57,7 @@ class Rewriting:
         self._constants: dict[str, Constant] = dict(draft.constants)
         self._shared: dict[tuple[int | str, ...], str] = {}  # constants of graphs that are put in again and again
         self._nodes: list[onnx.NodeProto] = []
-        self._taken = {*draft.constants, *value_names(nodes_of(draft.proto))}
-        for graph in graphs_of(draft.proto):
-            self._taken.update(value.name for value in (*graph.input, *graph.output))
-            self._taken.update(tensor.name for tensor in graph.initializer)
+        self._taken = draft.inner_names()
         self._numbers: dict[str, int] = {}
         self._unrolled = 0
         self._unrolled_bytes = 0

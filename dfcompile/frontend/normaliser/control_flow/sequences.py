@@ -7,7 +7,7 @@ import onnx
 
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule, Scope
-from dfcompile.frontend.onnx.nodes import integer
+from dfcompile.frontend.onnx.draft import integer
 
 
 def _made(model: Rewriting, node: onnx.NodeProto, items: Sequence[str]) -> Sequence[str]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft_reading import LARGEST_NODES, check_inlined_size
+from dfcompile.frontend.onnx.function_calls import LARGEST_NODES, check_inlined_size
 from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from tests.examples import examples
 from tests.interpreter import interpret
