@@ -14,8 +14,7 @@ from dfcompile.frontend.element_kind import (
     largest_real,
     real_epsilon,
 )
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Array, Model, ReadOptions, Reference, reference_answer
+from dfcompile.frontend.model import Answer, Array, FileKind, Model, ReadOptions, Reference, reference_answer
 from dfcompile.frontend.program import AppliedPass, ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, read_model
 from dfcompile.frontend.sdfg.dialects import CANONICAL, ONNX, AttributeValue, input_connector, output_connector

@@ -6,8 +6,7 @@ import numpy as np
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import NumpyReference, concrete_program, defines_program, example_values
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Model, ReadOptions
+from dfcompile.frontend.model import FileKind, Model, ReadOptions
 from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.torch.python_module import running
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.file_kinds.python_file import model_of, require_torch
-from dfcompile.frontend.model import Model, ReadOptions
+from dfcompile.frontend.model import FileKind, Model, ReadOptions
 from dfcompile.host.stages import stage
 
 

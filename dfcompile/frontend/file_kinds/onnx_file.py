@@ -8,8 +8,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Array, Model, ReadOptions
+from dfcompile.frontend.model import Answer, Array, FileKind, Model, ReadOptions
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx.draft_reading import input_names

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Array, Model, ReadOptions
+from dfcompile.frontend.model import Array, FileKind, Model, ReadOptions
 from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.program import Program
