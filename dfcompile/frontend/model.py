@@ -1,4 +1,4 @@
-"""The model as read: its program, and what runs the original for comparison; what reads a kind of file, with options."""
+"""The model as read: its program, and what runs the original for comparison; what reads a file, and its options."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

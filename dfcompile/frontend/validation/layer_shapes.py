@@ -8,8 +8,7 @@ from functools import partial
 from operator import methodcaller
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.known_shapes import Shape, broadcast_together, require, shape_text
-from dfcompile.frontend.onnx.result_shapes import einsum_extents
+from dfcompile.frontend.onnx.known_shapes import Shape, broadcast_together, einsum_extents, require, shape_text
 from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to
 
 _PADDINGS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")

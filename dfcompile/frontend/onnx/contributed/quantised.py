@@ -7,8 +7,7 @@ from onnx import helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, Results, like
-from dfcompile.frontend.onnx.known_shapes import Shape, require
-from dfcompile.frontend.onnx.result_shapes import window_result
+from dfcompile.frontend.onnx.known_shapes import Shape, require, window_result
 
 _BYTES = ("uint8", "int8")
 _STEPS = {"T": _BYTES, "F": ("float32",)}
