@@ -9,7 +9,7 @@ import onnx
 from onnx import AttributeProto, checker
 
 from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, UserError, nearest, together
-from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES
+from dfcompile.frontend.normaliser.constant_folding import OF_SHAPES
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, needed_for, text

@@ -11,7 +11,7 @@ from msgspec import Struct
 from onnx import helper
 
 from dfcompile.errors import UnsupportedOpError, UserError
-from dfcompile.frontend.normaliser.fold_limits import CONTRACTIONS, GROWING, RANDOM, TEXTS, may_fold, room_for_folds
+from dfcompile.frontend.normaliser.constant_folding import LIMITED, RANDOM, may_fold, room_for_folds
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Draft, copied, free_name
 from dfcompile.frontend.onnx.draft_reading import constant_of
@@ -124,7 +124,7 @@ class KnownValues:
                 return
             operands = {node.input[0]: np.broadcast_to(np.zeros((), np.float32), shape)}
         model = alone(node, operands, self._shell)
-        if node.op_type in GROWING | CONTRACTIONS | TEXTS:
+        if node.op_type in LIMITED:
             types = infer_types(Draft(model, operands))
             if not may_fold(node, types, operands, room_for_folds(operands)):
                 return
