@@ -148,18 +148,12 @@ class DagBuilder:
         count = len(sources)
         if len(targets) != count or len(volumes) != count:
             raise InternalError(f"edges: {len(targets)} targets and {len(volumes)} volumes against {count} sources")
-        self._extend(
-            {
-                "edge_source": sources,
-                "edge_target": targets,
-                "edge_volume": volumes,
-                "edge_distinct": volumes if distinct is None else distinct,
-                "edge_element_bytes": np.full(count, element_bytes),
-                "edge_order": np.full(count, self.add_order(order)),
-                "edge_first": np.full(count, NO_PLACE) if first is None else first,
-                "edge_taken": (volumes if distinct is None else distinct) if taken is None else np.full(count, taken),
-            }
-        )
+        different = volumes if distinct is None else distinct
+        columns = (
+            sources, targets, volumes, different, np.full(count, element_bytes), np.full(count, self.add_order(order)),
+            np.full(count, NO_PLACE) if first is None else first, different if taken is None else np.full(count, taken),
+        )  # fmt: skip
+        self._extend(dict(zip(EDGE_COLUMNS, columns, strict=True)))
 
     def add_edge_columns(
         self, sources: Int64, targets: Int64, volumes: Int64, distinct: Int64, element_bytes: Int64, orders: Int64

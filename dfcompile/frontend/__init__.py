@@ -66,12 +66,8 @@ __all__ = [
 
 # Where the names are that need DaCe, which takes half a second: it is imported when one of them is first used.
 _PLACES: Final = {
-    "NodeCopies": "element_copies",
-    "OperatorNode": "operator_node",
-    "Prototype": "element_copies",
-    "WholeMemlets": "element_copies",
-    "scalar_type": "operator_node",
-    "untyped_connectors": "element_copies",
+    **dict.fromkeys(("NodeCopies", "Prototype", "WholeMemlets", "untyped_connectors"), "element_copies"),
+    **dict.fromkeys(("OperatorNode", "scalar_type"), "operator_node"),
 }
 
 

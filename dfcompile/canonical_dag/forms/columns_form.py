@@ -163,10 +163,8 @@ def _check(columns: Mapping[str, Integers], scopes: int, orders: int) -> None:
         "kind": (ANY_TASK, int(max(NodeKind))),
         "node_scope": (0, scopes - 1),
         "node_member": (NO_MEMBER, 2**62),
-        "edge_source": (0, last_node),
-        "edge_target": (0, last_node),
-        "edge_volume": (1, LARGEST_VOLUME),
-        "edge_distinct": (1, LARGEST_VOLUME),
+        **dict.fromkeys(("edge_source", "edge_target"), (0, last_node)),
+        **dict.fromkeys(("edge_volume", "edge_distinct"), (1, LARGEST_VOLUME)),
         "edge_element_bytes": (1, 127),
         "edge_order": (0, orders - 1),
     }

@@ -15,14 +15,8 @@ import numpy.typing as npt
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.places import Loop
 
-_CASTS: Mapping[str, type[np.generic]] = {
-    "complex128": np.complex128,
-    "complex64": np.complex64,
-    "float32": np.float32,
-    "float64": np.float64,
-    "int32": np.int32,
-    "int64": np.int64,
-}
+_CAST_NAMES = ("complex128", "complex64", "float32", "float64", "int32", "int64")
+_CASTS: Mapping[str, type[np.generic]] = {name: getattr(np, name) for name in _CAST_NAMES}
 _REAL_PARTS = {"complex64": "float32", "complex128": "float64"}
 _REAL_FUNCTIONS = frozenset(["abs", "imag", "real"])
 

@@ -26,17 +26,10 @@ _MISPLACED = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 2**31}
 _FUSED = {"FusedConv": "Conv", "FusedGemm": "Gemm"}
 # By name: the attributes whose values FusedConv lists as 'activation_params'.
 _ACTIVATIONS: Mapping[str, Sequence[str]] = {
-    "": (),
+    **dict.fromkeys(("", "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"), ()),
+    **dict.fromkeys(("Elu", "LeakyRelu", "ThresholdedRelu"), ("alpha",)),
     "Clip": ("min", "max"),
-    "Elu": ("alpha",),
     "HardSigmoid": ("alpha", "beta"),
-    "LeakyRelu": ("alpha",),
-    "Relu": (),
-    "Sigmoid": (),
-    "Softplus": (),
-    "Softsign": (),
-    "Tanh": (),
-    "ThresholdedRelu": ("alpha",),
 }
 _BOUNDS_AS_OPERANDS = 11  # the operator set from which a Clip has them
 _OF_GEMM = {"activation_alpha": "alpha", "activation_beta": "beta", "activation_gamma": "gamma"}
@@ -123,7 +116,7 @@ def _unfused(node: onnx.NodeProto, opset: int) -> Iterator[onnx.NodeProto]:
     name = node.name or node.op_type
     activation = text(node, "activation")
     if activation not in _ACTIVATIONS:
-        known = ", ".join(filter(None, _ACTIVATIONS))
+        known = ", ".join(sorted(filter(None, _ACTIVATIONS)))
         raise UnsupportedOpError(f"node {name!r}: attribute 'activation' is {activation!r} against {known}")
     steps = [_FUSED[node.op_type]]
     added = node.input[3] if node.op_type == "FusedConv" and len(node.input) > 3 else ""

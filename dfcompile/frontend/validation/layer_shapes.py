@@ -318,17 +318,13 @@ def _check_entries(operands: Operands, rank: int, factors: Mapping[str, int]) ->
             raise UserError(f"attribute {name!r} has {len(entries)} entries against {factor * rank}")
 
 
-_IMAGE = methodcaller("expect_least_rank", 0, 3)
 WINDOWED: Mapping[str, Check] = {
-    "AveragePool": _check_pooling,
     "Conv": _check_convolution,
     "ConvTranspose": _check_transposed_convolution,
-    "GlobalAveragePool": _IMAGE,
-    "GlobalLpPool": _IMAGE,
-    "GlobalMaxPool": _IMAGE,
-    "LRN": _IMAGE,
-    "LpPool": _check_pooling,
-    "MaxPool": _check_pooling,
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _check_pooling),
+    **dict.fromkeys(
+        ("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN"), methodcaller("expect_least_rank", 0, 3)
+    ),
 }
 LAYER_CHECKS: Mapping[str, Check] = {
     "Attention": _check_attention,
@@ -336,12 +332,10 @@ LAYER_CHECKS: Mapping[str, Check] = {
     "CenterCropPad": _check_center_crop_pad,
     "GroupNormalization": _check_group_normalization,
     "InstanceNormalization": partial(_check_channel_parameters, 3),
-    "LayerNormalization": _check_last_axes,
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _check_last_axes),
     "MeanVarianceNormalization": _check_moments,
-    "NegativeLogLikelihoodLoss": _check_loss,
-    "RMSNormalization": _check_last_axes,
     "RotaryEmbedding": _check_rotary_embedding,
-    "SoftmaxCrossEntropyLoss": _check_loss,
+    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), _check_loss),
     "ConvInteger": partial(_check_steps_of_filters, 1, (2,), (3,)),
     "Einsum": _check_einsum,
     "Gemm": _check_gemm,
@@ -351,12 +345,6 @@ LAYER_CHECKS: Mapping[str, Check] = {
     **WINDOWED,
 }
 WINDOW_LEAST: Mapping[str, int] = {
-    "strides": 1,
-    "dilations": 1,
-    "kernel_shape": 1,
-    "group": 1,
-    "pads": 0,
-    "output_padding": 0,
-    "output_shape": 1,
-    "size": 1,
+    **dict.fromkeys(("strides", "dilations", "kernel_shape", "group", "output_shape", "size"), 1),
+    **dict.fromkeys(("pads", "output_padding"), 0),
 }

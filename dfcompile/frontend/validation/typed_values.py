@@ -215,16 +215,10 @@ def _check_declared(draft: Draft, types: Types) -> None:
 _ONE_AXIS = frozenset(["Squeeze", "Unsqueeze"])
 _VECTORS: Mapping[str, tuple[int, ...]] = {
     "ConstantOfShape": (0,),
-    "Expand": (1,),
     "Pad": (1, 3),
-    "Reshape": (1,),
     "Resize": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
-    "Split": (1,),
-    "Squeeze": (1,),
-    "Tile": (1,),
-    "Unsqueeze": (1,),
-    **dict.fromkeys(REDUCTIONS, (1,)),
+    **dict.fromkeys(("Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze", *REDUCTIONS), (1,)),
 }
 _VARIADIC_BROADCAST = 8  # the operator set from which they do
 _MODE = "qk_matmul_output_mode"
