@@ -17,7 +17,6 @@ from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
 
-_HINT_REPORT = "please report it"
 _HINT_ORACLE = (
     "that implementation is wrong for some operators: install dfcompile[oracle] for onnxruntime, and try again"
 )
@@ -38,7 +37,7 @@ class OnnxReference(Struct, frozen=True):
         if onnxruntime_evaluation.is_installed():
             found = onnxruntime_evaluation.evaluated(self.proto, feeds)
             if found is not None:
-                return Answer(found[1], found[0], _HINT_REPORT)
+                return Answer(found[1], found[0], "please report it")
         failure = "model: onnx's reference implementation cannot run it"
         outputs = evaluate(at_common_opset(self.proto), feeds, failure)
         return Answer(outputs, "onnx's reference implementation", _HINT_ORACLE)

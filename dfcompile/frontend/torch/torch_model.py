@@ -214,21 +214,20 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     return proto, weights
 
 
-def _exported(model: TorchModel) -> torch.onnx.ONNXProgram | None:
+def _exported(model: TorchModel, *, is_again: bool = False) -> torch.onnx.ONNXProgram | None:
     positional, named_ones = model.inputs
     if positional and isinstance(positional[-1], dict):  # which the exporter would take for arguments by name
         positional = (*positional, {})
     with _silence(), torch.no_grad():
-        for is_again in (False, True):
-            try:
-                return torch.onnx.export(
-                    model.exported, positional, kwargs=dict(named_ones), dynamic_shapes=model.dynamic_shapes,
-                    dynamo=True, opset_version=OPSET, external_data=False, verbose=False,
-                )  # fmt: skip
-            except torch.onnx.errors.OnnxExporterError:
-                if is_again or not _registered_results(model):
-                    raise
-    return None
+        try:
+            return torch.onnx.export(
+                model.exported, positional, kwargs=dict(named_ones), dynamic_shapes=model.dynamic_shapes,
+                dynamo=True, opset_version=OPSET, external_data=False, verbose=False,
+            )  # fmt: skip
+        except torch.onnx.errors.OnnxExporterError:
+            if is_again or not _registered_results(model):
+                raise
+    return _exported(model, is_again=True)
 
 
 def _registered_results(model: TorchModel) -> bool:
@@ -281,11 +280,11 @@ def _tensors(path: Path, result: object) -> tuple[torch.Tensor, ...]:
     if isinstance(result, torch.Tensor):
         return (result,)
     if isinstance(result, Mapping):
-        return tuple(tensor for value in result.values() for tensor in _tensors(path, value))
+        result = [*result.values()]
+    elif is_dataclass(result):
+        result = [getattr(result, field.name) for field in fields(result)]
     if isinstance(result, tuple | list):
         return tuple(tensor for value in result for tensor in _tensors(path, value))
-    if is_dataclass(result):
-        return _tensors(path, [getattr(result, field.name) for field in fields(result)])
     if result is None:
         return ()
     raise UserError(f"{path}: the model returns {_type_name(result)} against tensors")

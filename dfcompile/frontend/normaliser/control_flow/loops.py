@@ -10,6 +10,8 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
 from dfcompile.frontend.onnx.draft import integer, integers
 
+_CONDITION = ("condition", "b", "truth value")
+_COUNT = ("number of iterations", "iu", "integer")
 _OF_BATCHES = 8  # version of Scan that goes through batches of arrays
 
 
@@ -20,26 +22,35 @@ def branch(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str
         UnsupportedOpError: the model's inputs decide.
         UserError: the condition is not one truth value, or the branch gives another number of results than the node.
     """
-    condition = truth(model, node, scope.operand(node.input[0]) if node.input else "")
-    if condition is None:
-        fixable = f"its condition {node.input[0]!r} depends on an input, which --input can fix" if node.input else ""
-        raise undecided(node, fixable or "no condition")
+    if not node.input:
+        raise undecided(node, "no condition")
+    what = f"its condition {node.input[0]!r}"
+    condition = _told(model, node, scope.operand(node.input[0]), what, _CONDITION)
     return model.inlined_results(node, "then_branch" if condition else "else_branch", (), scope)
 
 
-def truth(model: Rewriting, node: onnx.NodeProto, name: str) -> bool | None:
-    """Return a node's condition, None if it depends on an input.
+def _told(model: Rewriting, node: onnx.NodeProto, name: str, what: str, expected: tuple[str, str, str]) -> int:
+    """Return the one number that decides on a node's graph.
+
+    Args:
+        model: as far as it is rewritten.
+        node: that holds the graph.
+        name: of the value.
+        what: it is, for the error if it depends on an input.
+        expected: what it is, kinds of element types as numpy has them, and what these are called.
 
     Raises:
-        UserError: it is not one truth value.
+        UnsupportedOpError: it depends on an input.
+        UserError: it is not one such number.
     """
     value = model.known.value(name) if name else None
     if value is None:
-        return None
-    if value.dtype != np.bool_ or value.size != 1:
+        raise undecided(node, f"{what} depends on an input, which --input can fix")
+    called, kinds, wanted = expected
+    if value.dtype.kind not in kinds or value.size != 1:
         found = f"{value.dtype} {list(value.shape)}"
-        raise UserError(f"node {node.name!r}: condition {name!r} is {found} against one truth value")
-    return bool(value.item())
+        raise UserError(f"node {node.name!r}: {called} {name!r} is {found} against one {wanted}")
+    return int(value.item())
 
 
 def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
@@ -52,10 +63,8 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
         UserError: the body does not fit the node, or there are too many iterations.
     """
     limit, condition, *carried = *scope.operands(node), *[""] * (2 - len(node.input))
-    most = _most(model, node, limit)
-    goes_on = truth(model, node, condition) if condition else True
-    if goes_on is None:
-        raise undecided(node, f"its condition {condition!r} depends on an input, which --input can fix")
+    most = _told(model, node, limit, f"its number of iterations {limit!r}", _COUNT) if limit else None
+    goes_on = _told(model, node, condition, f"its condition {condition!r}", _CONDITION) if condition else True
     stacks: list[list[str]] = [[] for _ in range(len(node.output) - len(carried))]
     iteration = 0
     while goes_on and (most is None or iteration < most):
@@ -70,11 +79,8 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
         carried = results[: len(carried)]
         for stack, result in zip(stacks, results[len(carried) :], strict=True):
             stack.append(result)
-        goes_on = truth(model, node, first)
-        if goes_on is None:
-            after = f"its condition after {iteration + 1} iterations"
-            raise undecided(node, f"{after} depends on an input, which --input can fix")
         iteration += 1
+        goes_on = _told(model, node, first, f"its condition after {iteration} iterations", _CONDITION)
     return [*carried, *_stacked(model, node, stacks, len(carried))]
 
 
@@ -85,19 +91,6 @@ def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[s
         if name and not stack:
             raise UserError(f"node {node.name!r}: no iteration gives {name!r} against an array with elements")
     return [model.stacked(stack, 0, node.name) if name else "" for name, stack in used]
-
-
-def _most(model: Rewriting, node: onnx.NodeProto, limit: str) -> int | None:
-    """Return the number of iterations at most, None if the condition alone ends them."""
-    if not limit:
-        return None
-    value = model.known.value(limit)
-    if value is None:
-        raise undecided(node, f"its number of iterations {limit!r} depends on an input, which --input can fix")
-    if value.dtype.kind not in "iu" or value.size != 1:
-        found = f"{value.dtype} {list(value.shape)}"
-        raise UserError(f"node {node.name!r}: number of iterations {limit!r} is {found} against one integer")
-    return int(value.item())
 
 
 class _Way(Struct, frozen=True):
