@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Window, along, own_dimensions
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 
 
@@ -18,11 +18,6 @@ class Operand(Struct, frozen=True):
     place: Place
     shape: tuple[int, ...]
     dtype: str
-
-    @staticmethod
-    def of(value: Place, window: Window) -> "Operand":
-        """Return a window of a container that has a value."""
-        return Operand(value.at(window.indices), window.shape, window.container.dtype)
 
     @property
     def loops(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, graphs_of, nodes_of, read_only, with_inner_nodes
 from dfcompile.frontend.onnx.element_type import numpy_name
 from dfcompile.frontend.onnx.function_calls import check_inlined_size, with_function_defaults
+from dfcompile.frontend.onnx.known_shapes import require
 from dfcompile.frontend.onnx.model_inputs import model_inputs
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.schemas import add_nodes
@@ -44,8 +45,7 @@ def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weigh
     read.update(name for node in with_inner_nodes(graph.node) for name in node.input)
     constants: dict[str, Constant] = dict(weights)
     for tensor in graph.initializer:
-        if tensor.name in constants:
-            raise UserError(f"initializer {tensor.name!r}: stands twice in the model")
+        require(tensor.name not in constants, f"initializer {tensor.name!r}: stands twice in the model")
         if tensor.data_type == onnx.TensorProto.STRING and tensor.name not in read:
             continue
         constants[tensor.name] = constant_of(tensor)
@@ -105,11 +105,10 @@ def _dense(sparse: onnx.SparseTensorProto, most: int) -> onnx.TensorProto:
         raise UserError(f"{where}: places {found} against int64 [{len(values)}] or [{len(values)}, {len(shape)}]")
     extents = (prod(shape),) if places.ndim == 1 else shape
     by_axis = places.reshape(len(values), len(extents))
-    if ((by_axis < 0) | (by_axis >= np.array(extents))).any():
-        raise UserError(f"{where}: a place outside of {list(shape)}")
+    is_inside = ((by_axis >= 0) & (by_axis < np.array(extents))).all()
+    require(is_inside, f"{where}: a place outside of {list(shape)}")
     flat = np.ravel_multi_index(tuple(by_axis.T), extents) if len(values) else np.zeros(0, np.int64)
-    if (np.diff(flat) <= 0).any():
-        raise UserError(f"{where}: places against ascending ones, each once")
+    require((np.diff(flat) > 0).all(), f"{where}: places against ascending ones, each once")
     dense = np.zeros(prod(shape), values.dtype)
     dense[flat] = values
     return numpy_helper.from_array(dense.reshape(shape), name)

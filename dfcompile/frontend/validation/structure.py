@@ -39,8 +39,7 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
             read, a cycle, an attribute that is not finite, or anything that ONNX's checker finds.
     """
     opset = opset_of(draft.proto)
-    if not draft.output_names:
-        raise UserError("model: no output (a compiled model computes something)")
+    require(draft.output_names, "model: no output (a compiled model computes something)")
     unsupported = [*_unsupported(draft, operators)]
     if unsupported:
         raise together(unsupported)
@@ -70,7 +69,6 @@ def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[Uns
     known, needed = known_operators(), _needed_when_run(draft)
     count = 0
     for node, is_needed in zip(draft.proto.graph.node, needed, strict=True):
-        where = f"node {node.name!r}"
         if node.op_type in CONTRIBUTED:
             continue
         if node.domain not in OWN_DOMAINS:
@@ -87,7 +85,7 @@ def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[Uns
             found = f"no expansion for {node.op_type!r} ({reason})" if reason else ""
         if found:
             count += 1
-            yield UnsupportedOpError(f"{where}: {found}")
+            yield UnsupportedOpError(f"node {node.name!r}: {found}")
 
 
 def _needed_when_run(draft: Draft) -> list[bool]:
@@ -141,8 +139,7 @@ def _producers(draft: Draft) -> Mapping[str, str]:
     """Return what gives each value, as it reads in errors."""
     producers = dict.fromkeys(draft.constants, "an initializer")
     for name in draft.input_names:
-        if name in producers:
-            raise UserError(f"input {name!r}: stands twice in the model")
+        require(name not in producers, f"input {name!r}: stands twice in the model")
         producers[name] = "an input"
     for node in draft.proto.graph.node:
         for name in filter(None, node.output):
@@ -184,8 +181,7 @@ def _check_outputs(draft: Draft, producers: Mapping[str, str]) -> None:
     for name in draft.output_names:
         if name not in producers:
             raise UserError(f"output {name!r}: nothing in the model gives it{nearest(name, producers)}")
-        if name in seen:
-            raise UserError(f"output {name!r}: stands twice in the model")
+        require(name not in seen, f"output {name!r}: stands twice in the model")
         seen.add(name)
 
 

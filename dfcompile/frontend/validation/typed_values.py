@@ -187,8 +187,7 @@ def _check_sizes(where: str, found: TensorType, least: int) -> None:
         if size is not None and size < least:
             raise UserError(f"{where}: dimension {position} is {size} against a size of at least {least}")
     elements = math.prod(found.known_shape or ())
-    if elements > _MOST_ELEMENTS:
-        raise UserError(f"{where}: {elements} elements against at most {_MOST_ELEMENTS}")
+    require(elements <= _MOST_ELEMENTS, f"{where}: {elements} elements against at most {_MOST_ELEMENTS}")
 
 
 def _check_view(where: str, source: TensorType, view: TensorType) -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
 from dfcompile.frontend.onnx.draft import integer, integers
+from dfcompile.frontend.onnx.known_shapes import require
 
 _CONDITION = ("condition", "b", "truth value")
 _COUNT = ("number of iterations", "iu", "integer")
@@ -68,8 +69,7 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     stacks: list[list[str]] = [[] for _ in range(len(node.output) - len(carried))]
     iteration = 0
     while goes_on and (most is None or iteration < most):
-        if iteration == MOST_NODES:
-            raise UserError(f"node {node.name!r}: unrolling gives more than {MOST_NODES} iterations")
+        require(iteration < MOST_NODES, f"node {node.name!r}: unrolling gives more than {MOST_NODES} iterations")
         count = model.constant(np.asarray(iteration, np.int64), f"{node.name}.iteration")
         true = model.constant(np.ones((), np.bool_), "true")
         first, *results = model.inlined(node, "body", (count, true, *carried), scope)
@@ -120,8 +120,7 @@ def scan(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     count = integer(node, "num_scan_inputs")
     is_of_batches = model.opset <= _OF_BATCHES
     most = len(operands) - is_of_batches
-    if not 0 < count <= most:
-        raise UserError(f"node {node.name!r}: attribute 'num_scan_inputs' is {count} against 1 to {most}")
+    require(0 < count <= most, f"node {node.name!r}: attribute 'num_scan_inputs' is {count} against 1 to {most}")
     return (_of_batches if is_of_batches else _scanned)(model, node, scope, operands, count)
 
 
@@ -204,6 +203,5 @@ def _shape(model: Rewriting, node: onnx.NodeProto, name: str, least: int) -> tup
     shape = model.known.shape(name)
     if shape is None:
         raise undecided(node, f"the shape of {name!r} is not known")
-    if len(shape) < least:
-        raise UserError(f"node {node.name!r}: {name!r} has {len(shape)} dimensions against at least {least}")
+    require(len(shape) >= least, f"node {node.name!r}: {name!r} has {len(shape)} dimensions against at least {least}")
     return shape

@@ -15,6 +15,7 @@ from dfcompile.frontend.normaliser.constant_folding import LIMITED, RANDOM, may_
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Draft, copied, free_name
 from dfcompile.frontend.onnx.draft_reading import constant_of
+from dfcompile.frontend.onnx.known_shapes import require
 from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.schemas import add_nodes, fits_schema
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
@@ -251,10 +252,8 @@ class Rewriting:
     def _count(self, node: onnx.NodeProto, where: str) -> None:
         self._unrolled += 1
         self._unrolled_bytes += node.ByteSize()
-        if self._unrolled > MOST_NODES:
-            raise UserError(f"{where}: unrolling gives more than {MOST_NODES} nodes")
-        if self._unrolled_bytes > _MOST_BYTES:
-            raise UserError(f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
+        require(self._unrolled <= MOST_NODES, f"{where}: unrolling gives more than {MOST_NODES} nodes")
+        require(self._unrolled_bytes <= _MOST_BYTES, f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
 
     def node(self, op_type: str, operands: Sequence[str], result: str, name: str, *, axis: int | None = None) -> str:
         """Add a node and return what its result is called."""

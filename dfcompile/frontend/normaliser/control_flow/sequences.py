@@ -8,6 +8,7 @@ import onnx
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule, Scope
 from dfcompile.frontend.onnx.draft import integer
+from dfcompile.frontend.onnx.known_shapes import require
 
 
 def _made(model: Rewriting, node: onnx.NodeProto, items: Sequence[str]) -> Sequence[str]:
@@ -41,8 +42,7 @@ def _position(model: Rewriting, node: onnx.NodeProto, name: str, length: int, la
     if value is None:
         raise UnsupportedOpError(f"node {node.name!r}: position {name!r} of {node.op_type} depends on an input")
     position = int(value.item()) if value.size == 1 else last + 1
-    if not -length <= position <= last:
-        raise UserError(f"node {node.name!r}: position {value.tolist()} against {-length} to {last}")
+    require(-length <= position <= last, f"node {node.name!r}: position {value.tolist()} against {-length} to {last}")
     return position + length if position < 0 else position
 
 
@@ -77,8 +77,7 @@ def _length(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[st
 
 def _concat(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     items = _items(model, node, scope.operand(node.input[0]))
-    if not items:
-        raise UserError(f"node {node.name!r}: a sequence of nothing against arrays")
+    require(items, f"node {node.name!r}: a sequence of nothing against arrays")
     return (model.stacked(items, integer(node, "axis"), node.name, is_new=integer(node, "new_axis") != 0),)
 
 
