@@ -46,7 +46,8 @@ class DagBuilder:
         self._kernels: dict[str, tuple[int, Kernel]] = {}
         self._tensors: dict[str, KernelTensor] = {}
         self._orders: dict[str, int] = {}
-        self._columns = {name: array(np.dtype(COLUMNS[name]).char) for name in (*_NODE_COLUMNS, *EDGE_COLUMNS)}
+        names = (*_NODE_COLUMNS, *EDGE_COLUMNS)
+        self._columns: dict[str, array[int]] = {name: array(np.dtype(COLUMNS[name]).char) for name in names}
 
     @classmethod
     def of(cls, dag: CanonicalDag) -> DagBuilder:

@@ -194,10 +194,9 @@ def _volumes(dag: CanonicalDag) -> Iterator[str]:
     for side, ends, volumes in sides:
         for edge in _true(dag.is_computational[ends] & (dag.edge_volume != volumes[ends])):
             node = int(ends[edge])
-            yield (
-                f"node {dag.node_name(node)!r}: {dag.edge_volume[edge]} elements on {side} edge {edge_name(dag, edge)} "
-                f"against {volumes[node]} on another (all {side} edges of a task carry one volume)"
-            )
+            found = f"{dag.edge_volume[edge]} elements on {side} edge {edge_name(dag, edge)}"
+            why = f"all {side} edges of a task carry one volume"
+            yield f"node {dag.node_name(node)!r}: {found} against {volumes[node]} on another ({why})"
     expected = node_volumes(dag.kind, dag.edge_source, dag.edge_target, dag.edge_volume)
     for way, column, volumes in zip(("in", "out"), (dag.volume_in, dag.volume_out), expected, strict=True):
         for node in _true(volumes != column):
@@ -209,10 +208,9 @@ def _kinds(dag: CanonicalDag) -> Iterator[str]:
         yield f"node {dag.node_name(node)!r}: a task without edges against one edge or more"
     expected = np.where(dag.is_computational, kinds_of_tasks(dag.volume_in, dag.volume_out), dag.kind)
     for node in _true(expected != dag.kind):
-        yield (
-            f"node {dag.node_name(node)!r}: kind {NodeKind(dag.kind[node]).name.lower()} against "
-            f"{NodeKind(expected[node]).name.lower()} (volume in {dag.volume_in[node]}, out {dag.volume_out[node]})"
-        )
+        kind, wanted = (NodeKind(each).name.lower() for each in (dag.kind[node], expected[node]))
+        volumes = f"volume in {dag.volume_in[node]}, out {dag.volume_out[node]}"
+        yield f"node {dag.node_name(node)!r}: kind {kind} against {wanted} ({volumes})"
 
 
 def _out_of_range(what: str, field: str, column: npt.NDArray[np.int32], count: int) -> Iterator[str]:

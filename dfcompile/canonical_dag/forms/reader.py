@@ -240,10 +240,8 @@ class DagReader(DagBuilder):
 
 def wrong_kind(dag: CanonicalDag, node: int, kind: NodeKind) -> UserError:
     """Return the error of a node whose stated kind is not what the volumes make of it."""
-    return UserError(
-        f"node {dag.node_name(node)!r}: kind {kind.name.lower()} against volume in "
-        f"{dag.volume_in[node]}, out {dag.volume_out[node]} ({NodeKind(dag.kind[node]).name.lower()})"
-    )
+    volumes = f"volume in {dag.volume_in[node]}, out {dag.volume_out[node]} ({NodeKind(dag.kind[node]).name.lower()})"
+    return UserError(f"node {dag.node_name(node)!r}: kind {kind.name.lower()} against {volumes}")
 
 
 def volume_fault(least: int, most: int, different: int, element_bytes: int) -> str:

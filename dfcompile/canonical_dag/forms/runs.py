@@ -140,14 +140,8 @@ def _edge_runs(dag: CanonicalDag, firsts: list[int], end: int) -> Iterator[EdgeR
     for column in (dag.edge_volume, dag.edge_distinct, dag.edge_element_bytes, dag.edge_order):
         columns.append(column[begins].tolist())
     for scope, member, size, other, its_member, its_size, volume, distinct, width, order in zip(*columns, strict=True):
-        yield EdgeRun(
-            Reference(names[scope], member, size),
-            Reference(names[other], its_member, its_size),
-            volume,
-            None if distinct == volume else distinct,
-            width,
-            dag.orders[order],
-        )
+        ends = Reference(names[scope], member, size), Reference(names[other], its_member, its_size)
+        yield EdgeRun(*ends, volume, None if distinct == volume else distinct, width, dag.orders[order])
 
 
 def _edge_firsts(directions: list[int], count: int) -> list[int]:

@@ -234,9 +234,5 @@ def _seen_anew(read: Place, indices: Sequence[Affine]) -> Place:
 
     Loops of the maps around the container stay as they are; each dimension takes the place of the loop that wrote it.
     """
-    values: dict[str, Affine] = {
-        next(name for name in index if name): {f"d{axis}": 1}
-        for axis, index in enumerate(indices)
-        if any(name for name in index)
-    }
-    return read.substituted(values)
+    moving = [(axis, index) for axis, index in enumerate(indices) if any(index)]
+    return read.substituted({next(filter(None, index)): {f"d{axis}": 1} for axis, index in moving})

@@ -134,16 +134,12 @@ def _inferred(
     operands = {name: types[name] for name in node.input if name in types}
     if any(name and name not in types for name in node.input):
         return {}
-    told = {
-        name: numpy_helper.from_array(constants[name], name)
-        for name in operands
-        if name in constants and constants[name].size <= _LARGEST_TOLD
-    }
+    short = [name for name in operands if name in constants and constants[name].size <= _LARGEST_TOLD]
+    told = {name: numpy_helper.from_array(constants[name], name) for name in short}
     try:
         schema = onnx.defs.get_schema(node.op_type, SINCE, node.domain)
-        return shape_inference.infer_node_outputs(
-            schema, node, operands, told, opset_imports=[helper.make_opsetid("", SINCE)]
-        )
+        sets = [helper.make_opsetid("", SINCE)]
+        return shape_inference.infer_node_outputs(schema, node, operands, told, opset_imports=sets)
     except (onnx.defs.SchemaError, shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError):
         return {}  # what is wrong is said where the model is checked
 

@@ -131,9 +131,8 @@ def unify_opset(draft: Draft) -> Draft:
     proto.opset_import.extend(converted.opset_import)
     proto.graph.node.extend(_named(converted, draft))
     # What was an attribute, such as the pads of a Pad, may have become a constant.
-    given = {
-        tensor.name: constant_of(tensor) for tensor in converted.graph.initializer if tensor.name not in draft.constants
-    }
+    more = [tensor for tensor in converted.graph.initializer if tensor.name not in draft.constants]
+    given = {tensor.name: constant_of(tensor) for tensor in more}
     return Draft(proto, {**draft.constants, **given})
 
 

@@ -94,9 +94,7 @@ def _evaluated(model: onnx.ModelProto, feeds: Constants) -> tuple[str, tuple[Con
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
     try:
-        session = onnxruntime.InferenceSession(
-            _serialised(model), options, providers=["CPUExecutionProvider"]
-        )  # fmt: skip
+        session = onnxruntime.InferenceSession(_serialised(model), options, providers=["CPUExecutionProvider"])
         outputs = session.run(None, dict(feeds))
     except (
         states.EPFail,
@@ -161,10 +159,8 @@ def _is_mixed(node: onnx.NodeProto, known: Mapping[str, int]) -> bool:
     product = PRODUCTS.get(node.op_type)
     if product is None:
         return False
-    left, right = (
-        {known.get(node.input[place]) for place in places if 0 <= place < len(node.input)}
-        for places in ((product.left, product.left_zero), (product.right, product.right_zero))
-    )
+    sides = ((product.left, product.left_zero), (product.right, product.right_zero))
+    left, right = ({known.get(node.input[at]) for at in side if 0 <= at < len(node.input)} for side in sides)
     return TensorProto.INT8 in right and (product.left < 0 or TensorProto.INT8 not in left)
 
 

@@ -139,12 +139,12 @@ def _check_moments(operands: Operands) -> None:
 
 def _check_gemm(operands: Operands) -> None:
     operands.known(1)
-    left, right, bias = operands.known(0, 2), operands.known(1, 2), operands.shape(2)
+    left, right = operands.known(0, 2), operands.known(1, 2)
     rows, inner = left[::-1] if operands.integer("transA") else left
     other, columns = right[::-1] if operands.integer("transB") else right
     _check_inner(operands, inner, other)
-    if bias is not None and not broadcasts_to(bias, (rows, columns)):
-        raise UserError(operands.against(2, f"a product of {rows}×{columns}"))
+    is_bias = broadcasts_to(operands.known(2), (rows, columns))
+    require(is_bias, operands.against(2, f"a product of {rows}×{columns}"))
 
 
 def _check_matmul(operands: Operands) -> None:

@@ -156,10 +156,9 @@ def _scanned(
     steps = _steps(model, node, arrays)
     rows: list[list[str]] = []
     for step in range(steps):
-        elements = [
-            model.element(way.name, steps - 1 - step if way.is_reversed else step, way.axis, node.name)
-            for way in arrays
-        ]
+        places = [steps - 1 - step if way.is_reversed else step for way in arrays]
+        pairs = zip(arrays, places, strict=True)
+        elements = [model.element(way.name, place, way.axis, node.name) for way, place in pairs]
         results = model.inlined_results(node, "body", (*states, *elements), scope)
         rows.append(results[len(states) :])
         states = results[: len(states)]

@@ -23,8 +23,7 @@ def _attention(call: Call) -> Mapping[str, Shape]:
         before = past[3]
         call.expect("past", (2, batch, call.integer("num_heads"), before, key))
     total = before + length
-    _check_bias(call, batch, length, total)
-    _check_mask(call, "mask_index", batch, length, total)
+    _check_scores(call, "mask_index", batch, length, total)
     found: dict[str, Shape] = {"output": (batch, length, widths[2])}
     if key == value:
         found["present"] = (2, batch, call.integer("num_heads"), total, key)
@@ -55,8 +54,7 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
     call.expect("past_key", (batch, heads, before, size))
     call.expect("past_value", (batch, heads, before, value_size))
     total = before + keys
-    _check_bias(call, batch, length, total)
-    _check_mask(call, "key_padding_mask", batch, length, total)
+    _check_scores(call, "key_padding_mask", batch, length, total)
     return {
         "output": (batch, length, heads * value_size),
         "present_key": (batch, heads, total, size),
@@ -108,14 +106,12 @@ def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
         require(least <= last <= most, f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
 
 
-def _check_bias(call: Call, batch: int, length: int, total: int) -> None:
+def _check_scores(call: Call, mask: str, batch: int, length: int, total: int) -> None:
+    """Check what is added to scores, and which of them a mask leaves out."""
     heads = call.integer("num_heads")
     call.expect("attention_bias", *((b, n, length, total) for b in (batch, 1) for n in (heads, 1)))
-
-
-def _check_mask(call: Call, name: str, batch: int, length: int, total: int) -> None:
     shapes = [(batch,), (2 * batch,), (3 * batch + 2,), (batch, total), (batch, length, total)]
-    call.expect(name, *shapes, (batch, 1, total, total))
+    call.expect(mask, *shapes, (batch, 1, total, total))
 
 
 def _rotary(call: Call) -> Mapping[str, Shape]:
