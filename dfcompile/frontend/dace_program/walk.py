@@ -17,11 +17,10 @@ from dace.sdfg.state import SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.accesses import Accesses
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, write
 from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Scope, Window, along, text_of
+from dfcompile.frontend.dace_program.places import Accesses, Affine, Container, Loop, Place, Scope, Window, along
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NUMBERS = frozenset(dace.dtypes.TYPECLASS_TO_STRING)
@@ -217,7 +216,7 @@ class Walk:
             raise UserError(f"an operation of {len(reads)} operands against {len(_LETTERS)} at most")
         memlet = edges[0].data
         used = {name for name in names_in(expression) - set(names) if name in scope.symbols}
-        names |= {name: f"({text_of(scope.symbols[name])})" for name in used}
+        names |= {name: f"({scope.text(name)})" for name in used}
         loops = frozenset(loop for name in used for loop in scope.symbols[name] if loop)
         source = with_names(expression, names)
         target = self._window(scope, memlet.data)
