@@ -3,7 +3,7 @@
 What a model's constants and static shapes say of values decides, node by node.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -60,7 +60,7 @@ class KnownValues:
         self._producers: dict[str, onnx.NodeProto] = {}
         self._order: dict[int, int] = {}
         self._types: dict[str, TensorType] = {}
-        self._unknown: set[str] = set(draft.input_names)
+        self._tried: set[int] = set()  # nodes of which nothing more will be known
 
     def add(self, node: onnx.NodeProto) -> None:
         """Take a node whose operands are there already."""
@@ -77,21 +77,10 @@ class KnownValues:
         Raises:
             UserError: it depends on constants alone, but an operator cannot be computed.
         """
-        waiting = [name]
-        while waiting:
-            current = waiting[-1]
-            if current in self._known or current in self._unknown:
-                waiting.pop()
-                continue
-            producer = self._producers.get(current)
-            missing = None if producer is None else self._missing(producer)
-            if missing:
-                waiting += missing
-                continue
-            if producer is not None and missing is not None:
-                self._compute(producer)
-            if current not in self._known:
-                self._unknown.add(current)
+        for node in self._above(name, self._to_compute):
+            if id(node) not in self._tried:
+                self._tried.add(id(node))
+                self._compute(node)
         return self._known.get(name)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
@@ -99,23 +88,34 @@ class KnownValues:
         if name in self._known:
             return self._known[name].shape
         if name and name not in self._types:
-            self._types.update(infer_types(self._above(name)))
+            nodes = self._above(name, lambda node: node.input)
+            proto = onnx.ModelProto()
+            proto.CopyFrom(self._shell)
+            del proto.graph.output[:]
+            proto.graph.output.append(helper.make_empty_tensor_value_info(name))
+            proto.graph.node.extend(nodes)
+            read = {operand for node in nodes for operand in node.input}
+            constants = {known: value for known, value in self._known.items() if known in read}
+            self._types.update(infer_types(Draft(proto, constants)))
         found = self._types.get(name)
         return None if found is None else found.known_shape
 
-    def _missing(self, node: onnx.NodeProto) -> list[str] | None:
-        """Return the operands of a node that are still to be computed; None if one of them cannot be."""
-        if node.op_type in RANDOM:
-            return None
-        if node.op_type in _SIZES:
+    def _above(self, name: str, read: Callable[[onnx.NodeProto], Iterable[str]]) -> list[onnx.NodeProto]:
+        """Return the nodes that a value depends on, as far as these read what counts, in order."""
+        waiting, nodes = [name], dict[int, onnx.NodeProto]()
+        while waiting:
+            producer = self._producers.get(waiting.pop())
+            if producer is not None and id(producer) not in nodes:
+                nodes[id(producer)] = producer
+                waiting += read(producer)
+        return sorted(nodes.values(), key=lambda node: self._order[id(node)])
+
+    def _to_compute(self, node: onnx.NodeProto) -> list[str]:
+        """Return the operands of a node that are still to be computed; nothing if that would be in vain."""
+        if id(node) in self._tried or node.op_type in RANDOM or node.op_type in _SIZES:
             return []
         missing = [operand for operand in node.input if operand and operand not in self._known]
-        place = self._order[id(node)]
-        for operand in missing:
-            producer = self._producers.get(operand)
-            if operand in self._unknown or producer is None or self._order[id(producer)] >= place:
-                return None
-        return missing
+        return missing if self._producers.keys() >= {*missing} else []
 
     def _compute(self, node: onnx.NodeProto) -> None:
         operands = {operand: self._known[operand] for operand in node.input if operand in self._known}
@@ -124,6 +124,8 @@ class KnownValues:
             if shape is None:
                 return
             operands = {node.input[0]: np.broadcast_to(np.zeros((), np.float32), shape)}
+        elif node.op_type in RANDOM or any(operand and operand not in operands for operand in node.input):
+            return
         model = alone(node, operands, self._shell)
         if node.op_type in LIMITED:
             types = infer_types(Draft(model, operands))
@@ -131,23 +133,6 @@ class KnownValues:
                 return
         found = evaluate(model, operands, f"node {node.name!r}: {node.op_type} of constants cannot be computed")
         self._known.update(zip(filter(None, node.output), found, strict=True))
-
-    def _above(self, name: str) -> Draft:
-        """Return the part of the model that a value depends on."""
-        waiting, seen, nodes = [name], {name}, dict[int, onnx.NodeProto]()
-        while waiting:
-            producer = self._producers.get(waiting.pop())
-            if producer is None or id(producer) in nodes:
-                continue
-            nodes[id(producer)] = producer
-            waiting += [operand for operand in producer.input if operand not in seen]
-            seen.update(producer.input)
-        proto = onnx.ModelProto()
-        proto.CopyFrom(self._shell)
-        del proto.graph.output[:]
-        proto.graph.output.append(helper.make_empty_tensor_value_info(name))
-        proto.graph.node.extend(sorted(nodes.values(), key=lambda node: self._order[id(node)]))
-        return Draft(proto, {known: value for known, value in self._known.items() if known in seen})
 
 
 class Rewriting:
@@ -257,10 +242,7 @@ class Rewriting:
 
     def node(self, op_type: str, operands: Sequence[str], result: str, name: str, *, axis: int | None = None) -> str:
         """Add a node and return what its result is called."""
-        made = helper.make_node(op_type, operands, [result], name=f"{name}.{op_type.lower()}")
-        if axis is not None:
-            made.attribute.append(helper.make_attribute("axis", axis))
-        self._add(made)
+        self._add(helper.make_node(op_type, operands, [result], name=f"{name}.{op_type.lower()}", axis=axis))
         return result
 
     def constant(self, value: Constant, name: str) -> str:
@@ -277,14 +259,10 @@ class Rewriting:
     def stacked(self, parts: Sequence[str], axis: int, name: str, *, is_new: bool = True) -> str:
         """Return what arrays side by side are called, along a new axis or one that they have."""
         if is_new:
-            parts = [self._along_axes("Unsqueeze", part, axis, name) for part in parts]
+            parts = [self.with_axis("Unsqueeze", part, axis, name) for part in parts]
         if len(parts) == 1:
             return parts[0]
         return self.node("Concat", parts, self.free(f"{name}.stacked"), name, axis=axis)
-
-    def squeezed(self, array: str, axis: int, name: str) -> str:
-        """Return what an array without an axis of extent 1 is called."""
-        return self._along_axes("Squeeze", array, axis, name)
 
     def element(self, array: str, index: int, axis: int, name: str) -> str:
         """Return what the part of an array at an index along an axis is called; it has no such axis."""
@@ -298,7 +276,8 @@ class Rewriting:
         self._add_with(node, "split", lengths, f"{name}.lengths")
         return results
 
-    def _along_axes(self, op_type: str, array: str, axis: int, name: str) -> str:
+    def with_axis(self, op_type: str, array: str, axis: int, name: str) -> str:
+        """Return what an array with or without an axis of extent 1 is called, by Unsqueeze or Squeeze."""
         result = self.free(f"{name}.{op_type.lower()}")
         node = helper.make_node(op_type, [array], [result], name=f"{name}.{op_type.lower()}")
         self._add_with(node, "axes", [axis], f"{name}.axes")

@@ -92,7 +92,7 @@ def _split(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str
         raise UserError(f"node {node.name!r}: parts of {lengths} elements against {shape[axis]} along axis {axis}")
     parts = model.cut(name, lengths, axis, node.name) if len(lengths) > 1 else [name]
     if is_each and not integer(node, "keepdims", 1):
-        parts = [model.squeezed(part, axis, node.name) for part in parts]
+        parts = [model.with_axis("Squeeze", part, axis, node.name) for part in parts]
     return _made(model, node, parts)
 
 
