@@ -26,38 +26,6 @@ _KINDS = {kind.name.lower(): kind for kind in NodeKind}
 _MOST_RUNS = 2**17  # of edges, kept as numbers until they become columns: some ten MB
 
 
-class _EdgeColumns:
-    """Hands edges to a builder as columns: a record adds a run or a list of edges, and no object per edge is made."""
-
-    def __init__(self, builder: DagBuilder) -> None:
-        self._builder = builder
-        self._runs: list[tuple[int | Int64, ...]] = []  # source, its step, target, its step, count, fields
-
-    def add(self, source: Ends, target: Ends, fields: _Fields) -> None:
-        """Add edges from one node to many, from many to one, or in parallel; what is one number holds for all."""
-        if isinstance(source, range) and isinstance(target, range) and isinstance(fields[0], int):
-            count = max(len(source), len(target))
-            self._runs.append((source.start, len(source) > 1, target.start, len(target) > 1, count, *fields))
-            if len(self._runs) > _MOST_RUNS:
-                self.flush()
-        else:
-            self.flush()
-            columns = np.broadcast_arrays(_numbers(source), _numbers(target), *fields)
-            self._builder.add_edge_columns(*(column.astype(np.int64) for column in columns))
-
-    def flush(self) -> None:
-        """Hand over the runs."""
-        if not self._runs:
-            return
-        runs = np.array(self._runs, dtype=np.int64).reshape(-1, 9).T
-        source, source_step, target, target_step, count = runs[:5]
-        place = np.arange(int(count.sum()), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
-        ends = (np.repeat(end, count) + place * np.repeat(step, count)
-                for end, step in ((source, source_step), (target, target_step)))  # fmt: skip
-        self._builder.add_edge_columns(*ends, *(np.repeat(column, count) for column in runs[5:]))
-        self._runs.clear()
-
-
 class DagReader(DagBuilder):
     """Takes the records of a file in order, by names: kernels before scopes, nodes before edges.
 
@@ -70,7 +38,7 @@ class DagReader(DagBuilder):
         self._stated: list[tuple[int, int, NodeKind]] = []  # first node, count, kind
         self._ends: dict[str, Ends] = {}  # by reference
         self._place_columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
-        self._edge_columns = _EdgeColumns(self)
+        self._runs: list[tuple[int | Int64, ...]] = []  # of edges: source, its step, target, its step, count, fields
         self._nodes = 0
         self._edges = 0
 
@@ -171,7 +139,34 @@ class DagReader(DagBuilder):
         if fault:
             raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
         different_ones = volume if distinct is None else distinct
-        self._edge_columns.add(start, end, (volume, different_ones, element_bytes, self.add_order(order)))
+        self._add(start, end, (volume, different_ones, element_bytes, self.add_order(order)))
+
+    def _add(self, source: Ends, target: Ends, fields: _Fields) -> None:
+        """Add edges from one node to many, from many to one, or in parallel; what is one number holds for all.
+
+        A run is kept as a few numbers, so that no object per edge is made.
+        """
+        if isinstance(source, range) and isinstance(target, range) and isinstance(fields[0], int):
+            count = max(len(source), len(target))
+            self._runs.append((source.start, len(source) > 1, target.start, len(target) > 1, count, *fields))
+            if len(self._runs) > _MOST_RUNS:
+                self._flush()
+        else:
+            self._flush()
+            columns = np.broadcast_arrays(_numbers(source), _numbers(target), *fields)
+            self.add_edge_columns(*(column.astype(np.int64) for column in columns))
+
+    def _flush(self) -> None:
+        """Make columns of the runs."""
+        if not self._runs:
+            return
+        runs = np.array(self._runs, dtype=np.int64).reshape(-1, 9).T
+        source, source_step, target, target_step, count = runs[:5]
+        place = np.arange(int(count.sum()), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+        ends = (np.repeat(end, count) + place * np.repeat(step, count)
+                for end, step in ((source, source_step), (target, target_step)))  # fmt: skip
+        self.add_edge_columns(*ends, *(np.repeat(column, count) for column in runs[5:]))
+        self._runs.clear()
 
     def read(self) -> CanonicalDag:
         """Verify and freeze.
@@ -179,7 +174,7 @@ class DagReader(DagBuilder):
         Raises:
             UserError: the graph is not canonical, or a stated kind is not what the volumes say.
         """
-        self._edge_columns.flush()
+        self._flush()
         dag = self.finish(UserError)
         first, count, kind = np.array(self._stated, dtype=np.int64).reshape(-1, 3).T
         ends = np.cumsum(count)

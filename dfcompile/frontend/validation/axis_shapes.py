@@ -50,8 +50,7 @@ def _check_concat(operands: Operands) -> None:
 
 def _check_split(operands: Operands) -> None:
     data, lengths = operands.known(0), operands.numbers("split", 1)
-    operands.expect_least_rank(0, 1)
-    axis = operands.axis(0)
+    axis = operands.axis(0, least=1)
     if lengths is not None:
         results = len(operands.node.output)
         require(len(lengths) == results, f"{len(lengths)} lengths against {results} results")
@@ -117,8 +116,7 @@ def _check_no_more(operands: Operands, position: int, axis: int) -> None:
 
 
 def _check_gather(operands: Operands) -> None:
-    operands.expect_least_rank(0, 1)
-    _check_along(operands, operands.axis(0))
+    _check_along(operands, operands.axis(0, least=1))
 
 
 def _check_gather_elements(operands: Operands) -> None:
@@ -130,8 +128,7 @@ def _check_gather_elements(operands: Operands) -> None:
 
 
 def _check_scatter_elements(operands: Operands) -> None:
-    operands.expect_least_rank(0, 1)
-    axis = operands.axis(0)
+    axis = operands.axis(0, least=1)
     for position in (1, 2):
         _check_no_more(operands, position, axis)
     indices, updates = operands.shape(1), operands.shape(2)
@@ -163,18 +160,15 @@ def _check_within(operands: Operands, extents: Shape) -> None:
 
 
 def _check_scatter_nd(operands: Operands) -> None:
-    data, indices = operands.known(0), operands.known(1)
-    operands.expect_least_rank(0, 1)
-    operands.expect_least_rank(1, 1)
+    data, indices = operands.known_at_least(0, 1), operands.known_at_least(1, 1)
     _check_places(operands, data)
     operands.expect(2, (*indices[:-1], *data[indices[-1] :]))
     _check_within(operands, data[: indices[-1]])
 
 
 def _check_gather_nd(operands: Operands) -> None:
-    data, indices, batch = operands.known(0), operands.known(1), operands.integer("batch_dims")
-    operands.expect_least_rank(0, 1)
-    operands.expect_least_rank(1, 1)
+    data, indices = operands.known_at_least(0, 1), operands.known_at_least(1, 1)
+    batch = operands.integer("batch_dims")
     is_common = 0 <= batch < min(len(data), len(indices)) and data[:batch] == indices[:batch]
     wanted = f"those of {shape_text(indices)} of {operands.label(1)}"
     require(is_common, f"{batch} batch dimensions of {shape_text(data)} against {wanted}")
@@ -183,8 +177,7 @@ def _check_gather_nd(operands: Operands) -> None:
 
 
 def _check_tensor_scatter(operands: Operands) -> None:
-    data, updates = operands.known(0), operands.known(1)
-    operands.expect_least_rank(0, 2)
+    data, updates = operands.known_at_least(0, 2), operands.known(1)
     operands.expect_rank(1, len(data))
     axis = operands.axis(-2)
     require(axis != 0, "axis 0 against one behind that of the batch")
@@ -196,16 +189,14 @@ def _check_tensor_scatter(operands: Operands) -> None:
 
 def _check_top_k(operands: Operands) -> None:
     data, wanted = operands.known(0), operands.numbers("", 1)
-    operands.expect_least_rank(0, 1)
-    axis = operands.axis(-1)
+    axis = operands.axis(-1, least=1)
     if wanted is not None:
         is_count = len(wanted) == 1 and 0 <= wanted[0] <= data[axis]
         require(is_count, f"K is {list(wanted)} against one number up to {data[axis]} of axis {axis}")
 
 
 def _check_reverse_sequence(operands: Operands) -> None:
-    data = operands.known(0)
-    operands.expect_least_rank(0, 2)
+    data = operands.known_at_least(0, 2)
     batch, time = operands.integer("batch_axis", 1), operands.integer("time_axis", 0)
     require({batch, time} == {0, 1}, f"batch axis {batch} and time axis {time} against 0 and 1")
     operands.expect_vector(1, data[batch], "lengths")

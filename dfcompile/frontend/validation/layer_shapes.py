@@ -105,8 +105,7 @@ def _check_center_crop_pad(operands: Operands) -> None:
 
 
 def _check_channel_parameters(least_rank: int, operands: Operands) -> None:
-    operands.expect_least_rank(0, least_rank)
-    channels = operands.known(0)[1]
+    channels = operands.known_at_least(0, least_rank)[1]
     for position in range(1, len(operands.node.input)):
         operands.expect_vector(position, channels, "channels")
 
@@ -114,8 +113,7 @@ def _check_channel_parameters(least_rank: int, operands: Operands) -> None:
 def _check_group_normalization(operands: Operands) -> None:
     groups = operands.integer("num_groups")
     require(groups >= 1, f"attribute 'num_groups' is {groups} against at least 1")
-    operands.expect_least_rank(0, 3)
-    channels = operands.known(0)[1]
+    channels = operands.known_at_least(0, 3)[1]
     require(not channels % groups, f"{channels} channels against a multiple of {groups} groups")
     is_per_channel = operands.opset >= _GROUP_PARAMETERS_PER_CHANNEL
     for position in (1, 2):
@@ -130,8 +128,7 @@ def _check_last_axes(operands: Operands) -> None:
 
 
 def _check_moments(operands: Operands) -> None:
-    rank, axes = len(operands.known(0)), operands.integers("axes")
-    operands.expect_least_rank(0, 1)
+    rank, axes = len(operands.known_at_least(0, 1)), operands.integers("axes")
     require(axes != (), "attribute 'axes' is [] against at least one axis")
     for axis in _MOMENT_AXES if axes is None else ():
         operands.front_axis(axis, rank)
