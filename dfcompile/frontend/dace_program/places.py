@@ -125,15 +125,13 @@ class Scope(Struct, frozen=True):
         """
         if isinstance(expression, int):
             return {"": expression} if expression else {}
-        found = sympy.sympify(expression).expand()
-        total: dict[str, int] = {}
-        for term, factor in found.as_coefficients_dict().items():
-            value = {"": 1} if term == 1 else self.symbols.get(str(term)) if term.is_Symbol else None
-            if value is None or int(factor) != factor:
+        index: dict[str, int] = {}
+        for term, factor in sympy.sympify(expression).expand().as_coefficients_dict().items():
+            name = "" if term == 1 else str(term)
+            if int(factor) != factor or (name and not (term.is_Symbol and name in self.symbols)):
                 return None
-            for name, step in value.items():
-                total[name] = total.get(name, 0) + int(factor) * step
-        return {name: factor for name, factor in total.items() if factor}
+            index[name] = int(factor)
+        return _substituted(index, self.symbols)
 
     def text(self, symbol: str) -> str:
         """Return the value of a symbol as source."""
