@@ -5,6 +5,7 @@ import inspect
 import traceback
 import types
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import dace
@@ -22,7 +23,8 @@ _DECORATOR = "program"
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
-class ConcreteProgram(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ConcreteProgram:
     """A program all of whose sizes are known.
 
     Attributes:

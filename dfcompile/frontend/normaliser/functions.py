@@ -72,9 +72,10 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     schema = onnx.defs.get_schema(node.op_type, opset_of(proto), "")
     defaults = (attribute.default_value for name, attribute in sorted(schema.attributes.items()) if name not in given)
     call.attribute.extend(default for default in defaults if default.name)
-    ports = ([_declared(name, types) for name in dict.fromkeys(names) if name] for names in (node.input, node.output))
+    ends = (node.input, node.output)
+    inputs, outputs = ([_declared(name, types) for name in dict.fromkeys(names) if name] for names in ends)
     alone = helper.make_model(
-        helper.make_graph([call], "function", *ports),
+        helper.make_graph([call], "function", inputs, outputs),
         opset_imports=[*proto.opset_import, helper.make_opsetid(_DOMAIN, 1)],
         ir_version=proto.ir_version,
         functions=[_definition(node, schema, opset_of(proto), types)],

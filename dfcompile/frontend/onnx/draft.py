@@ -58,7 +58,8 @@ class Draft(Struct, frozen=True):
         """Return the names of constants and values, also of those in graphs that nodes hold."""
         names = {*self.constants, *value_names(nodes_of(self.proto))}
         for graph in graphs_of(self.proto):
-            names.update(each.name for each in (*graph.input, *graph.output, *graph.initializer))
+            names.update(value.name for value in (*graph.input, *graph.output))
+            names.update(tensor.name for tensor in graph.initializer)
         return names
 
     def replaced(
