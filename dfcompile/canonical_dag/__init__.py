@@ -3,9 +3,15 @@
 Extraction from an SDFG is not imported here: it takes DaCe with it.
 """
 
-from dfcompile.canonical_dag.analysis.node_order import topological_order
-from dfcompile.canonical_dag.analysis.streaming_depth import streaming_components, streaming_depth
-from dfcompile.canonical_dag.analysis.work_and_depth import critical_path, io_elements, levels, total_work
+from dfcompile.canonical_dag.analysis.longest_path import topological_order
+from dfcompile.canonical_dag.analysis.work_and_depth import (
+    critical_path,
+    io_elements,
+    levels,
+    streaming_components,
+    streaming_depth,
+    total_work,
+)
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, NodeKind, Scope
 from dfcompile.canonical_dag.dag_pass import DagPass, apply_dag_passes, dag_pass, registered_dag_passes

@@ -34,16 +34,13 @@ class Annotation(Struct, frozen=True):
 
     def location(self) -> dict[str, str]:
         """Return the location of the tasklet; what is empty is left out."""
-        found = {"origin": self.origin, "scope": self.scope}
-        if self.spatial:
-            found["spatial"] = ",".join(self.spatial)
-        if self.is_initialisation:
-            found["role"] = _INITIALISATION
-        if self.calls:
-            found["calls"] = self.calls
-        if self.kernel is not None:
-            found["kernel"] = _kernel_text(self.kernel)
-        return found
+        optional = {
+            "spatial": ",".join(self.spatial),
+            "role": _INITIALISATION if self.is_initialisation else "",
+            "calls": self.calls,
+            "kernel": "" if self.kernel is None else _kernel_text(self.kernel),
+        }
+        return {"origin": self.origin, "scope": self.scope, **{key: text for key, text in optional.items() if text}}
 
     @staticmethod
     def of_location(location: Mapping[str, object], label: str) -> "Annotation":

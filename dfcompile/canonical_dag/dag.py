@@ -174,7 +174,7 @@ class CanonicalDag:
     @cached_property
     def out_start(self) -> Int64:
         """``out_edges[out_start[v]:out_start[v + 1]]`` are the output edges of v, shape [nodes + 1]."""
-        return _row_starts(self.edge_source, self.nodes_count)
+        return frozen(row_starts(self.edge_source, self.nodes_count))
 
     @cached_property
     def in_edges(self) -> Int32:
@@ -184,7 +184,7 @@ class CanonicalDag:
     @cached_property
     def in_start(self) -> Int64:
         """``in_edges[in_start[v]:in_start[v + 1]]`` are the input edges of v, shape [nodes + 1]."""
-        return _row_starts(self.edge_target, self.nodes_count)
+        return frozen(row_starts(self.edge_target, self.nodes_count))
 
     def producers(self) -> list[list[int]]:
         """Return the nodes that each node reads from, one per input edge."""
@@ -196,10 +196,8 @@ class CanonicalDag:
         if not isinstance(other, CanonicalDag):
             return NotImplemented
         names = [field.name for field in fields(self) if field.name not in {"edge_first", "edge_taken"}]
-        return all(
-            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
-            for mine, theirs in ((getattr(self, name), getattr(other, name)) for name in names)
-        )
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return all(np.array_equal(one, two) if isinstance(one, np.ndarray) else one == two for one, two in pairs)
 
     def __hash__(self) -> int:
         return hash((self.name, self.nodes_count, self.edges_count))
@@ -216,10 +214,11 @@ COLUMNS = {field.name: _NUMBERS[field.type] for field in fields(CanonicalDag) if
 EDGE_COLUMNS = tuple(name for name in COLUMNS if name.startswith("edge"))
 
 
-def _row_starts(ends: Int32, count: int) -> Int64:
+def row_starts(rows: Int32 | Int64, count: int) -> Int64:
+    """Return where each row starts among entries that are sorted by row, shape [count + 1]."""
     starts = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(ends, minlength=count), out=starts[1:])
-    return frozen(starts)
+    np.cumsum(np.bincount(rows, minlength=count), out=starts[1:])
+    return starts
 
 
 def frozen(column: Column) -> Column:

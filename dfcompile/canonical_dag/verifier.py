@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.analysis.node_order import nodes_on_a_cycle
+from dfcompile.canonical_dag.analysis.longest_path import nodes_on_a_cycle
 from dfcompile.canonical_dag.dag import (
     COLUMNS,
     EDGE_COLUMNS,
@@ -43,18 +43,9 @@ def verify(dag: CanonicalDag, error: Callable[[str], DfcompileError] = Verificat
     Raises:
         VerificationError: (or ``error``) one line naming the node or the edge and the invariant.
     """
-    fault = first_fault(dag)
-    if fault is not None:
-        raise error(fault)
-
-
-def first_fault(dag: CanonicalDag) -> str | None:
-    """Return the text of the first broken invariant, or None."""
     for check in (_columns, _names, _edges, _order, _memory, _volumes, _kinds):
-        fault = next(check(dag), None)
-        if fault is not None:
-            return fault
-    return None
+        for fault in check(dag):
+            raise error(fault)
 
 
 def edge_name(dag: CanonicalDag, edge: int) -> str:
@@ -203,10 +194,9 @@ def _volumes(dag: CanonicalDag) -> Iterator[str]:
     for side, ends, volumes in sides:
         for edge in _true(dag.is_computational[ends] & (dag.edge_volume != volumes[ends])):
             node = int(ends[edge])
-            yield (
-                f"node {dag.node_name(node)!r}: {dag.edge_volume[edge]} elements on {side} edge {edge_name(dag, edge)} "
-                f"against {volumes[node]} on another (all {side} edges of a task carry one volume)"
-            )
+            found = f"{dag.edge_volume[edge]} elements on {side} edge {edge_name(dag, edge)}"
+            why = f"all {side} edges of a task carry one volume"
+            yield f"node {dag.node_name(node)!r}: {found} against {volumes[node]} on another ({why})"
     expected = node_volumes(dag.kind, dag.edge_source, dag.edge_target, dag.edge_volume)
     for way, column, volumes in zip(("in", "out"), (dag.volume_in, dag.volume_out), expected, strict=True):
         for node in _true(volumes != column):
@@ -218,10 +208,9 @@ def _kinds(dag: CanonicalDag) -> Iterator[str]:
         yield f"node {dag.node_name(node)!r}: a task without edges against one edge or more"
     expected = np.where(dag.is_computational, kinds_of_tasks(dag.volume_in, dag.volume_out), dag.kind)
     for node in _true(expected != dag.kind):
-        yield (
-            f"node {dag.node_name(node)!r}: kind {NodeKind(dag.kind[node]).name.lower()} against "
-            f"{NodeKind(expected[node]).name.lower()} (volume in {dag.volume_in[node]}, out {dag.volume_out[node]})"
-        )
+        kind, wanted = (NodeKind(each).name.lower() for each in (dag.kind[node], expected[node]))
+        volumes = f"volume in {dag.volume_in[node]}, out {dag.volume_out[node]}"
+        yield f"node {dag.node_name(node)!r}: kind {kind} against {wanted} ({volumes})"
 
 
 def _out_of_range(what: str, field: str, column: npt.NDArray[np.int32], count: int) -> Iterator[str]:

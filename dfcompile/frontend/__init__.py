@@ -14,17 +14,14 @@ from dfcompile.frontend.element_kind import (
     largest_real,
     real_epsilon,
 )
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
-from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.model import Answer, Array, FileKind, Model, ReadOptions, Reference, reference_answer
 from dfcompile.frontend.program import AppliedPass, ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, read_model
 from dfcompile.frontend.sdfg.dialects import CANONICAL, ONNX, AttributeValue, input_connector, output_connector
 
 if TYPE_CHECKING:
     from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, untyped_connectors
-    from dfcompile.frontend.sdfg.operator_node import OperatorNode
-    from dfcompile.frontend.sdfg.scalar_types import scalar_type
+    from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 
 __all__ = [
     "CANONICAL",
@@ -69,12 +66,8 @@ __all__ = [
 
 # Where the names are that need DaCe, which takes half a second: it is imported when one of them is first used.
 _PLACES: Final = {
-    "NodeCopies": "element_copies",
-    "OperatorNode": "operator_node",
-    "Prototype": "element_copies",
-    "WholeMemlets": "element_copies",
-    "scalar_type": "scalar_types",
-    "untyped_connectors": "element_copies",
+    **dict.fromkeys(("NodeCopies", "Prototype", "WholeMemlets", "untyped_connectors"), "element_copies"),
+    **dict.fromkeys(("OperatorNode", "scalar_type"), "operator_node"),
 }
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.model import Model
-from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.model import Model, ReadOptions
 from dfcompile.frontend.reading import ReadModel
 
 if TYPE_CHECKING:
@@ -33,7 +32,15 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
     if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
         if example_inputs is None:
             raise UserError("model: found a torch.nn.Module without example_inputs (a tensor, a tuple or a dictionary)")
-        with _module_reader(model, example_inputs) as read:
+        from dfcompile.frontend.file_kinds.python_file import model_of, require_torch
+        from dfcompile.frontend.torch.torch_model import export_onnx, inference_mode, torch_model
+
+        def read(path: Path, options: ReadOptions) -> Model:
+            require_torch(path)
+            found = torch_model(path, model, example_inputs)
+            return model_of(path.name, found, *export_onnx(found), options)
+
+        with inference_mode(model):
             yield read
     elif "onnx" in sys.modules and isinstance(model, sys.modules["onnx"].ModelProto):
         if example_inputs is not None:
@@ -44,17 +51,3 @@ def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object =
     else:
         found = f"a value of type {type(model).__name__}"
         raise UserError(f"model: found {found} against a file, an onnx.ModelProto or a torch.nn.Module")
-
-
-@contextmanager
-def _module_reader(module: object, example_inputs: object) -> Iterator[ReadModel]:
-    from dfcompile.frontend.file_kinds.python_file import model_of
-    from dfcompile.frontend.torch.torch_model import export_onnx, inference_mode, require_torch, torch_model
-
-    def read(path: Path, options: ReadOptions) -> Model:
-        require_torch(path)
-        found = torch_model(path, module, example_inputs)
-        return model_of(path.name, found, *export_onnx(found), options)
-
-    with inference_mode(module):
-        yield read

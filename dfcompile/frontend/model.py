@@ -1,18 +1,39 @@
-"""The model as read: its program, and what runs the original for comparison."""
+"""The model as read: its program, and what runs the original for comparison; what reads a file, and its options."""
 
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, field
 
-from dfcompile.errors import UserError
+from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend.element_kind import POWERS_OF_TWO, element_kind
 from dfcompile.frontend.program import Port, Program
+from dfcompile.options import FixedInput
+from dfcompile.plugins import faults_of
 from dfcompile.records import replace
 
 Array: TypeAlias = npt.NDArray[np.generic]
+
+
+class ReadOptions(Struct, frozen=True):
+    """What reading a model needs to be told.
+
+    Attributes:
+        shapes: shape of an input by its name, for inputs with symbolic dimensions.
+        dims: size of a symbolic dimension by its name, wherever it stands.
+        fixed_inputs: value of an input by its name, which it has in every run.
+        operators: types of ONNX operators that can be lowered; others are refused before anything is done. ``None``:
+            whoever lowers them finds out.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    operators: frozenset[str] | None = None
+    fixed_inputs: Mapping[str, FixedInput] = field(default_factory=dict)
 
 
 class Answer(Struct, frozen=True, eq=False):
@@ -29,11 +50,9 @@ class Answer(Struct, frozen=True, eq=False):
     hint: str
 
 
-class Reference(Protocol):
-    """Whatever runs the user's original model."""
-
-    def __call__(self, inputs: Sequence[Array]) -> Answer:
-        """Return the outputs for all inputs in the model's order."""
+Reference: TypeAlias = Callable[
+    [Sequence[Array]], Answer
+]  # runs the original: outputs for all inputs, in the model's order
 
 
 class Model(Struct, frozen=True):
@@ -93,3 +112,70 @@ def _random(port: Port, generator: np.random.Generator) -> Array:
         return (generator.standard_normal(port.shape) + 1j * generator.standard_normal(port.shape)).astype(dtype)
     drawn = generator.standard_normal(port.shape)
     return (np.exp2(np.rint(drawn)) if port.dtype == POWERS_OF_TWO else drawn).astype(dtype)
+
+
+class FileKind(Struct, frozen=True):
+    """How files with a suffix become models; a module-level value of this type in a plug-in is found.
+
+    Attributes:
+        suffix: such as ``.onnx``, in lower case.
+        read: gives the model of a file that exists; raises UserErrors.
+        content: what the file holds, where files of one suffix may hold different things; else empty.
+        claims: whether a file that exists holds that; ``None`` of what has no other content.
+        beside: gives the other files that a model is in, whose content with its own tells all of it; ``None``: it is
+            code, which may look at anything.
+    """
+
+    suffix: str
+    read: Callable[[Path, ReadOptions], Model]
+    content: str = ""
+    claims: Callable[[Path], bool] | None = None
+    beside: Callable[[Path], tuple[Path, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.content) is not (self.claims is not None):
+            raise ValueError(f"kind of model file {self.suffix!r}: found one of content and claims against both")
+        if not self.suffix.startswith(".") or self.suffix != self.suffix.lower():
+            raise ValueError(f"kind of model file {self.suffix!r}: found this suffix against one such as '.onnx'")
+
+    @property
+    def name(self) -> str:
+        """The suffix, and the content if that is not told by it."""
+        return f"{self.suffix} ({self.content})" if self.content else self.suffix
+
+    @property
+    def module(self) -> str:
+        """Import path of the module that reads files of this kind."""
+        return self.read.__module__
+
+    def is_of(self, path: Path) -> bool:
+        """Whether a file that exists holds the content of this kind.
+
+        Raises:
+            UserError: the file cannot be read.
+            PluginError: a plug-in's test raises anything else.
+        """
+        with self._faults(path):
+            return self.claims is not None and bool(self.claims(path))
+
+    def model(self, path: Path, options: ReadOptions) -> Model:
+        """Return the model in a file.
+
+        Raises:
+            UserError: the file cannot be read, or is no model.
+            PluginError: a plug-in's reader raises anything else, or returns no model.
+        """
+        with self._faults(path):
+            found = self.read(path, options)
+            if not isinstance(found, Model):
+                raise VerificationError(f"{path}: found {type(found).__name__} against a Model")
+            return found
+
+    @contextmanager
+    def _faults(self, path: Path) -> Iterator[None]:
+        """Name the file, or the plug-in, in errors of the body."""
+        with faults_of("front end", f"{self.module}.{self.read.__name__}"):
+            try:
+                yield
+            except OSError as error:
+                raise UserError(f"{path}: {error.strerror or error}") from error

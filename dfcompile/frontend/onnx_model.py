@@ -2,13 +2,13 @@
 
 import onnx
 
+from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import upgraded, with_later_types, with_operator_set
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import KnownInput, Program
 from dfcompile.frontend.sdfg.importer import import_program
 from dfcompile.frontend.validation import check_operands, check_structure, checked_types
@@ -44,6 +44,5 @@ def program_of(name: str, model: onnx.ModelProto, options: ReadOptions, weights:
         program = import_program(name, normalised, checked_types(normalised.draft))
         still_open = set(read.input_names)
         positions = [(at, value) for at, value in enumerate(input_names(model, weights)) if value not in still_open]
-        return replace(
-            program, known_inputs=tuple(KnownInput(at, name, read.constants[name]) for at, name in positions)
-        )
+        known = tuple(KnownInput(at, name, read.constants[name]) for at, name in positions)
+        return replace(program, known_inputs=known)

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Mapping
 from enum import Enum, unique
 from functools import cache
-from types import MappingProxyType
 
 import onnx
 from msgspec import Struct
 
+from dfcompile.frontend.normaliser.constant_folding import RANDOM, TEXTS
 from dfcompile.frontend.normaliser.control_flow import RULES
-from dfcompile.frontend.normaliser.fold_limits import RANDOM, TEXTS
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
 from dfcompile.frontend.normaliser.wiring import FOLDED
 
@@ -42,21 +41,13 @@ class Claim(Struct, frozen=True):
     reason: str = ""
 
 
-_REPLACED: Mapping[str, str] = MappingProxyType(
-    {
-        "Compress": "a Gather at the places of a constant condition",
-        "Upsample": "a Resize",
-    }
-)
-_TEXT = "its operands are texts"
+_REPLACED = {"Compress": "a Gather at the places of a constant condition", "Upsample": "a Resize"}
 _DRAWN = "its values are drawn when the model runs; replace them by an input"
-_REFUSED: Mapping[str, str] = MappingProxyType(
-    {
-        "ImageDecoder": "it decodes the bytes of a file",
-        **dict.fromkeys(RANDOM, _DRAWN),
-        **dict.fromkeys(TEXTS, _TEXT),
-    }
-)
+_REFUSED: Mapping[str, str] = {
+    "ImageDecoder": "it decodes the bytes of a file",
+    **dict.fromkeys(RANDOM, _DRAWN),
+    **dict.fromkeys(TEXTS, "its operands are texts"),
+}
 _NOTHING = "nothing deals with it yet"
 
 
@@ -67,7 +58,7 @@ def known_operators() -> Mapping[str, tuple[int, ...]]:
     for schema in onnx.defs.get_all_schemas_with_history():
         if not schema.domain:
             versions.setdefault(schema.name, []).append(schema.since_version)
-    return MappingProxyType({name: tuple(sorted(versions[name])) for name in sorted(versions)})
+    return {name: tuple(sorted(versions[name])) for name in sorted(versions)}
 
 
 def refusal_of(op_type: str, expanded: Collection[str] | None) -> str:
@@ -92,14 +83,12 @@ def operator_claims(expanded: Collection[str]) -> tuple[Claim, ...]:
 
 def _claim(op_type: str, expanded: Collection[str]) -> Claim:
     versions = known_operators()[op_type]
-    if op_type in expanded:
-        return Claim(op_type, versions, Cover.EXPANSIONS)
-    if op_type in FUNCTIONS:
-        return Claim(op_type, versions, Cover.DEFINITION)
-    if op_type in FOLDED:
-        return Claim(op_type, versions, Cover.FOLDED)
-    if op_type in RULES:
-        return Claim(op_type, versions, Cover.UNROLLED)
+    covers = (
+        (expanded, Cover.EXPANSIONS), (FUNCTIONS, Cover.DEFINITION), (FOLDED, Cover.FOLDED), (RULES, Cover.UNROLLED)
+    )  # fmt: skip
+    for operators, cover in covers:
+        if op_type in operators:
+            return Claim(op_type, versions, cover)
     if op_type in _REPLACED:
         return Claim(op_type, versions, Cover.REPLACED, _REPLACED[op_type])
     return Claim(op_type, versions, Cover.REFUSED, _REFUSED.get(op_type, _NOTHING))

@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Model
-from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.model import FileKind, Model, ReadOptions
 from dfcompile.plugins import PluginKind
 
 DAG_SUFFIXES = (".dag", ".json")

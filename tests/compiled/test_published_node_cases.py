@@ -13,7 +13,7 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
-from dfcompile.frontend.onnx.contributed import CONTRIBUTED
+from dfcompile.frontend.onnx.schemas import CONTRIBUTED
 from dfcompile.lowering.execution.compiled_run import run_program
 from tests.examples import TIMES
 from tests.interpreter import interpret

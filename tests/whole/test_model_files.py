@@ -37,7 +37,7 @@ def test_model_has_as_many_parameters_as_published(name: str, count: int) -> Non
     import torch
 
     with torch.device("meta"), running(FOLDER / f"{name}.py") as file:
-        network = file.call("model")
+        network = file.module.model()
 
     assert isinstance(network, torch.nn.Module)
     assert sum(parameter.numel() for parameter in network.parameters()) == count
@@ -65,7 +65,7 @@ def test_outputs_depend_on_inputs_by_more_than_any_tolerance(name: str) -> None:
 
     torch.manual_seed(0)
     with running(FOLDER / f"{name}.py") as file:
-        network, image = file.call("model"), file.call("example_inputs")
+        network, image = file.module.model(), file.module.example_inputs()
         assert isinstance(network, torch.nn.Module)
         assert isinstance(image, torch.Tensor)
         if name not in ONE_SIZE:

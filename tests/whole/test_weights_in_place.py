@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.torch.torch_model import export_onnx, torch_model
 
 

@@ -1,13 +1,18 @@
 """Sweeps over any graph given as arrays of edge ends: order from the sources, longest paths, what is connected.
 
+Of a canonical DAG its order, and its cycles if it has any.
+
 A sweep takes all vertices at once that wait for nothing more. While that are many, columns are fastest; a graph that is
 long and narrow goes vertex by vertex.
 """
 
+from heapq import heapify, heappop, heappush
+
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, row_starts
 from dfcompile.distinct import distinct
+from dfcompile.errors import VerificationError
 
 Ends = Int32 | Int64
 
@@ -27,6 +32,25 @@ def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
             if missing[consumer] == 0:
                 order.append(consumer)
     return order
+
+
+def lowest_order(count: int, source: Ends, target: Ends) -> Int32:
+    """Return the same, of all such orders the first in lexicographic order."""
+    if bool(np.all(source < target)):
+        return np.arange(count, dtype=np.int32)
+    missing = np.bincount(target, minlength=count).tolist()
+    consumers, start = _rows(count, source, target)
+    ready = [vertex for vertex, edges in enumerate(missing) if edges == 0]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        vertex = heappop(ready)
+        order.append(vertex)
+        for consumer in consumers[start[vertex] : start[vertex + 1]]:
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                heappush(ready, consumer)
+    return np.array(order, dtype=np.int32)
 
 
 def on_loops(count: int, source: Ends, target: Ends) -> Bool:
@@ -65,7 +89,7 @@ def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
     """Return the longest paths, all vertices of a level at once; ``None`` if levels are too narrow for that."""
     count = len(step)
     by_source = np.argsort(source, kind="stable")
-    consumers, start = target[by_source], _starts(count, source)
+    consumers, start = target[by_source], row_starts(source, count)
     missing = np.bincount(target, minlength=count)
     before, length = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     level = np.flatnonzero(missing == 0)
@@ -98,10 +122,41 @@ def _by_vertices(source: Ends, target: Ends, step: Int64) -> Int64:
 
 def _rows(count: int, row: Ends, entry: Ends) -> tuple[list[int], list[int]]:
     """Return the entries sorted by row and where each row starts."""
-    return entry[np.argsort(row, kind="stable")].tolist(), _starts(count, row).tolist()
+    return entry[np.argsort(row, kind="stable")].tolist(), row_starts(row, count).tolist()
 
 
-def _starts(count: int, row: Ends) -> Int64:
-    start = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=count), out=start[1:])
-    return start
+def topological_order(dag: CanonicalDag) -> Int32:
+    """Return all nodes, producers before consumers, shape [nodes].
+
+    Of all topological orders it is the first in lexicographic order, so it depends on nothing but the numbers of the
+    nodes; where every edge leads from a lower to a higher number it is 0, 1, 2, …
+
+    Raises:
+        VerificationError: the graph has a cycle.
+    """
+    order = lowest_order(dag.nodes_count, dag.edge_source, dag.edge_target)
+    if len(order) < dag.nodes_count:
+        first = dag.node_name(nodes_on_a_cycle(dag)[0])
+        raise VerificationError(f"node {first!r}: on a cycle against an acyclic graph")
+    return order
+
+
+def nodes_on_a_cycle(dag: CanonicalDag) -> list[int]:
+    """Return the nodes of one cycle in the order of its edges, or nothing if there is no cycle."""
+    order = lowest_order(dag.nodes_count, dag.edge_source, dag.edge_target)
+    if len(order) == dag.nodes_count:
+        return []
+    # Every node that could not be sorted has a producer that could not be sorted either: walk back until one repeats.
+    unsorted = np.ones(dag.nodes_count, dtype=np.bool_)
+    unsorted[order] = False
+    place: dict[int, int] = {}
+    path: list[int] = []
+    node = int(np.flatnonzero(unsorted)[0])
+    while node not in place:
+        place[node] = len(path)
+        path.append(node)
+        producers = dag.edge_source[dag.in_edges[dag.in_start[node] : dag.in_start[node + 1]]]
+        node = int(producers[unsorted[producers]].min())
+    cycle = path[place[node] :][::-1]
+    lowest = cycle.index(min(cycle))
+    return cycle[lowest:] + cycle[:lowest]

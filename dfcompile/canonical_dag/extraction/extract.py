@@ -1,13 +1,13 @@
 """Extraction: the canonical DAG of a lowered SDFG."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, UNORDERED, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int32
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
@@ -79,20 +79,6 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     return find_flow(families, graph.arrays, whole_arrays=whole_arrays)
 
 
-class _Taken(NamedTuple):
-    """What the tasks of a family take of an array in memory.
-
-    Attributes:
-        distinct: different elements of each task, shape [members].
-        first: place of the first of them, shape [members]; ``None``: it depends on data.
-        everything: different elements of all tasks, at least.
-    """
-
-    distinct: Int64
-    first: Int64 | None
-    everything: int
-
-
 class _Assembly:
     """Turns a flow into nodes and edges: producers first, a buffer right after its last writer."""
 
@@ -112,19 +98,16 @@ class _Assembly:
         return self._builder.finish()
 
     def _add_nodes(self) -> None:
-        last_writer = {
-            access.array: number for number in self._flow.order for access in self._flow.families[number].scope.writes
-        }
+        families = self._flow.families
+        last_writer = {access.array: number for number in self._flow.order for access in families[number].scope.writes}
         for number in self._flow.order:
-            family = self._flow.families[number]
+            family = families[number]
             for access in family.scope.reads:
                 if access.array not in last_writer:
                     self._add_buffer(self._flow.uses[access.array])
             kernel = NO_KERNEL if family.scope.kernel is None else self._builder.add_kernel(family.scope.kernel)
             scope = self._builder.add_scope(family.scope.name, kernel, family.scope.origin)
-            nodes = (
-                [self._builder.add_task(scope)] if family.is_single else self._builder.add_tasks(scope, family.members)
-            )
+            nodes = self._builder.add_tasks(scope, family.members, NO_MEMBER if family.is_single else 0)
             self._tasks[number] = np.array(nodes, dtype=np.int32)
             for access in family.scope.writes:
                 if last_writer[access.array] == number:
@@ -146,24 +129,23 @@ class _Assembly:
         for access in family.scope.reads:
             use = self._flow.uses[access.array]
             stream = use.stream_of(number, access)
-            if stream is None:
-                buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
-                order = None if access.is_indirect else family.member(access)
-                taken = _Taken(
-                    np.minimum(family.distinct_in(access), use.array.elements),
-                    family.places(access),
-                    min(family.taken(access), use.array.elements),
-                )
-                self._add((buffers, tasks), family.volumes_in(), use.array, order, taken)
-            else:
+            if stream is not None:
                 self._add_stream(stream, use.array)
+                continue
+            buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
+            text = _order_text(None if access.is_indirect else family.member(access), use.array)
+            volumes, distinct = family.iterations().column(), np.minimum(family.distinct_in(access), use.array.elements)
+            taken = min(family.taken(access), use.array.elements)
+            width, first = use.array.element_bytes, family.places(access)
+            self._builder.add_edges(buffers, tasks, volumes, width, text, distinct, first, taken)
         for access in family.scope.writes:
             use = self._flow.uses[access.array]
             if use.is_buffer:
                 member = family.member(access)
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else member.completion or member.without_repeats
-                self._add((tasks, buffers), family.volumes_out(access), use.array, order)
+                text, volumes = _order_text(order, use.array), family.written(access).column()
+                self._builder.add_edges(tasks, buffers, volumes, use.array.element_bytes, text)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:
         producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]
@@ -172,31 +154,20 @@ class _Assembly:
         # Of a family that one task reads in turn, each edge carries the member's own order.
         order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
         assert order is not None
+        ends = np.resize(producers, count), np.resize(consumers, count)
         volumes = self._flow.stream_volumes(stream).column()
-        self._add((np.resize(producers, count), np.resize(consumers, count)), volumes, array, order)
-
-    def _add(
-        self,
-        ends: tuple[Int32, Int32],
-        volumes: Int64,
-        array: Array,
-        order: Traversal | None,
-        taken: _Taken | None = None,
-    ) -> None:
-        text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
-        known = (None, None, None) if taken is None else taken
-        self._builder.add_edges(*ends, volumes, array.element_bytes, text, *known)
+        self._builder.add_edges(*ends, volumes, array.element_bytes, _order_text(order, array))
 
     # -- tensors
 
     def _add_tensors(self) -> None:
         for number in self._flow.order:
             kernel = self._flow.families[number].scope.kernel
-            for name in () if kernel is None else (*kernel.inputs, *kernel.outputs):
+            if kernel is None:
+                continue
+            for name in (*kernel.inputs, *kernel.outputs):
                 if name not in self._flow.uses:
-                    raise UserError(
-                        f"kernel {kernel.name if kernel else ''!r}: no array {name!r} against one per tensor"
-                    )
+                    raise UserError(f"kernel {kernel.name!r}: no array {name!r} against one per tensor")
                 self._add_tensor(self._flow.uses[name])
         for name in self._buffers:
             if not self._flow.uses[name].writers:  # a table that is looked up is an operand of no kernel
@@ -212,3 +183,7 @@ class _Assembly:
         if use.writers:
             return TensorRole.OUTPUT
         return TensorRole.PARAMETER if use.array.name in self._parameters else TensorRole.INPUT
+
+
+def _order_text(order: Traversal | None, array: Array) -> str:
+    return UNORDERED if order is None else order_text(order, array.shape, array.strides)

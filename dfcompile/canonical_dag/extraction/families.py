@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -127,7 +127,7 @@ class TaskFamily(Struct, frozen=True, dict=True):
 
     def iterations(self) -> MemberVolumes:
         """Return the iterations of each member: elements that it reads on every input edge."""
-        return self._per_member(prod(cut.size for cut in self.cuts), prod(cut.last for cut in self.cuts))
+        return self._per_member(prod)
 
     def written(self, access: Access) -> MemberVolumes:
         """Return the distinct elements that each member writes.
@@ -137,50 +137,45 @@ class TaskFamily(Struct, frozen=True, dict=True):
         Raises:
             UserError: the write is irregular and too large to count.
         """
-        if access.is_indirect:
-            return self.iterations()
-        whole = _distinct(tuple(cut.size for cut in self.cuts), access.strides)
-        last = whole if self.is_even else _distinct(tuple(cut.last for cut in self.cuts), access.strides)
-        if whole is None or last is None:
-            raise UserError(f"scope {self.scope.name!r}: an irregular write to {access.array!r} against a regular one")
-        return self._per_member(whole, last)
 
-    def volumes_in(self) -> Int64:
-        """Return the iterations of each member, shape [members]."""
-        return self.iterations().column()
+        def counted(extents: tuple[int, ...]) -> int:
+            found = _distinct(extents, access.strides)
+            if found is None:
+                name = self.scope.name
+                raise UserError(f"scope {name!r}: an irregular write to {access.array!r} against a regular one")
+            return found
 
-    def volumes_out(self, access: Access) -> Int64:
-        """Return the distinct elements that each member writes, see `written`, shape [members]."""
-        return self.written(access).column()
+        return self.iterations() if access.is_indirect else self._per_member(counted)
 
     def distinct_in(self, access: Access) -> Int64:
         """Return the different elements that each member reads, at most, shape [members].
 
         Where places depend on data, or windows overlap in nests too large to count, no element counts as read twice.
         """
-        volumes = self.volumes_in()
+        iterations = self.iterations().column()
         if access.is_indirect:
-            return volumes
-        whole = self._different(access, tuple(cut.size for cut in self.cuts))
-        last = whole if self.is_even else self._different(access, tuple(cut.last for cut in self.cuts))
-        return np.minimum(volumes, self._per_member(whole, last).column())
+            return iterations
+        return np.minimum(iterations, self._per_member(lambda extents: _at_most_distinct(access, extents)).column())
 
     def distinct_of_first(self, access: Access) -> int:
         """Return the different elements that member 0 reads, at most, as `distinct_in`."""
-        return self._different(access, tuple(cut.size for cut in self.cuts))
+        return _at_most_distinct(access, tuple(cut.size for cut in self.cuts))
 
-    def _different(self, access: Access, extents: tuple[int, ...]) -> int:
-        counted = _distinct(extents, access.strides)
-        return access.over(extents).without_repeats.accesses if counted is None else counted
-
-    def _per_member(self, whole: int, last: int) -> MemberVolumes:
+    def _per_member(self, count: Callable[[tuple[int, ...]], int]) -> MemberVolumes:
+        """Return what is counted of the extents of each member's loops."""
+        whole = count(tuple(cut.size for cut in self.cuts))
+        last = whole if self.is_even else count(tuple(cut.last for cut in self.cuts))
         if whole * self.members > _MOST_ELEMENTS:
-            raise UserError(
-                f"scope {self.scope.name!r}: {whole * self.members} accesses against at most {_MOST_ELEMENTS}"
-            )
-        if self.is_even or whole == last:
+            found = f"scope {self.scope.name!r}: {whole * self.members} accesses"
+            raise UserError(f"{found} against at most {_MOST_ELEMENTS}")
+        if whole == last:
             return MemberVolumes.alike(self.members, whole)
         return MemberVolumes(self.members, whole, next(cut.tasks for cut in reversed(self.cuts) if cut.tasks > 1), last)
+
+
+def _at_most_distinct(access: Access, extents: tuple[int, ...]) -> int:
+    counted = _distinct(extents, access.strides)
+    return access.over(extents).without_repeats.accesses if counted is None else counted
 
 
 @lru_cache(_KEPT)
@@ -207,9 +202,11 @@ def finest(scope: MapScope) -> TaskFamily:
 def _divided(scope: MapScope, pieces: int | None, max_tasks: int | None) -> TaskFamily:
     if pieces is not None:
         return _family(scope, _in_pieces(scope.extents, scope.is_spatial, scope.writes, pieces))
-    declared = _declared(scope)
+    extents = zip(scope.extents, scope.is_spatial, strict=True)
+    cuts = tuple(Cut(extent, 1, 1) if is_spatial else Cut(1, extent, extent) for extent, is_spatial in extents)
+    declared = TaskFamily(scope, cuts, is_single=not any(scope.is_spatial))
     if max_tasks is not None and declared.members > max_tasks:
-        return _spread(scope, scope.is_spatial, max_tasks)
+        return _family(scope, _cuts(scope.extents, scope.is_spatial, max_tasks))
     return declared
 
 
@@ -219,51 +216,36 @@ def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> t
     Raises:
         UserError: there are too many tasks for the memory; the largest family is named.
     """
-    finer = tuple(
-        _spread(family.scope, _parallel_loops(family.scope), pieces) if is_big and family.is_single else family
-        for family, is_big in zip(families, big, strict=True)
-    )
+    finer = []
+    for family, is_big in zip(families, big, strict=True):
+        scope = family.scope
+        if is_big and family.is_single:
+            finer.append(_family(scope, _cuts(scope.extents, _divisible(scope.extents, scope.writes), pieces)))
+        else:
+            finer.append(family)
     _check_count(finer)
-    return finer
+    return tuple(finer)
 
 
 def _check_count(families: Sequence[TaskFamily]) -> None:
     total = sum(family.members for family in families)
     if total > _MOST_TASKS:
         largest = max(families, key=lambda family: family.members)
-        raise UserError(
-            f"scope {largest.scope.name!r}: {largest.members} of {total} tasks against at most {_MOST_TASKS} "
-            "(of a model: --granularity max-tasks=1024, say)"
-        )
-
-
-def _declared(scope: MapScope) -> TaskFamily:
-    cuts = (
-        Cut(extent, 1, 1) if is_spatial else Cut(1, extent, extent)
-        for extent, is_spatial in zip(scope.extents, scope.is_spatial, strict=True)
-    )
-    return TaskFamily(scope, tuple(cuts), is_single=not any(scope.is_spatial))
-
-
-def _parallel_loops(scope: MapScope) -> tuple[bool, ...]:
-    """Return whether each loop can be divided: it and all loops around it write other elements in each iteration."""
-    return _divisible(scope.extents, scope.writes)
+        found = f"scope {largest.scope.name!r}: {largest.members} of {total} tasks"
+        raise UserError(f"{found} against at most {_MOST_TASKS} (of a model: --granularity max-tasks=1024, say)")
 
 
 @lru_cache(_KEPT)
 def _divisible(extents: tuple[int, ...], writes: tuple[Access, ...]) -> tuple[bool, ...]:
+    """Return whether each loop can be divided: it and all loops around it write other elements in each iteration."""
     divisible: list[bool] = []
     for parameter, extent in enumerate(extents):
         around = all(divisible)
-        divisible.append(around and (extent == 1 or _is_parallel(extents, writes, parameter)))
+        is_parallel = all(
+            access.strides[parameter] != 0 and access.over(extents).without_repeats.is_injective for access in writes
+        )
+        divisible.append(around and (extent == 1 or is_parallel))
     return tuple(divisible)
-
-
-def _is_parallel(extents: tuple[int, ...], writes: Sequence[Access], parameter: int) -> bool:
-    """Whether different iterations of a loop write different elements."""
-    return all(
-        access.strides[parameter] != 0 and access.over(extents).without_repeats.is_injective for access in writes
-    )
 
 
 @lru_cache(_KEPT)
@@ -273,10 +255,6 @@ def _in_pieces(
     """Return the cuts of a scope whose loops are divided if they are declared as tasks or can be; see `_cuts`."""
     parallel = zip(is_spatial, _divisible(extents, writes), strict=True)
     return _cuts(extents, [is_declared or is_parallel for is_declared, is_parallel in parallel], pieces)
-
-
-def _spread(scope: MapScope, divisible: Sequence[bool], most: int) -> TaskFamily:
-    return _family(scope, _cuts(scope.extents, divisible, most))
 
 
 def _family(scope: MapScope, cuts: tuple[Cut, ...]) -> TaskFamily:

@@ -3,13 +3,15 @@
 Where a family writes in the order in which another one reads, one element after the other, an array is a stream.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
+import numpy as np
 from msgspec import Struct
 
+from dfcompile.canonical_dag.analysis.longest_path import connected, lowest_order
 from dfcompile.canonical_dag.extraction.families import Cut, MemberVolumes, TaskFamily
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Traversal, is_round_robin, merged
@@ -91,25 +93,15 @@ class Flow(Struct, frozen=True):
         """
         work = [self.task_cycles(number).total for number in range(len(self.families))]
         total = sum(work)
-        component = list(range(len(self.families)))
-        for use in self.uses.values():
-            for stream in use.streams:
-                low, high = sorted((_root(component, stream.producer), _root(component, stream.consumer)))
-                component[high] = low
-        together = [0] * len(self.families)
-        for number, cycles in enumerate(work):
-            together[_root(component, number)] += cycles
+        ends = [(stream.producer, stream.consumer) for use in self.uses.values() for stream in use.streams]
+        component = connected(len(work), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
+        together = Counter[int]()
+        for root, cycles in zip(component, work, strict=True):
+            together[root] += cycles
         return tuple(
-            cycles * pieces > together[_root(component, number)] and cycles * pieces**2 > total
-            for number, cycles in enumerate(work)
+            cycles * pieces > together[root] and cycles * pieces**2 > total
+            for root, cycles in zip(component, work, strict=True)
         )
-
-
-def _root(parent: list[int], member: int) -> int:
-    while parent[member] != member:
-        parent[member] = parent[parent[member]]
-        member = parent[member]
-    return member
 
 
 def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, whole_arrays: bool) -> Flow:
@@ -139,7 +131,7 @@ def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, wh
     order = _dependence_order(families, uses)
     _check_results(families, uses)
     flow = Flow(tuple(families), order, uses, whole_arrays)
-    while dropped := [*_unequal_inputs(flow), *_unequal_outputs(flow)]:
+    while dropped := _unequal(flow):
         kept = {name: use.without(s for s in dropped if s.array == name) for name, use in flow.uses.items()}
         flow = replace(flow, uses=MappingProxyType(kept))
     return flow
@@ -164,30 +156,18 @@ def prove_streams(families: Sequence[TaskFamily], use: ArrayUse) -> tuple[Stream
 
 def _dependence_order(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse]) -> tuple[int, ...]:
     """Producers before consumers; otherwise in the order of the SDFG."""
-    consumers: list[list[int]] = [[] for _ in families]
-    missing = [0] * len(families)
-    for use in uses.values():
-        for writer in dict.fromkeys(number for number, _ in use.writers):
-            for reader in dict.fromkeys(number for number, _ in use.readers):
-                consumers[writer].append(reader)
-                missing[reader] += 1
-    ready = [number for number, count in enumerate(missing) if count == 0]
-    heapify(ready)
-    order = []
-    while ready:
-        number = heappop(ready)
-        order.append(number)
-        for consumer in consumers[number]:
-            missing[consumer] -= 1
-            if missing[consumer] == 0:
-                heappush(ready, consumer)
+    ends = [
+        (writer, reader)
+        for use in uses.values()
+        for writer in dict.fromkeys(number for number, _ in use.writers)
+        for reader in dict.fromkeys(number for number, _ in use.readers)
+    ]
+    order = lowest_order(len(families), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
     if len(order) < len(families):
-        scope = families[next(number for number, count in enumerate(missing) if count > 0)].scope
+        scope = families[min(set(range(len(families))) - set(order))].scope
         written = dict.fromkeys(repr(access.array) for access in scope.reads if uses[access.array].writers)
-        raise UserError(
-            f"scope {scope.name!r}: reads {' or '.join(written)}, which is written again after or while it is read, "
-            "against arrays that are complete before they are read"
-        )
+        found = f"reads {' or '.join(written)}, which is written again after or while it is read,"
+        raise UserError(f"scope {scope.name!r}: {found} against arrays that are complete before they are read")
     return tuple(order)
 
 
@@ -197,37 +177,30 @@ def _check_results(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse])
         for access in used[1:]:
             first, other = family.written(used[0]), family.written(access)
             if first != other:
-                raise UserError(
-                    f"scope {family.scope.name!r}: a task writes {first.first} elements of {used[0].array!r} and "
-                    f"{other.first} of {access.array!r} against one number (split the scope)"
-                )
+                found = f"{first.first} elements of {used[0].array!r} and {other.first} of {access.array!r}"
+                where = f"scope {family.scope.name!r}"
+                raise UserError(f"{where}: a task writes {found} against one number (split the scope)")
 
 
-def _unequal_inputs(flow: Flow) -> list[Stream]:
-    """Return the streams of families with unequal input edges that do not carry one element per iteration."""
-    into: dict[int, list[Stream]] = {}
+def _unequal(flow: Flow) -> list[Stream]:
+    """Return streams beside which a family has input edges of other volumes, or output edges.
+
+    They do not carry one element per iteration, or not what a task writes.
+    """
+    into, out_of = defaultdict[int, list[Stream]](list), defaultdict[int, list[Stream]](list)
     for use in flow.uses.values():
         for stream in use.streams:
-            into.setdefault(stream.consumer, []).append(stream)
+            into[stream.consumer].append(stream)
+            out_of[stream.producer].append(stream)
     dropped: list[Stream] = []
     for number, streams in into.items():
         family = flow.families[number]
         stored = len(streams) < len(family.scope.reads)
-        dropped.extend(_offending(flow, streams, family, family.iterations(), stored=stored))
-    return dropped
-
-
-def _unequal_outputs(flow: Flow) -> list[Stream]:
-    """Return the streams of families with unequal output edges that do not carry what a task writes."""
-    out_of: dict[int, list[Stream]] = {}
-    for use in flow.uses.values():
-        for stream in use.streams:
-            out_of.setdefault(stream.producer, []).append(stream)
-    dropped: list[Stream] = []
+        dropped += _offending(flow, streams, family, family.iterations(), stored=stored)
     for number, streams in out_of.items():
         family = flow.families[number]
         stored = any(flow.uses[access.array].is_buffer for access in family.scope.writes)
-        dropped.extend(_offending(flow, streams, family, family.written(streams[0].write), stored=stored))
+        dropped += _offending(flow, streams, family, family.written(streams[0].write), stored=stored)
     return dropped
 
 
@@ -257,22 +230,17 @@ def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: 
     * from a family to one task: the consumer takes one element of each member in turn;
     * from a family to a family of as many: member to member.
     """
-    written = (producer.cuts, write.base, write.strides)
-    return _keep_one_order(*written, consumer.cuts, read.base, read.strides)
+    # Nothing but divided loops and places decides: no names, no other accesses.
+    written, wanted = (replace(access, array="") for access in (write, read))
+    return _keep_one_order(producer.cuts, written, consumer.cuts, wanted)
 
 
 @lru_cache(_KEPT)
 def _keep_one_order(
-    producer_cuts: tuple[Cut, ...],
-    write_base: int,
-    write_strides: tuple[int, ...],
-    consumer_cuts: tuple[Cut, ...],
-    read_base: int,
-    read_strides: tuple[int, ...],
+    producer_cuts: tuple[Cut, ...], write: Access, consumer_cuts: tuple[Cut, ...], read: Access
 ) -> bool:
-    """Whether `can_stream` holds, which nothing but divided loops and places decides: no names, no other accesses."""
-    producer, write = TaskFamily(_NO_SCOPE, producer_cuts, is_single=False), Access("", write_base, write_strides)
-    consumer, read = TaskFamily(_NO_SCOPE, consumer_cuts, is_single=False), Access("", read_base, read_strides)
+    producer = TaskFamily(_NO_SCOPE, producer_cuts, is_single=False)
+    consumer = TaskFamily(_NO_SCOPE, consumer_cuts, is_single=False)
     written = producer.member(write).completion
     if written is None or not _is_disjoint(producer, write, written):
         return False

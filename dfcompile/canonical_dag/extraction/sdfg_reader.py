@@ -7,7 +7,7 @@ from dace.subsets import Range
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
-from dfcompile.canonical_dag.kernel import Kernel
+from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 
@@ -67,13 +67,9 @@ class _StateReader:
                     raise UserError(f"array {node.data!r}: copied to {target.data!r} against a map scope that copies")
 
     def _view_edge(self, node: AccessNode) -> "dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]":
-        for edge in self._state.in_edges(node):
-            if edge.dst_conn == "views":
-                return edge
-        for edge in self._state.out_edges(node):
-            if edge.src_conn == "views":
-                return edge
-        edge = get_view_edge(self._state, node)
+        edges = [edge for edge in self._state.in_edges(node) if edge.dst_conn == "views"]
+        edges += [edge for edge in self._state.out_edges(node) if edge.src_conn == "views"]
+        edge = edges[0] if edges else get_view_edge(self._state, node)
         if edge is None:
             raise UserError(f"view {node.data!r}: no edge to what it views against one")
         return edge
@@ -110,10 +106,9 @@ class _StateReader:
         annotation = Annotation.of_location(tasklet.location, entry.map.label)
         name = annotation.scope
         if annotation.calls:
-            raise UserError(
-                f"node {annotation.origin!r}: found a call of {annotation.calls}, which can be run (dfcompile.run) but "
-                f"not scheduled, against canonical tasks (name another expansion)"
-            )
+            found = f"found a call of {annotation.calls}, which can be run (dfcompile.run) but not scheduled,"
+            wanted = "canonical tasks (name another expansion)"
+            raise UserError(f"node {annotation.origin!r}: {found} against {wanted}")
         parameters = [str(parameter) for parameter in entry.map.params]
         for parameter in annotation.spatial:
             if parameter not in parameters:
@@ -202,14 +197,11 @@ class _StateReader:
     def _without_views(self, found: Kernel) -> Kernel:
         inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
         whole_in, whole_out = ([self._is_whole_view(name) for name in names] for names in (found.inputs, found.outputs))
-        loops = tuple(
-            replace(
-                loop,
-                inputs=tuple(digit if whole else None for digit, whole in zip(loop.inputs, whole_in, strict=True)),
-            )
-            for loop in found.loops
-            if all(whole_out)
-        )
+
+        def kept(digits: tuple[Digit | None, ...]) -> tuple[Digit | None, ...]:
+            return tuple(digit if whole else None for digit, whole in zip(digits, whole_in, strict=True))
+
+        loops = tuple(replace(loop, inputs=kept(loop.inputs)) for loop in found.loops) if all(whole_out) else ()
         return replace(found, inputs=inputs, outputs=outputs, loops=loops)
 
     def _is_whole_view(self, name: str) -> bool:
@@ -233,23 +225,11 @@ def _integers(values: "tuple[dace.symbolic.SymbolicType, ...]", where: str) -> t
 
 def _affine(expression: "dace.symbolic.SymbolicType") -> dict[str, int] | None:
     """Return the factor of each symbol and, under the empty name, the constant; None if not affine."""
-    if isinstance(expression, int) or expression.is_Integer:
-        return {"": int(expression)}
-    if expression.is_Symbol:
-        return {expression.name: 1}
-    if not (expression.is_Add or expression.is_Mul):
-        return None
-    total: dict[str, int] = {"": 0} if expression.is_Add else {"": 1}
-    for argument in expression.args:
-        term = _affine(argument)
-        if term is None:
+    if isinstance(expression, int):
+        return {"": expression}
+    found: dict[str, int] = {}
+    for term, factor in expression.expand().as_coefficients_dict().items():
+        if not (term == 1 or term.is_Symbol) or not factor.is_Integer:
             return None
-        if expression.is_Add:
-            total = {name: total.get(name, 0) + term.get(name, 0) for name in {**total, **term}}
-        elif set(term) == {""}:
-            total = {name: factor * term[""] for name, factor in total.items()}
-        elif set(total) == {""}:
-            total = {name: factor * total[""] for name, factor in term.items()}
-        else:
-            return None
-    return total
+        found["" if term == 1 else term.name] = int(factor)
+    return found

@@ -161,11 +161,7 @@ def order_text(traversal: Traversal, shape: Sequence[int], strides: Sequence[int
     ``[1,0]``: dimensions of the array, outer to inner, each walked in full. Otherwise ``extent@stride`` of each loop,
     such as ``6@25,25@1``; ``[]`` is a single element.
     """
-    dimensions = {
-        Loop(extent, stride): axis
-        for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True))
-        if extent > 1
-    }
+    dimensions = {loop: axis for axis, loop in enumerate(map(Loop, shape, strides)) if loop.extent > 1}
     loops = [loop for loop in traversal.loops if loop.extent > 1]
     if all(loop in dimensions for loop in loops) and len(set(loops)) == len(loops):
         return f"[{','.join(str(dimensions[loop]) for loop in loops)}]"

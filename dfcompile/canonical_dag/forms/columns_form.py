@@ -23,10 +23,12 @@ from typing import IO, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, NodeKind
+from dfcompile.canonical_dag.dag import NO_MEMBER, CanonicalDag, NodeKind
+from dfcompile.canonical_dag.forms.json_form import node_record
 from dfcompile.canonical_dag.forms.reader import FORMAT, LARGEST_EDGES, LARGEST_NODES, wrong_kind
 from dfcompile.canonical_dag.forms.records import reader_of, table_records, top_record
 from dfcompile.canonical_dag.forms.reference import shortened
+from dfcompile.canonical_dag.forms.runs import scope_run
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
 
@@ -49,14 +51,7 @@ Integers: TypeAlias = npt.NDArray[np.integer]
 
 def dag_to_npz(dag: CanonicalDag) -> bytes:
     """Return the binary form; `dag_from_npz` gives the same DAG back."""
-    scopes = [
-        {
-            "scope": scope.name,
-            **({} if scope.kernel == NO_KERNEL else {"kernel": dag.kernels[scope.kernel].name}),
-            "origin": scope.origin,
-        }
-        for scope in dag.scopes
-    ]
+    scopes = [node_record(scope_run(dag, number)) for number in range(len(dag.scopes))]
     head = {"format": FORMAT, "name": dag.name, **table_records(dag), "scopes": scopes}
     columns: Mapping[str, Integers] = {name: getattr(dag, name) for name in _COLUMNS}
     written = io.BytesIO()
@@ -86,11 +81,12 @@ def dag_from_npz(data: bytes) -> CanonicalDag:
         kernel, name = row.optional("kernel"), row.text("scope")
         if reader.scope(name, row.where, kernel, row.text("origin", name)) != scopes - 1:
             raise UserError(f"{row.where}: scope {name!r} given twice against once")
-    _check(arrays, scopes, len(reader.order_names))
+    _check(arrays, scopes, len(reader.orders))
     columns = {name: column.astype(np.int64) for name, column in arrays.items()}
     kind = columns["kind"]
-    reader.columns([columns[name] for name in _NODE_COLUMNS], [columns[name] for name in _EDGE_COLUMNS])
-    dag = reader.finish()
+    reader.add_node_columns(*(columns[name] for name in _NODE_COLUMNS))
+    reader.add_edge_columns(*(columns[name] for name in _EDGE_COLUMNS))
+    dag = reader.read()
     for node in np.flatnonzero((kind != ANY_TASK) & (kind != dag.kind)).tolist():
         raise wrong_kind(dag, node, NodeKind(int(kind[node])))
     return dag
@@ -151,9 +147,8 @@ def _header(file: IO[bytes], name: str) -> tuple[int, np.dtype[np.integer]]:
             raise UserError(f"{name}: another version of NumPy's format against 1.0")
         shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_BYTES)
     if len(shape) != 1 or shape[0] < 0 or dtype.kind not in "iu":
-        raise UserError(
-            f"{name}: {shortened(str(dtype))} of shape {shortened(str(shape))} against whole numbers [count]"
-        )
+        found = f"{shortened(str(dtype))} of shape {shortened(str(shape))}"
+        raise UserError(f"{name}: {found} against whole numbers [count]")
     return shape[0], dtype
 
 
@@ -168,10 +163,8 @@ def _check(columns: Mapping[str, Integers], scopes: int, orders: int) -> None:
         "kind": (ANY_TASK, int(max(NodeKind))),
         "node_scope": (0, scopes - 1),
         "node_member": (NO_MEMBER, 2**62),
-        "edge_source": (0, last_node),
-        "edge_target": (0, last_node),
-        "edge_volume": (1, LARGEST_VOLUME),
-        "edge_distinct": (1, LARGEST_VOLUME),
+        **dict.fromkeys(("edge_source", "edge_target"), (0, last_node)),
+        **dict.fromkeys(("edge_volume", "edge_distinct"), (1, LARGEST_VOLUME)),
         "edge_element_bytes": (1, 127),
         "edge_order": (0, orders - 1),
     }

@@ -15,7 +15,7 @@ from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK
 from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, read_edges, reader_of, table_records, top_record
 from dfcompile.canonical_dag.forms.reference import numbers_text
-from dfcompile.canonical_dag.forms.runs import edge_runs, node_runs
+from dfcompile.canonical_dag.forms.runs import NodeRun, edge_runs, node_runs
 from dfcompile.canonical_dag.forms.text_form import parse_dag
 from dfcompile.host.printable import json_text
 
@@ -28,7 +28,7 @@ def dag_to_json(dag: CanonicalDag) -> str:
     head = f'{{"format": {json_text(FORMAT)},\n"name": {json_text(dag.name)},\n'
     lists = {
         **{name: list(map(json_text, records)) for name, records in table_records(dag).items()},
-        "nodes": list(_node_records(dag)),
+        "nodes": [json_text(node_record(run)) for run in node_runs(dag)],
         "edges": list(_edge_records(dag)),
     }
     body = [f'"{name}": [' + ",".join(f"\n{row}" for row in rows) + "]" for name, rows in lists.items()]
@@ -51,7 +51,7 @@ def dag_from_json(text: str) -> CanonicalDag:
             reader.nodes(row.text("kind", TASK), row.text("nodes"), row.where, kernel, origin)
     for row in top.rows("edges", ("source", "target", *EDGE_FIELDS)):
         read_edges(reader, row, row.text("source"), row.text("target"))
-    return reader.finish()
+    return reader.read()
 
 
 def read_dag(text: str) -> CanonicalDag:
@@ -64,13 +64,12 @@ def read_dag(text: str) -> CanonicalDag:
     return dag_from_json(text) if text.lstrip().startswith("{") else parse_dag(text)
 
 
-def _node_records(dag: CanonicalDag) -> Iterator[str]:
-    for run in node_runs(dag):
-        kind = TASK if run.kind is None else run.kind.name.lower()
-        record = {"nodes": str(run.nodes), "kind": kind} if run.nodes.size else {}
-        scope = {} if run.nodes.size else {"scope": run.nodes.scope}
-        kernel = {} if run.kernel is None else {"kernel": run.kernel}
-        yield json_text({**record, **scope, **kernel, "origin": run.origin})
+def node_record(run: NodeRun) -> dict[str, str]:
+    """Return the record of nodes, or of a scope without nodes."""
+    kind = TASK if run.kind is None else run.kind.name.lower()
+    record = {"nodes": str(run.nodes), "kind": kind} if run.nodes.size else {"scope": run.nodes.scope}
+    kernel = {} if run.kernel is None else {"kernel": run.kernel}
+    return {**record, **kernel, "origin": run.origin}
 
 
 def _edge_records(dag: CanonicalDag) -> Iterator[str]:

@@ -1,14 +1,12 @@
 """Reads the records of a DAG file, whatever its syntax; every fault is one line for the user."""
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int64, NodeKind
-from dfcompile.canonical_dag.forms.edge_columns import EdgeColumns, EdgeFields
 from dfcompile.canonical_dag.forms.reference import Listing, Reference, parse_ends, parse_reference, shortened
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
@@ -19,28 +17,28 @@ LARGEST_NODES = 10_000_000
 LARGEST_EDGES = 40_000_000
 TASK = "task"  # in a file: a computational node of whatever kind its volumes make of it
 
-Runs: TypeAlias = tuple[tuple[int, int], ...]  # nodes in succession: the first of each run, and how many
-Ends: TypeAlias = Runs | Int64  # runs, or nodes one by one
+Ends: TypeAlias = range | Int64  # nodes in succession, or one by one
+_Fields: TypeAlias = tuple[
+    int | Int64, int | Int64, int, int
+]  # volume, distinct, bytes per element, number of the order
 
 _KINDS = {kind.name.lower(): kind for kind in NodeKind}
+_MOST_RUNS = 2**17  # of edges, kept as numbers until they become columns: some ten MB
 
 
-class DagReader:
-    """Takes the records of a file in order: kernels before scopes, nodes before edges.
+class DagReader(DagBuilder):
+    """Takes the records of a file in order, by names: kernels before scopes, nodes before edges.
 
     Nothing is allocated before the announced counts are checked. ``where`` names the line or the record in errors.
     """
 
     def __init__(self, name: str) -> None:
-        self._builder = DagBuilder(name)
-        self._kernels: dict[str, int] = {}
-        self._scopes: dict[str, tuple[int, str | None, str]] = {}
+        super().__init__(name)
         self._places: dict[str, list[tuple[int, ...]]] = {}  # scope -> sorted (first member, count, first node)
         self._stated: list[tuple[int, int, NodeKind]] = []  # first node, count, kind
-        self._ends: dict[str, Runs] = {}  # by reference
-        self._columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
-        self._edge_columns = EdgeColumns()
-        self._tensors: set[str] = set()
+        self._ends: dict[str, Ends] = {}  # by reference
+        self._place_columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
+        self._runs: list[tuple[int | Int64, ...]] = []  # of edges: source, its step, target, its step, count, fields
         self._nodes = 0
         self._edges = 0
 
@@ -48,19 +46,13 @@ class DagReader:
         """Add a kernel."""
         if kernel.name in self._kernels:
             raise UserError(f"{where}: kernel {kernel.name!r} given twice against once")
-        self._kernels[kernel.name] = self._builder.add_kernel(kernel)
+        self.add_kernel(kernel)
 
     def tensor(self, tensor: KernelTensor, where: str) -> None:
         """Add a tensor."""
         if tensor.name in self._tensors:
             raise UserError(f"{where}: tensor {tensor.name!r} given twice against once")
-        self._tensors.add(tensor.name)
-        self._builder.add_tensor(tensor)
-
-    def orders(self, orders: Iterable[str]) -> None:
-        """Fix the numbers of access orders."""
-        for order in orders:
-            self._builder.add_order(order)
+        self.add_tensor(tensor)
 
     def scope(self, name: str, where: str, kernel: str | None = None, origin: str | None = None) -> int:
         """Add a scope, or find it again; kernel and origin are given where it first appears.
@@ -68,18 +60,15 @@ class DagReader:
         Raises:
             UserError: an unknown kernel, or a second kernel or origin.
         """
-        known = self._scopes.get(name)
-        if known is not None:
-            number, first_kernel, first_origin = known
-            if kernel not in (None, first_kernel) or origin not in (None, first_origin):
+        if name in self._scopes:
+            number, scope = self._scopes[name]
+            is_other = kernel is not None and (kernel not in self._kernels or self._kernels[kernel][0] != scope.kernel)
+            if is_other or origin not in (None, scope.origin):
                 raise UserError(f"{where}: scope {name!r} with another kernel or origin against one")
             return number
         if kernel is not None and kernel not in self._kernels:
             raise UserError(f"{where}: scope {name!r}: unknown kernel {kernel!r}{nearest(kernel, self._kernels)}")
-        kernel_number = NO_KERNEL if kernel is None else self._kernels[kernel]
-        number = self._builder.add_scope(name, kernel_number, origin or name)
-        self._scopes[name] = (number, kernel, origin or name)
-        return number
+        return self.add_scope(name, NO_KERNEL if kernel is None else self._kernels[kernel][0], origin or name)
 
     def nodes(self, kind: str, name: str, where: str, kernel: str | None = None, origin: str | None = None) -> None:
         """Add the node or the members that a reference names.
@@ -101,16 +90,13 @@ class DagReader:
             raise UserError(f"{where}: node {name!r}: given twice against once")
         scope = self.scope(reference.scope, where, kernel, origin)
         if kind == TASK or _KINDS[kind].is_computational:
-            if reference.first == NO_MEMBER:
-                node = self._builder.add_task(scope)
-            else:
-                node = self._builder.add_tasks(scope, reference.size, reference.first).start
+            node = self.add_tasks(scope, reference.size, reference.first).start  # or the one that is no member
             if kind != TASK:
                 self._stated.append((node, reference.size, _KINDS[kind]))
         elif reference.size > 1 or reference.first != NO_MEMBER:
             raise UserError(f"{where}: {kind} {name!r}: a family against a single node")
         else:
-            node = self._builder.add_memory(scope, _KINDS[kind])
+            node = self.add_memory(scope, _KINDS[kind])
         places.insert(at, (reference.first, reference.size, node))
 
     def edges(
@@ -138,54 +124,58 @@ class DagReader:
             UserError: naming the edge.
         """
         start, end = self._ends_of(source, where), self._ends_of(target, where)
-        starts, stops = _count(start), _count(end)
+        starts, stops = len(start), len(end)
         count = max(starts, stops)
         least, most = (volume, volume) if isinstance(volume, int) else (int(volume.min()), int(volume.max()))
         different = least if distinct is None else distinct
-        fault = (
-            volume_fault(least, most, different, element_bytes)
-            or (f"{starts} nodes to {stops} against as many" if min(starts, stops) not in {1, count} else "")
-            or (
-                f"{len(volume)} volumes against {count}" if not isinstance(volume, int) and len(volume) != count else ""
-            )
-        )
+        fault = volume_fault(least, most, different, element_bytes)
+        if not fault and min(starts, stops) not in {1, count}:
+            fault = f"{starts} nodes to {stops} against as many"
+        if not fault and not isinstance(volume, int) and len(volume) != count:
+            fault = f"{len(volume)} volumes against {count}"
         self._edges += count
         if not fault and self._edges > LARGEST_EDGES:
             fault = f"{self._edges} edges announced against at most {LARGEST_EDGES}"
         if fault:
             raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
-        fields = EdgeFields(element_bytes, self._builder.add_order(order))
-        if isinstance(start, tuple) and isinstance(end, tuple) and isinstance(volume, int):
-            for run, other in _abreast(start, end):
-                self._edge_columns.add_run(run, other, volume, different, fields)
-            return
-        volumes = np.array([volume]) if isinstance(volume, int) else volume
-        differing = volumes if distinct is None else np.array([distinct])
-        self._edge_columns.add_list(_nodes(start), _nodes(end), volumes, differing, fields)
+        different_ones = volume if distinct is None else distinct
+        self._add(start, end, (volume, different_ones, element_bytes, self.add_order(order)))
 
-    @property
-    def order_names(self) -> tuple[str, ...]:
-        """The access orders that have numbers so far."""
-        return self._builder.orders
+    def _add(self, source: Ends, target: Ends, fields: _Fields) -> None:
+        """Add edges from one node to many, from many to one, or in parallel; what is one number holds for all.
 
-    def columns(self, nodes: Sequence[Int64], edges: Sequence[Int64]) -> None:
-        """Add nodes and edges that stand in columns, each of whose numbers is in its range.
-
-        Args:
-            nodes: kind (of a task of any kind -1), scope and member, shape [nodes] each.
-            edges: source, target, volume, distinct, bytes per element and order, shape [edges] each.
+        A run is kept as a few numbers, so that no object per edge is made.
         """
-        self._builder.add_node_columns(*nodes)
-        self._builder.add_edge_columns(*edges)
+        if isinstance(source, range) and isinstance(target, range) and isinstance(fields[0], int):
+            count = max(len(source), len(target))
+            self._runs.append((source.start, len(source) > 1, target.start, len(target) > 1, count, *fields))
+            if len(self._runs) > _MOST_RUNS:
+                self._flush()
+        else:
+            self._flush()
+            columns = np.broadcast_arrays(_numbers(source), _numbers(target), *fields)
+            self.add_edge_columns(*(column.astype(np.int64) for column in columns))
 
-    def finish(self) -> CanonicalDag:
+    def _flush(self) -> None:
+        """Make columns of the runs."""
+        if not self._runs:
+            return
+        runs = np.array(self._runs, dtype=np.int64).reshape(-1, 9).T
+        source, source_step, target, target_step, count = runs[:5]
+        place = np.arange(int(count.sum()), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+        ends = (np.repeat(end, count) + place * np.repeat(step, count)
+                for end, step in ((source, source_step), (target, target_step)))  # fmt: skip
+        self.add_edge_columns(*ends, *(np.repeat(column, count) for column in runs[5:]))
+        self._runs.clear()
+
+    def read(self) -> CanonicalDag:
         """Verify and freeze.
 
         Raises:
             UserError: the graph is not canonical, or a stated kind is not what the volumes say.
         """
-        self._edge_columns.hand_over(self._builder)
-        dag = self._builder.finish(UserError)
+        self._flush()
+        dag = self.finish(UserError)
         first, count, kind = np.array(self._stated, dtype=np.int64).reshape(-1, 3).T
         ends = np.cumsum(count)
         nodes = np.arange(int(count.sum()), dtype=np.int64) + np.repeat(first - ends + count, count)
@@ -201,29 +191,33 @@ class DagReader:
         reference = parse_ends(text, where)
         if isinstance(reference, Listing):
             return self._listed(reference, where)
-        self._ends[text] = runs = tuple(self._runs(reference, where))
-        return runs
+        found = self._members(reference, where)
+        if isinstance(found, range):
+            self._ends[text] = found
+        return found
 
-    def _runs(self, reference: Reference, where: str) -> Iterator[tuple[int, int]]:
-        """Yield the nodes of a reference, whose members may stand in several places."""
+    def _members(self, reference: Reference, where: str) -> Ends:
+        """Return the nodes of a reference, whose members may stand in several places."""
         places = self._places.get(reference.scope, [])
         wanted, end = reference.first, reference.first + reference.size
         at = max(bisect(places, (wanted, LARGEST_NODES + 1)) - 1, 0)
+        runs: list[range] = []
         while wanted < end:
             first, count, node = places[at] if at < len(places) else (wanted, 0, 0)
             if not first <= wanted < first + count:
                 raise self._unknown(Reference(reference.scope, wanted, 1), where)
             stop = min(end, first + count)
-            yield node + wanted - first, stop - wanted
+            runs.append(range(node + wanted - first, node + stop - first))
             wanted, at = stop, at + 1
+        return runs[0] if len(runs) == 1 else np.concatenate([_numbers(run) for run in runs])
 
     def _listed(self, listing: Listing, where: str) -> Int64:
         """Return the nodes of members that are listed one by one."""
         places = self._places.get(listing.scope, [])
-        known, columns = self._columns.get(listing.scope, (0, np.zeros((3, 0), dtype=np.int64)))
+        known, columns = self._place_columns.get(listing.scope, (0, np.zeros((3, 0), dtype=np.int64)))
         if known != len(places):
             columns = np.array(places, dtype=np.int64).T
-            self._columns[listing.scope] = (len(places), columns)
+            self._place_columns[listing.scope] = (len(places), columns)
         first, count, node = columns
         at = np.searchsorted(first, listing.members, side="right") - 1
         missing = at < 0
@@ -241,10 +235,8 @@ class DagReader:
 
 def wrong_kind(dag: CanonicalDag, node: int, kind: NodeKind) -> UserError:
     """Return the error of a node whose stated kind is not what the volumes make of it."""
-    return UserError(
-        f"node {dag.node_name(node)!r}: kind {kind.name.lower()} against volume in "
-        f"{dag.volume_in[node]}, out {dag.volume_out[node]} ({NodeKind(dag.kind[node]).name.lower()})"
-    )
+    volumes = f"volume in {dag.volume_in[node]}, out {dag.volume_out[node]} ({NodeKind(dag.kind[node]).name.lower()})"
+    return UserError(f"node {dag.node_name(node)!r}: kind {kind.name.lower()} against {volumes}")
 
 
 def volume_fault(least: int, most: int, different: int, element_bytes: int) -> str:
@@ -265,31 +257,5 @@ def volume_fault(least: int, most: int, different: int, element_bytes: int) -> s
     return ""
 
 
-def _abreast(left: Runs, right: Runs) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield runs of as many nodes side by side; one node stands beside every run."""
-    if len(left) == len(right) == 1:
-        yield left[0], right[0]
-        return
-    if _count(left) == 1 or _count(right) == 1:
-        for one in left:
-            for other in right:
-                yield one, other
-        return
-    lefts, rights = list(left[::-1]), list(right[::-1])
-    while lefts:
-        pair = lefts.pop(), rights.pop()
-        count = min(many for _, many in pair)
-        yield (pair[0][0], count), (pair[1][0], count)
-        for rest, (node, many) in zip((lefts, rights), pair, strict=True):
-            if many > count:
-                rest.append((node + count, many - count))
-
-
-def _count(ends: Ends) -> int:
-    return sum([count for _, count in ends]) if isinstance(ends, tuple) else len(ends)
-
-
-def _nodes(ends: Ends) -> Int64:
-    if not isinstance(ends, tuple):
-        return ends
-    return np.concatenate([np.arange(node, node + count, dtype=np.int64) for node, count in ends])
+def _numbers(ends: Ends) -> Int64:
+    return np.arange(ends.start, ends.stop, dtype=np.int64) if isinstance(ends, range) else ends

@@ -1,17 +1,26 @@
 """Records of files of canonical DAGs, whatever their syntax: which fields each has, and what is made of them."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TypeVar
 
 from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
-from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, DagReader
 from dfcompile.canonical_dag.forms.reference import check_characters, parse_numbers, shortened
-from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
+from dfcompile.canonical_dag.kernel import (
+    Digit,
+    Kernel,
+    KernelLoop,
+    KernelTensor,
+    KernelVariant,
+    LoopKind,
+    LoopPart,
+    TensorRole,
+)
 from dfcompile.errors import UserError, nearest
 
 _LARGEST_NUMBER = 2**63 - 1
@@ -22,6 +31,11 @@ KERNEL_FIELDS = (
     "op", "origin", "expansion", "variant", "outer", "m", "k", "n", "memory_bytes", "loops", "inputs", "outputs",
 )  # fmt: skip
 EDGE_FIELDS = ("volume", "volumes", "distinct", "bytes", "order")
+_DIGITS = r"(?:-|\d{1,18}@\d{1,3})(?:,(?:-|\d{1,18}@\d{1,3}))*|"
+_LOOP = re.compile(
+    r"(?P<name>[^\s;]+) (?P<part>\w+) (?P<extent>\d{1,18}) (?P<kind>\w+) "
+    rf"(?P<inputs>{_DIGITS}) (?P<outputs>{_DIGITS})"
+)
 
 
 class Fields:
@@ -85,6 +99,20 @@ class Fields:
             raise UserError(f"{self.where}: {name} {text!r} against {', '.join(known)}")
         return known(text)
 
+    def kernel(self, name: str) -> Kernel:
+        """Return the kernel that the record says."""
+        op, origin, expansion = (self.text(key) for key in ("op", "origin", "expansion"))
+        outer, m, k, n = (self.number(key) for key in ("outer", "m", "k", "n"))
+        inputs, outputs = (self.texts(key) for key in ("inputs", "outputs"))
+        variant, memory_bytes = self.choice("variant", KernelVariant), self.number("memory_bytes", 0)
+        loops = parse_loops(self.text("loops", ""), self.where)
+        return Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops)
+
+    def tensor(self, name: str, width: str) -> KernelTensor:
+        """Return the tensor that the record says; ``width`` is the name of the field of bytes per element."""
+        role = self.choice("role", TensorRole)
+        return KernelTensor(name, self.number("elements"), self.number(width), role)
+
     def _list(self, name: str) -> list[object]:
         value = self._record.get(name, [])
         if not isinstance(value, list):
@@ -98,20 +126,45 @@ class Fields:
         return value
 
 
-def kernel_of(fields: Fields, name: str) -> Kernel:
-    """Return the kernel that a record says."""
-    op, origin, expansion = (fields.text(key) for key in ("op", "origin", "expansion"))
-    outer, m, k, n = (fields.number(key) for key in ("outer", "m", "k", "n"))
-    inputs, outputs = (fields.texts(key) for key in ("inputs", "outputs"))
-    variant, memory_bytes = fields.choice("variant", KernelVariant), fields.number("memory_bytes", 0)
-    loops = parse_loops(fields.text("loops", ""), fields.where)
-    return Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops)
+def format_loops(loops: Sequence[KernelLoop]) -> str:
+    """Return loops of a kernel as one text: ``row m 16 parallel 64@0,- 64@0; k k 64 sum 1@1,32@0 -``.
+
+    Name, part, extent and kind of each loop, then where it moves in each operand and in each result: ``stride@axis``,
+    or ``-`` where it does not.
+    """
+    return "; ".join(
+        f"{loop.name} {loop.part} {loop.extent} {loop.kind} {_digits(loop.inputs)} {_digits(loop.outputs)}"
+        for loop in loops
+    )
 
 
-def tensor_of(fields: Fields, name: str, width: str) -> KernelTensor:
-    """Return the tensor that a record says; ``width`` is the name of the field of bytes per element."""
-    role = fields.choice("role", TensorRole)
-    return KernelTensor(name, fields.number("elements"), fields.number(width), role)
+def _digits(digits: Sequence[Digit | None]) -> str:
+    return ",".join("-" if digit is None else f"{digit.stride}@{digit.axis}" for digit in digits)
+
+
+def parse_loops(text: str, where: str) -> tuple[KernelLoop, ...]:
+    """Parse what `format_loops` gives.
+
+    Raises:
+        UserError: with ``where`` in front.
+    """
+    return tuple(_loop(part.strip(" "), where) for part in text.split(";")) if text else ()
+
+
+def _loop(text: str, where: str) -> KernelLoop:
+    found = _LOOP.fullmatch(text)
+    if found is None or found["part"] not in list(LoopPart) or found["kind"] not in list(LoopKind):
+        raise UserError(
+            f"{where}: loop {shortened(repr(text))} against 'NAME {'|'.join(LoopPart)} EXTENT {'|'.join(LoopKind)} "
+            "OPERANDS RESULTS', each of these '-' or STRIDE@AXIS"
+        )
+    inputs, outputs = (tuple(map(_digit, filter(None, found[side].split(",")))) for side in ("inputs", "outputs"))
+    part, kind = LoopPart(found["part"]), LoopKind(found["kind"])
+    return KernelLoop(found["name"], part, int(found["extent"]), kind, inputs, outputs)
+
+
+def _digit(text: str) -> Digit | None:
+    return None if text == "-" else Digit(*map(int, text.split("@")))
 
 
 def read_edges(reader: DagReader, fields: Fields, source: str, target: str, volume_where: str | None = None) -> None:
@@ -171,8 +224,9 @@ def reader_of(top: Fields) -> DagReader:
     """
     reader = DagReader(top.text("name", "dag"))
     for row in top.rows("kernels", ("name", *KERNEL_FIELDS)):
-        reader.kernel(kernel_of(row, row.text("name")), row.where)
+        reader.kernel(row.kernel(row.text("name")), row.where)
     for row in top.rows("tensors", ("name", "elements", "element_bytes", "role")):
-        reader.tensor(tensor_of(row, row.text("name"), "element_bytes"), row.where)
-    reader.orders(top.texts("orders"))
+        reader.tensor(row.tensor(row.text("name"), "element_bytes"), row.where)
+    for order in top.texts("orders"):
+        reader.add_order(order)
     return reader

@@ -16,8 +16,6 @@ _PLAIN = re.compile(r'[^\s"\[\]=,#]+')
 _REFERENCE = re.compile(r'("(?:\\.|[^"\\])*"|[^\s"\[\]=,#]+)(?:\[(\d{1,19})(?::(\d{1,19}))?\])?')
 _LISTED = re.compile(r'("(?:\\.|[^"\\])*"|[^\s"\[\]=,#]+)\[(\d{1,18}(?:,\d{1,18})+)\]')
 _NUMBERS = re.compile(r"\d{1,18}(?:,\d{1,18})*")
-_TOKEN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\S)+')
-_ITEM = re.compile(r'"(?:\\.|[^"\\])*"|[^,]+')
 
 
 class Reference(NamedTuple):
@@ -134,13 +132,3 @@ def check_characters(text: str, where: str) -> None:
 def shortened(text: str) -> str:
     """Return a text as an error message shows it."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def tokens(line: str) -> list[str]:
-    """Split a line at blanks outside strings."""
-    return _TOKEN.findall(line) if '"' in line else line.split()
-
-
-def items(text: str, where: str) -> tuple[str, ...]:
-    """Split a list of names at commas outside strings."""
-    return tuple(unquoted(item, where) for item in _ITEM.findall(text))

@@ -50,12 +50,17 @@ def node_runs(dag: CanonicalDag) -> Iterator[NodeRun]:
         for first, stop in pairwise([begin, end] if is_mixed else [*inside, end]):
             number = int(scope[first])
             for empty in range(declared, number):
-                yield _node_run(dag, empty, None, NO_MEMBER, 0)
+                yield scope_run(dag, empty)
             declared = max(declared, number + 1)
             kind = None if is_mixed else NodeKind(dag.kind[first])
             yield _node_run(dag, number, kind, int(member[first]), stop - first)
     for empty in range(declared, len(dag.scopes)):
-        yield _node_run(dag, empty, None, NO_MEMBER, 0)
+        yield scope_run(dag, empty)
+
+
+def scope_run(dag: CanonicalDag, number: int) -> NodeRun:
+    """Return a scope without nodes."""
+    return _node_run(dag, number, None, NO_MEMBER, 0)
 
 
 def _node_run(dag: CanonicalDag, number: int, kind: NodeKind | None, first: int, count: int) -> NodeRun:
@@ -77,7 +82,10 @@ def edge_runs(dag: CanonicalDag) -> Iterator[EdgeRun]:
         is_member = dag.node_member[ends] != NO_MEMBER
         listable &= is_member[1:] & is_member[:-1]
     alike &= (np.diff(dag.edge_volume) == 0) & (np.diff(dag.edge_distinct) == 0)
-    firsts = _edge_firsts(np.where(alike, _direction(step_source, step_target), 0).tolist(), dag.edges_count)
+    # 1: one node to a range; 2: a range to one node; 3: in parallel; 0: none of these.
+    steps = [(step_source == first) & (step_target == second) for first, second in ((0, 1), (1, 0), (1, 1))]
+    direction = np.where(alike, np.select(steps, [1, 2, 3], 0), 0)
+    firsts = _edge_firsts(direction.tolist(), dag.edges_count)
     for begin, end, is_list in _stretches(np.array(firsts, dtype=np.int64), listable, dag.edges_count):
         if is_list:
             for first in range(begin, end, _LISTED):
@@ -132,20 +140,8 @@ def _edge_runs(dag: CanonicalDag, firsts: list[int], end: int) -> Iterator[EdgeR
     for column in (dag.edge_volume, dag.edge_distinct, dag.edge_element_bytes, dag.edge_order):
         columns.append(column[begins].tolist())
     for scope, member, size, other, its_member, its_size, volume, distinct, width, order in zip(*columns, strict=True):
-        yield EdgeRun(
-            Reference(names[scope], member, size),
-            Reference(names[other], its_member, its_size),
-            volume,
-            None if distinct == volume else distinct,
-            width,
-            dag.orders[order],
-        )
-
-
-def _direction(source: Int64, target: Int64) -> Int64:
-    """1: one node to a range; 2: a range to one node; 3: in parallel; 0: none of these."""
-    conditions = [(source == 0) & (target == 1), (source == 1) & (target == 0), (source == 1) & (target == 1)]
-    return np.select(conditions, [1, 2, 3], 0).astype(np.int64)
+        ends = Reference(names[scope], member, size), Reference(names[other], its_member, its_size)
+        yield EdgeRun(*ends, volume, None if distinct == volume else distinct, width, dag.orders[order])
 
 
 def _edge_firsts(directions: list[int], count: int) -> list[int]:

@@ -23,30 +23,15 @@ import re
 from collections.abc import Iterator
 
 from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
-from dfcompile.canonical_dag.forms.loops_form import format_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
-from dfcompile.canonical_dag.forms.records import (
-    EDGE_FIELDS,
-    KERNEL_FIELDS,
-    Choice,
-    Fields,
-    kernel_of,
-    read_edges,
-    tensor_of,
-)
-from dfcompile.canonical_dag.forms.reference import (
-    items,
-    numbers_text,
-    parse_numbers,
-    quoted,
-    shortened,
-    tokens,
-    unquoted,
-)
+from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, KERNEL_FIELDS, Choice, Fields, format_loops, read_edges
+from dfcompile.canonical_dag.forms.reference import numbers_text, parse_numbers, quoted, shortened, unquoted
 from dfcompile.canonical_dag.forms.runs import EdgeRun, NodeRun, edge_runs, node_runs
 from dfcompile.canonical_dag.kernel import Kernel
 from dfcompile.errors import UserError, nearest
 
+_TOKEN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\S)+')
+_ITEM = re.compile(r'"(?:\\.|[^"\\])*"|[^,]+')
 # Most lines of a file with an edge each; it takes a third of the time of words and fields.
 _PLAIN_EDGE = re.compile(r'edge ([^\s"]+) -> ([^\s"]+) volume=([0-9]{1,18})')
 
@@ -63,7 +48,7 @@ def parse_dag(text: str) -> CanonicalDag:
         UserError: naming the line, or the node or edge that breaks an invariant.
     """
     lines = text.splitlines()
-    words = tokens(lines[0]) if lines else []
+    words = _tokens(lines[0]) if lines else []
     if len(words) != 2 or words[0] != FORMAT:
         found = f"{lines[0][:60]!r}" if lines else "nothing"
         raise UserError(f"line 1: {found} against '{FORMAT} NAME'")
@@ -71,9 +56,19 @@ def parse_dag(text: str) -> CanonicalDag:
     for number, line in enumerate(lines[1:], start=2):
         if plain := _PLAIN_EDGE.fullmatch(line):
             reader.edges(plain[1], plain[2], int(plain[3]), f"line {number}")
-        elif words := tokens(line):
+        elif words := _tokens(line):
             _parse_line(reader, words, f"line {number}")
-    return reader.finish()
+    return reader.read()
+
+
+def _tokens(line: str) -> list[str]:
+    """Split a line at blanks outside strings."""
+    return _TOKEN.findall(line) if '"' in line else line.split()
+
+
+def _items(text: str, where: str) -> tuple[str, ...]:
+    """Split a list of names at commas outside strings."""
+    return tuple(unquoted(item, where) for item in _ITEM.findall(text))
 
 
 def _lines(dag: CanonicalDag) -> Iterator[str]:
@@ -143,7 +138,7 @@ class _Words(Fields):
         return unquoted(self._word(name, default), self.where)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        return items(self._word(name), self.where)
+        return _items(self._word(name), self.where)
 
     def number(self, name: str, default: int | None = None, where: str | None = None) -> int:
         text = self._word(name, None if default is None else str(default), where)
@@ -181,11 +176,11 @@ def _parse_line(reader: DagReader, words: list[str], where: str) -> None:
     fields = _Words(words[2:], _FIELDS.get(words[0], _SCOPE_FIELDS), where)
     match words[0]:
         case "kernel":
-            reader.kernel(kernel_of(fields, unquoted(words[1], where)), where)
+            reader.kernel(fields.kernel(unquoted(words[1], where)), where)
         case "tensor":
-            reader.tensor(tensor_of(fields, unquoted(words[1], where), "bytes"), where)
+            reader.tensor(fields.tensor(unquoted(words[1], where), "bytes"), where)
         case "order":
-            reader.orders([unquoted(words[1], where)])
+            reader.add_order(unquoted(words[1], where))
         case "scope":
             reader.scope(unquoted(words[1], where), where, fields.optional("kernel"), fields.optional("origin"))
         case kind:

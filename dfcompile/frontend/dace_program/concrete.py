@@ -1,13 +1,10 @@
-"""Concrete programs: a ``@dace.program`` with sizes in the place of its symbols."""
+"""Concrete programs: a ``@dace.program`` with sizes in the place of its symbols; it is parsed, and run by NumPy."""
 
 import ast
-import contextlib
 import inspect
-import io
 import traceback
 import types
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +12,15 @@ import dace
 import numpy as np
 from dace.config import set_temporary
 from dace.frontend.python.parser import DaceProgram
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend.model import Array
+from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.program import Port
-from dfcompile.frontend.torch.python_module import PythonModule, line_in
+from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
 
 _DECORATOR = "program"
+_WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,8 @@ class ConcreteProgram:
         names: dict[str, object] = dict(self.function.__globals__)
         for name, value in self.function.__globals__.items():
             if isinstance(value, DaceProgram):
-                called = value.f
-                names[name] = types.FunctionType(
-                    called.__code__, names, called.__name__, called.__defaults__, called.__closure__
-                )
-        return types.FunctionType(self.function.__code__, names, self.function.__name__, self.function.__defaults__)
+                names[name] = _with_globals(value.f, names)
+        return _with_globals(self.function, names)
 
     def parsed(self) -> dace.SDFG:
         """Return the program as DaCe parses it, nothing simplified.
@@ -57,18 +53,12 @@ class ConcreteProgram:
         """
         try:
             # Nodes know their lines. What DaCe warns of or prints is an error later, or nothing.
-            with (
-                set_temporary("compiler", "lineinfo", value="inspect"),
-                warnings.catch_warnings(action="ignore"),
-                contextlib.redirect_stdout(io.StringIO()),
-                contextlib.redirect_stderr(io.StringIO()),
-            ):
+            with set_temporary("compiler", "lineinfo", value="inspect"), silenced():
                 return dace.program(self.function).to_sdfg(simplify=False)
         except Exception as error:  # of whatever kind DaCe's parser raises
             reason = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
-            raise UserError(
-                f"{self.path}{_line_of(self.path, error)}: DaCe cannot parse the program: {reason}"
-            ) from error
+            where = f"{self.path}{_line_of(self.path, error)}"
+            raise UserError(f"{where}: DaCe cannot parse the program: {reason}") from error
 
 
 def defines_program(path: Path) -> bool:
@@ -77,14 +67,11 @@ def defines_program(path: Path) -> bool:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    imports = {
-        alias.name.partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
-    }
+    imports = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    imports += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    return "dace" in imports and any(_is_program(each) for node in functions for each in node.decorator_list)
+    is_of_dace = "dace" in {name.partition(".")[0] for name in imports}
+    return is_of_dace and any(_is_program(each) for node in functions for each in node.decorator_list)
 
 
 def _is_program(decorator: ast.expr) -> bool:
@@ -118,9 +105,7 @@ def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteP
         name: dims[value.name] if isinstance(value, dace.symbol) and value.name in dims else value
         for name, value in function.__globals__.items()
     }
-    found = types.FunctionType(
-        function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__
-    )
+    found = _with_globals(function, globals_)
     found.__module__ = function.__module__
     arguments = []
     for name in inspect.signature(function).parameters:
@@ -129,6 +114,11 @@ def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteP
         arguments.append(_argument(name, annotations[name], dims))
     found.__annotations__ = {each.name: _typed(each) for each in arguments}
     return ConcreteProgram(path, tuple(arguments), found)
+
+
+def _with_globals(function: types.FunctionType, names: dict[str, object]) -> types.FunctionType:
+    defaults, closure = function.__defaults__, function.__closure__
+    return types.FunctionType(function.__code__, names, function.__name__, defaults, closure)
 
 
 def _program(module: PythonModule) -> DaceProgram:
@@ -140,9 +130,8 @@ def _program(module: PythonModule) -> DaceProgram:
         return outer[0]
     if module.path.stem in own:
         return own[module.path.stem]
-    raise UserError(
-        f"{module.path}: found {len(own)} programs ({', '.join(own)}) against one, or one named {module.path.stem!r}"
-    )
+    wanted = f"one, or one named {module.path.stem!r}"
+    raise UserError(f"{module.path}: found {len(own)} programs ({', '.join(own)}) against {wanted}")
 
 
 def _check_dims(path: Path, dims: Mapping[str, int], symbols: set[str]) -> None:
@@ -235,3 +224,43 @@ def example_values(module: PythonModule, program: ConcreteProgram, dims: Mapping
                 raise UserError(f"{program.path}: example_inputs gives {argument.name!r} as {has} against {wants}")
             values[argument.name] = value
     return values
+
+
+class NumpyReference(Struct, frozen=True):
+    """Runs a program by NumPy on a copy of its inputs, real and complex numbers in double precision.
+
+    Attributes:
+        program: whose function is run.
+        inputs: of the program.
+        outputs: of the program.
+    """
+
+    program: ConcreteProgram
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    def __call__(self, inputs: Sequence[Array]) -> Answer:
+        """Return the outputs: arguments that the program writes, then what it returns.
+
+        Raises:
+            UserError: the function raises, as NumPy does for a singular matrix.
+        """
+        given = {port.name: value for port, value in zip(self.inputs, inputs, strict=True)}
+        values: dict[str, Array] = {}
+        for each in self.program.arguments:
+            dtype = _WIDER.get(each.dtype, np.dtype(each.dtype).type)
+            value = given.get(each.name)
+            values[each.name] = np.zeros(each.shape, dtype) if value is None else np.array(value, dtype)
+        passed = {name: value if value.shape else value[()] for name, value in values.items()}
+        with np.errstate(all="ignore"):
+            returned = guarded(self.program.path, lambda: self.program.plain()(**passed))
+        results = returned if isinstance(returned, tuple) else (returned,)
+        return Answer(tuple(self._output(port, values, results) for port in self.outputs), "NumPy", "please report it")
+
+    def _output(self, port: Port, values: dict[str, Array], results: Sequence[object]) -> Array:
+        if port.name in values:
+            return values[port.name]
+        number = int(port.name.rpartition("_")[2]) if "_" in port.name else 0
+        if number >= len(results):
+            raise UserError(f"{self.program.path}: the function returns {len(results)} values against {number + 1}")
+        return np.asarray(results[number]).reshape(port.shape)

@@ -1,4 +1,7 @@
-"""Emission: operators of level 0 are collected, each with a name that has the line of the user's file."""
+"""Emission: operators of level 0 are collected, each with a name that has the line of the user's file.
+
+What one operation does becomes an operator, or nothing where its result is an earlier value seen anew.
+"""
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
@@ -8,42 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.frontend.dace_program.complex_arithmetic import of_one_type
-from dfcompile.frontend.dace_program.places import (
-    Affine,
-    Container,
-    Loop,
-    Place,
-    along,
-    dimensions,
-    own_dimensions,
-    substituted,
-    text_of,
-)
-from dfcompile.frontend.dace_program.tasklets import with_names
+from dfcompile.errors import UserError
+from dfcompile.frontend.dace_program.expressions import of_one_type, with_names
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions, text_of
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.operator_graph import Operator
 
 MAP = "dace.Map"
-Read = tuple[str, tuple[Affine, ...]]  # an array of level 0, and one index per dimension, of loops
-
-
-class Step(Struct, frozen=True):
-    """An operator of level 0.
-
-    Attributes:
-        name: unique; has the line of the user's file.
-        op_type: such as ``linalg.inv``.
-        inputs: names of arrays.
-        output: name of the array that it writes.
-        attributes: of the operator.
-    """
-
-    name: str
-    op_type: str
-    inputs: tuple[str, ...]
-    output: str
-    attributes: Mapping[str, AttributeValue]
+COPY = "a"
+NEUTRAL = {"SUM": 0, "PRODUCT": 1}
 
 
 class Declared(Struct, frozen=True):
@@ -51,18 +28,6 @@ class Declared(Struct, frozen=True):
 
     shape: tuple[int, ...]
     dtype: str
-
-
-class Operation(Struct, frozen=True):
-    """What one operation of the user's is called.
-
-    Attributes:
-        label: short, such as ``inv``.
-        line: of the user's file; 0 if it is not known.
-    """
-
-    label: str
-    line: int
 
 
 class Nest(Struct, frozen=True):
@@ -78,7 +43,7 @@ class Nest(Struct, frozen=True):
     """
 
     loops: tuple[Loop, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[Place, ...]
     write: tuple[Affine, ...]
     expression: str
     reduction: str = ""
@@ -91,7 +56,7 @@ class Emission:
     def __init__(self, reserved: Sequence[str]) -> None:
         self.arrays: dict[str, Declared] = {}
         self.constants: dict[str, npt.NDArray[np.generic]] = {}
-        self.steps: list[Step] = []
+        self.steps: list[Operator] = []
         self._names = set(reserved)
 
     def declare(self, name: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -110,60 +75,57 @@ class Emission:
 
     def operator(
         self,
-        what: Operation,
+        what: str,
         op_type: str,
         inputs: Sequence[str],
         result: Declared,
         attributes: Mapping[str, AttributeValue],
     ) -> str:
         """Add an operator and return the array that it writes."""
-        label = safe_identifier(f"{what.label}_line{what.line}" if what.line else what.label)
-        name = self._free(label)
+        name = self._free(safe_identifier(what))
         array = self._free(f"{name}_result")
         self.arrays[array] = result
-        self.steps.append(Step(name, op_type, tuple(inputs), array, attributes))
+        self.steps.append(Operator(name, op_type, name, tuple(inputs), (array,), attributes))
         return array
 
-    def nest(self, what: Operation, nest: Nest, result: Declared) -> str:
+    def nest(self, what: str, nest: Nest, result: Declared) -> str:
         """Add loops around an expression and return the array that they write."""
         names = {loop.name: f"i{number}" for number, loop in enumerate(nest.loops)}
         inner = [loop for loop in nest.loops if not loop.is_task and loop.extent > 1]
-        dtypes = {
-            letter: self.arrays[array].dtype for letter, (array, _) in zip(ascii_lowercase, nest.reads, strict=False)
-        }
+        named = zip(ascii_lowercase, nest.reads, strict=False)
+        dtypes = {letter: self.arrays[read.array].dtype for letter, read in named}
         expression = ast.parse(of_one_type(nest.expression, dtypes), mode="eval").body
         attributes: dict[str, AttributeValue] = {
             "expression": with_names(expression, names),
             "extents": [loop.extent for loop in nest.loops],
             "spatial": sum(loop.is_task for loop in nest.loops) if inner else 0,
-            "reads": [[text_of(index, names) for index in indices] for _, indices in nest.reads],
+            "reads": [[text_of(index, names) for index in read.indices] for read in nest.reads],
             "write": [text_of(index, names) for index in nest.write],
         }
         if nest.reduction:
             attributes["reduction"] = nest.reduction
         if nest.base:
             attributes["has_base"] = 1
-        operands = [array for array, _ in nest.reads]
+        operands = [read.array for read in nest.reads]
         return self.operator(what, MAP, [*operands, nest.base] if nest.base else operands, result, attributes)
 
-    def materialised(self, what: Operation, place: Place, loops: Sequence[Loop], like: Container) -> str:
+    def materialised(self, what: str, place: Place, loops: Sequence[Loop], like: Container) -> str:
         """Return an array that has a value as it is, one per iteration of some loops; a copy unless there is one."""
         own = [Loop(f"{like.name}.d{axis}", extent) for axis, extent in enumerate(like.shape)]
         declared = Declared((*(loop.extent for loop in loops), *like.shape), like.dtype)
         wanted = (*along(loops), *own_dimensions(len(like.shape)))
         if self.arrays[place.array] == declared and _is_as(place.indices, wanted, declared.shape):
             return place.array
-        read = substituted(place.indices, dimensions(along(own)))
         every = (*loops, *own)
-        return self.nest(what, Nest(every, ((place.array, read),), along(every), "a"), declared)
+        return self.nest(what, Nest(every, (place.at(along(own)),), along(every), "a"), declared)
 
-    def owned(self, what: Operation, container: Container, taken: Collection[str]) -> str:
+    def owned(self, what: str, container: Container, taken: Collection[str]) -> str:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
         assert container.value is not None
         array = self.materialised(what, container.value, (), container)
-        if array in taken or array in self.constants or array not in {step.output for step in self.steps}:
+        if array in taken or array not in {result for step in self.steps for result in step.results}:
             own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
-            return self.nest(what, Nest(own, ((array, along(own)),), along(own), "a"), self.arrays[array])
+            return self.nest(what, Nest(own, (Place(array, along(own)),), along(own), "a"), self.arrays[array])
         return array
 
     def _free(self, name: str) -> str:
@@ -179,3 +141,98 @@ def _is_as(indices: Sequence[Affine], wanted: Sequence[Affine], shape: Sequence[
     """Whether indices are those wanted; along a dimension of extent 1 there is one index alone."""
     pairs = zip(indices, wanted, shape, strict=True)
     return all(extent == 1 or dict(index) == dict(other) for index, other, extent in pairs)
+
+
+class Leaf(Struct, frozen=True):
+    """An operation on single elements, with the loops around.
+
+    Attributes:
+        what: its name.
+        loops: around it, outer to inner.
+        reads: operands ``a``, ``b`` …, at least one.
+        expression: of operands and loops.
+        names: of loops in the expression.
+        reduction: how values written to one element become one; empty: none.
+    """
+
+    what: str
+    loops: tuple[Loop, ...]
+    reads: tuple[Place, ...]
+    expression: str = COPY
+    names: frozenset[str] = frozenset()
+    reduction: str = ""
+
+
+def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affine, ...]) -> None:
+    """Give a container the value that it has after an operation.
+
+    Raises:
+        UserError: several iterations write one element.
+    """
+    moving = {name for read in leaf.reads for index in read.indices for name in index if name} | leaf.names
+    moving |= {name for index in indices for name in index if name}
+    extents = {loop.name: loop.extent for loop in leaf.loops}
+    is_full = not leaf.reduction and _is_full(indices, target.shape, extents)
+    if not is_full and target.value is not None:
+        moving |= {name for index in target.value.indices for name in index if name in extents}
+    loops = tuple(loop for loop in leaf.loops if loop.name in moving or leaf.reduction)
+    around = tuple(loop for loop in target.loops if loop.name in moving)
+    if not leaf.reduction:
+        _check_injective(loops, around, indices)
+    target.is_written = True
+    if is_full and leaf.expression == COPY and emission.arrays[leaf.reads[0].array].dtype == target.dtype:
+        target.value = _seen_anew(leaf.reads[0], indices)
+        return
+    base = "" if is_full else _base(emission, leaf, target, around)
+    nest = Nest(loops, leaf.reads, (*along(around), *indices), leaf.expression, leaf.reduction, base)
+    declared = Declared((*(loop.extent for loop in around), *target.shape), target.dtype)
+    array = emission.nest(leaf.what, nest, declared)
+    target.value = Place(array, (*along(around), *own_dimensions(len(target.shape))))
+
+
+def _base(emission: Emission, leaf: Leaf, target: Container, around: Sequence[Loop]) -> str:
+    """Return the array with the elements that are not written; none where a reduction starts anew."""
+    value = target.value
+    if leaf.reduction and (value is None or _is_neutral(emission, value, leaf.reduction)):
+        return ""
+    if value is None:  # what is not written is not defined: 0 here
+        zero = emission.constant(np.zeros((1,), target.dtype))
+        value = Place(zero, ({},))
+    return emission.materialised(leaf.what, value, around, target)
+
+
+def _is_neutral(emission: Emission, value: Place, reduction: str) -> bool:
+    constant = emission.constants.get(value.array)
+    return constant is not None and reduction in NEUTRAL and bool(np.all(constant == NEUTRAL[reduction]))
+
+
+def _is_full(indices: Sequence[Affine], shape: Sequence[int], extents: dict[str, int]) -> bool:
+    """Whether all elements are written: each dimension by a loop of its own."""
+    used: set[str] = set()
+    for index, extent in zip(indices, shape, strict=True):
+        loops = {name for name in index if name and extents.get(name, 1) > 1}
+        if extent == 1 and not loops:
+            continue
+        if len(loops) != 1 or index.get("") or loops & used:
+            return False
+        (name,) = loops
+        if index[name] != 1 or extents.get(name) != extent:
+            return False
+        used |= loops
+    return True
+
+
+def _check_injective(loops: Sequence[Loop], around: Sequence[Loop], indices: Sequence[Affine]) -> None:
+    own = {loop.name for loop in around}
+    for loop in loops:
+        if loop.extent > 1 and loop.name not in own and not any(loop.name in index for index in indices):
+            raise UserError("all iterations of a map write one element against one element each (or a reduction)")
+
+
+def _seen_anew(read: Place, indices: Sequence[Affine]) -> Place:
+    """Return where the elements of a container stand that is a copy: nothing is moved.
+
+    Loops of the maps around the container stay as they are; each dimension takes the place of the loop that wrote it.
+    """
+    moving = [(axis, index) for axis, index in enumerate(indices) if any(index)]
+    return read.substituted({next(filter(None, index)): {f"d{axis}": 1} for axis, index in moving})

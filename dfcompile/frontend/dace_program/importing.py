@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import ConcreteProgram
-from dfcompile.frontend.dace_program.emission import Emission, Operation, Step
+from dfcompile.frontend.dace_program.emission import Emission
 from dfcompile.frontend.dace_program.places import Container, Place, Scope, Window, own_dimensions
 from dfcompile.frontend.dace_program.walk import Walk
-from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
-from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
-from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
+from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
+from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph, apply_dace_settings
 
 RETURNED = "__return"
 
@@ -45,8 +43,8 @@ def imported_program(name: str, program: ConcreteProgram) -> Program:
     outputs: list[Port] = []
     for written, container in containers.items():
         if container.is_written and container.value is not None:
-            own, what = written.strip("_"), Operation(f"store_{written.strip('_')}", 0)
-            array = emission.owned(what, container, {port.array for port in outputs})
+            own = written.strip("_")
+            array = emission.owned(f"store_{own}", container, {port.array for port in outputs})
             shape = arguments[written].shape if written in arguments else container.shape
             outputs.append(Port(own, array, shape, container.dtype))
     if not outputs:
@@ -57,30 +55,21 @@ def imported_program(name: str, program: ConcreteProgram) -> Program:
 def _program(name: str, emission: Emission, arguments: Sequence[Port], outputs: tuple[Port, ...]) -> Program:
     """Return the steps that an output depends on as a program; arguments that they read are its inputs."""
     wanted = {port.array for port in outputs}
-    live: list[Step] = []
+    live: list[Operator] = []
     for step in reversed(emission.steps):
-        if step.output in wanted:
-            wanted.update(step.inputs)
+        if not wanted.isdisjoint(step.results):
+            wanted.update(step.operands)
             live.append(step)
     kept = live[::-1]
     border = {*(port.array for port in (*arguments, *outputs)), *emission.constants}
     graph = OperatorGraph(name)
-    used = {array for step in kept for array in (*step.inputs, step.output)}
+    used = {array for step in kept for array in (*step.operands, *step.results)}
     for array, declared in emission.arrays.items():
         if array in used:
             graph.array(array, declared.shape, declared.dtype, is_transient=array not in border)
     for step in kept:
-        operands = {input_connector(at): array for at, array in enumerate(step.inputs)}
-        graph.operator(
-            step.name, step.op_type, step.name, step.attributes, operands, {output_connector(0): step.output}
-        )
-    sdfg = graph.finish()
-    return Program(
-        name=sdfg.name,
-        level=Level.ONNX,
-        sdfg=sdfg,
-        inputs=tuple(port for port in arguments if port.array in used),
-        outputs=outputs,
-        parameters={array: value for array, value in emission.constants.items() if array in used},
-        nodes=tuple(ModelNode(step.name, step.op_type, Coverage.COSTED) for step in kept),
-    )
+        graph.add(step)
+    inputs = (port for port in arguments if port.array in used)
+    parameters = {array: value for array, value in emission.constants.items() if array in used}
+    nodes = (ModelNode(step.origin, step.op_type, Coverage.COSTED) for step in kept)
+    return graph.program(inputs, outputs, parameters, nodes)

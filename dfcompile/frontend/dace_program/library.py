@@ -1,25 +1,14 @@
 """Library calls: NumPy's products, reductions and linear algebra as DaCe's library nodes have them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import dace
 from dace.sdfg.nodes import CodeNode
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, Operation
-from dfcompile.frontend.dace_program.places import (
-    Affine,
-    Container,
-    Loop,
-    Place,
-    Window,
-    along,
-    dimensions,
-    own_dimensions,
-    substituted,
-)
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 
 
@@ -29,12 +18,6 @@ class Operand(Struct, frozen=True):
     place: Place
     shape: tuple[int, ...]
     dtype: str
-
-    @staticmethod
-    def of(value: Place, window: Window) -> "Operand":
-        """Return a window of a container that has a value."""
-        at = substituted(value.indices, dimensions(window.indices))
-        return Operand(Place(value.array, at), window.shape, window.container.dtype)
 
     @property
     def loops(self) -> frozenset[str]:
@@ -55,7 +38,7 @@ class Call(Struct, frozen=True):
     """
 
     node: CodeNode
-    what: Operation
+    what: str
     operands: Mapping[str, Operand]
     result: Declared
     loops: tuple[Loop, ...]
@@ -95,8 +78,8 @@ def _chosen(emission: Emission, call: Call) -> Place:
     reads = []
     for operand in operands:
         pairs = zip(own[len(own) - len(operand.shape) :], operand.shape, strict=True)
-        at = dimensions([{loop.name: 1} if extent > 1 else {} for loop, extent in pairs])
-        reads.append((operand.place.array, substituted(operand.place.indices, at)))
+        at = [{loop.name: 1} if extent > 1 else {} for loop, extent in pairs]
+        reads.append(operand.place.at(at))
     every = (*around, *own)
     declared = Declared(tuple(loop.extent for loop in every), call.result.dtype)
     array = emission.nest(call.what, Nest(every, tuple(reads), along(every), "b if a else c"), declared)
@@ -131,8 +114,7 @@ def _square(operand: Operand) -> Operand:
 def _transposed(emission: Emission, call: Call) -> Place:  # noqa: ARG001  # as the others
     """Return the same elements seen with rows for columns: nothing is moved until somebody needs them in order."""
     (operand,) = call.operands.values()
-    order = dimensions(own_dimensions(len(operand.shape))[::-1])
-    return Place(operand.place.array, substituted(operand.place.indices, order))
+    return operand.place.at(own_dimensions(len(operand.shape))[::-1])
 
 
 def _reduced(emission: Emission, call: Call) -> Place:
@@ -144,7 +126,7 @@ def _reduced(emission: Emission, call: Call) -> Place:
     own = [Loop(f"reduced{axis}", extent) for axis, extent in enumerate(operand.shape)]
     kept = tuple(loop for axis, loop in enumerate(own) if axis not in axes)
     order = (*kept, *(own[axis] for axis in axes))
-    read = operand.place.array, substituted(operand.place.indices, dimensions(along(own)))
+    read = operand.place.at(along(own))
     lead = along(around)
     # The result may have dimensions of extent 1 where there was a reduced one.
     shape = tuple(loop.extent for loop in kept) or (1,)
@@ -185,14 +167,12 @@ def _batched(
     return Place(array, (*along(loops), *own_dimensions(len(call.result.shape))))
 
 
-_CALLS: Mapping[str, Callable[[Emission, Call], Place]] = MappingProxyType(
-    {
-        "Cholesky": _factor,
-        "Inv": _inverse,
-        "MatMul": _product,
-        "MergeLibraryNode": _chosen,
-        "Reduce": _reduced,
-        "Solve": _solution,
-        "Transpose": _transposed,
-    }
-)
+_CALLS: Mapping[str, Callable[[Emission, Call], Place]] = {
+    "Cholesky": _factor,
+    "Inv": _inverse,
+    "MatMul": _product,
+    "MergeLibraryNode": _chosen,
+    "Reduce": _reduced,
+    "Solve": _solution,
+    "Transpose": _transposed,
+}

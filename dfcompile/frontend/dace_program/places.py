@@ -1,9 +1,11 @@
 """Places: where the elements of what a program computes stand, as affine indices of the loops around.
 
-Parts of them are what a memlet or a view sees.
+Parts of them are what a memlet or a view sees. Iterations of a map that depend on each other are found here, since a
+map is divided operation by operation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -32,15 +34,23 @@ class Loop(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """The value of a container: element ``d0, d1 …`` of it stands at ``indices`` of an array of level 0.
+    """Where a value stands: element ``d0, d1 …`` of a container at ``indices`` of an array of level 0, or one element.
 
     Attributes:
         array: written once.
-        indices: one per dimension of the array, of the loops around the container and of ``d0``, ``d1`` …
+        indices: one per dimension of the array, of the loops around and, of a container, of ``d0``, ``d1`` …
     """
 
     array: str
     indices: tuple[Affine, ...]
+
+    def substituted(self, values: Affines) -> "Place":
+        """Return the place with values in the place of names of loops or dimensions."""
+        return Place(self.array, substituted(self.indices, values))
+
+    def at(self, indices: Sequence[Affine]) -> "Place":
+        """Return the place at indices of the container."""
+        return self.substituted(_dimensions(indices))
 
 
 class Container(Struct):
@@ -83,7 +93,7 @@ class Window(Struct, frozen=True):
 
     def at(self, indices: Sequence[Affine]) -> tuple[Affine, ...]:
         """Return the indices of the container at indices of the window."""
-        return substituted(self.indices, dimensions(indices))
+        return substituted(self.indices, _dimensions(indices))
 
     def part(self, indices: Sequence[Affine], shape: tuple[int, ...]) -> "Window":
         """Return the window of a part; the indices are of its own dimensions."""
@@ -107,6 +117,87 @@ class Scope(Struct, frozen=True):
     loops: tuple[Loop, ...] = ()
     outer: tuple[Loop, ...] = ()
 
+    def affine(self, expression: object) -> Affine | None:
+        """Return an index as DaCe has it, of loops; ``None`` if it is not affine or names an unknown symbol.
+
+        Args:
+            expression: an integer or an expression of SymPy.
+        """
+        if isinstance(expression, int):
+            return {"": expression} if expression else {}
+        index: dict[str, int] = {}
+        for term, factor in sympy.sympify(expression).expand().as_coefficients_dict().items():
+            name = "" if term == 1 else str(term)
+            if int(factor) != factor or (name and not (term.is_Symbol and name in self.symbols)):
+                return None
+            index[name] = int(factor)
+        return _substituted(index, self.symbols)
+
+    def text(self, symbol: str) -> str:
+        """Return the value of a symbol as source."""
+        return text_of(self.symbols[symbol])
+
+    def constant(self, expression: object) -> int | None:
+        """Return an expression that is a constant, or ``None``."""
+        found = self.affine(expression)
+        return None if found is None or set(found) - {""} else found.get("", 0)
+
+    def steps(self, bounds: tuple[object, object, object]) -> tuple[Affine, int, int] | None:
+        """Return the first index of a range, its stride and how many there are; ``None`` if it depends on data.
+
+        Args:
+            bounds: first and last index, and the stride, as DaCe has them.
+        """
+        begin, end, step = bounds
+        first, last, stride = self.affine(begin), self.affine(end), self.constant(step)
+        if first is None or last is None or not stride:
+            return None
+        length = {name: last.get(name, 0) - first.get(name, 0) for name in (*last, *first)}
+        if any(step for name, step in length.items() if name):  # it depends on a loop
+            return None
+        return first, stride, length.get("", 0) // stride + 1
+
+    def part(self, window: Window, subset: "dace.subsets.Subset | None", *, keeps_ones: bool = False) -> Window:
+        """Return the window of a memlet, without dimensions in which it is one element.
+
+        Args:
+            window: of which it is a part.
+            subset: of the memlet; all if there is none.
+            keeps_ones: a dimension in which the window has one element itself stays.
+
+        Raises:
+            UserError: the part depends on data.
+        """
+        indices, sizes = self._ranges(subset, window)
+        kept = [axis for axis, size in enumerate(sizes) if size > 1 or (keeps_ones and window.shape[axis] == 1)]
+        return _renumbered(window, indices, kept, tuple(sizes[axis] for axis in kept), range(len(kept)))
+
+    def seen(self, window: Window, subset: "dace.subsets.Subset | None", shape: tuple[int, ...], name: str) -> Window:
+        """Return a window under another shape: that of the subset with other dimensions of extent 1.
+
+        Raises:
+            UserError: the shape has other dimensions, or the part depends on data.
+        """
+        indices, sizes = self._ranges(subset, window)
+        wide = [axis for axis, size in enumerate(sizes) if size > 1]
+        if [sizes[axis] for axis in wide] != [extent for extent in shape if extent > 1]:
+            raise UserError(f"{name!r} sees {sizes} elements as {list(shape)} against the same dimensions")
+        return _renumbered(window, indices, wide, shape, [number for number, extent in enumerate(shape) if extent > 1])
+
+    def _ranges(self, subset: "dace.subsets.Subset | None", window: Window) -> tuple[list[Affine], list[int]]:
+        """Return the index of each dimension of a window, of its own dimensions, and how many there are of it."""
+        if subset is None:
+            return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)
+        indices, sizes = list[Affine](), list[int]()
+        for axis, bounds in enumerate(subset.ndrange()):
+            steps = self.steps(bounds)
+            if steps is None or steps[2] < 1:
+                raise UserError(f"part [{subset}] depends on data against a part of constant size")
+            first, stride, size = steps
+            sizes.append(size)
+            indices.append({**first, f"d{axis}": stride} if size > 1 else first)
+        return indices, sizes
+
 
 def along(loops: Sequence[Loop]) -> tuple[Affine, ...]:
     """Return the indices of something that has a dimension for each of some loops."""
@@ -118,7 +209,7 @@ def own_dimensions(rank: int) -> tuple[Affine, ...]:
     return tuple({f"d{axis}": 1} for axis in range(rank))
 
 
-def dimensions(indices: Sequence[Affine]) -> dict[str, Affine]:
+def _dimensions(indices: Sequence[Affine]) -> dict[str, Affine]:
     """Return what to put in the place of own dimensions."""
     return {f"d{axis}": index for axis, index in enumerate(indices)}
 
@@ -140,53 +231,6 @@ def _substituted(index: Affine, values: Affines) -> Affine:
     return {name: factor for name, factor in total.items() if factor}
 
 
-def affine_of(expression: object, symbols: Affines) -> Affine | None:
-    """Return an index as DaCe has it, of loops; ``None`` if it is not affine or names an unknown symbol.
-
-    Args:
-        expression: an integer or an expression of SymPy.
-        symbols: value of each symbol.
-    """
-    if isinstance(expression, int):
-        return {"": expression} if expression else {}
-    found = sympy.sympify(expression).expand()
-    total: dict[str, int] = {}
-    for term, factor in found.as_coefficients_dict().items():
-        value = {"": 1} if term == 1 else symbols.get(str(term)) if term.is_Symbol else None
-        if value is None or int(factor) != factor:
-            return None
-        for name, step in value.items():
-            total[name] = total.get(name, 0) + int(factor) * step
-    return {name: factor for name, factor in total.items() if factor}
-
-
-def constant_of(expression: object, symbols: Affines) -> int | None:
-    """Return an expression that is a constant, or ``None``."""
-    found = affine_of(expression, symbols)
-    return None if found is None or set(found) - {""} else found.get("", 0)
-
-
-def difference(last: Affine, first: Affine) -> int | None:
-    """Return how far one index is behind another, or ``None`` if that depends on a loop."""
-    total = {name: last.get(name, 0) - first.get(name, 0) for name in (*last, *first)}
-    return None if any(step for name, step in total.items() if name) else total.get("", 0)
-
-
-def steps_of(bounds: tuple[object, object, object], symbols: Affines) -> tuple[Affine, int, int] | None:
-    """Return the first index of a range, its stride and how many there are; ``None`` if it depends on data.
-
-    Args:
-        bounds: first and last index, and the stride, as DaCe has them.
-        symbols: value of each symbol.
-    """
-    begin, end, step = bounds
-    first, last, stride = affine_of(begin, symbols), affine_of(end, symbols), constant_of(step, symbols)
-    length = None if first is None or last is None else difference(last, first)
-    if first is None or length is None or not stride:
-        return None
-    return first, stride, length // stride + 1
-
-
 def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return an index as source, with other names for some loops.
 
@@ -204,62 +248,96 @@ def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> s
     return source
 
 
-def part_of(
-    window: Window, subset: "dace.subsets.Subset | None", symbols: Affines, *, keeps_ones: bool = False
-) -> Window:
-    """Return the window of a memlet, without dimensions in which it is one element.
-
-    Args:
-        window: of which it is a part.
-        subset: of the memlet; all if there is none.
-        symbols: value of each symbol.
-        keeps_ones: a dimension in which the window has one element itself stays.
-
-    Raises:
-        UserError: the part depends on data.
-    """
-    indices, sizes = _ranges(subset, window, symbols)
-    kept = [axis for axis, size in enumerate(sizes) if size > 1 or (keeps_ones and window.shape[axis] == 1)]
-    return _renumbered(window, indices, kept, tuple(sizes[axis] for axis in kept), range(len(kept)))
-
-
-def seen_as(
-    window: Window,
-    subset: "dace.subsets.Subset | None",
-    shape: tuple[int, ...],
-    symbols: Affines,
-    name: str,
-) -> Window:
-    """Return a window under another shape: that of the subset with other dimensions of extent 1.
-
-    Raises:
-        UserError: the shape has other dimensions, or the part depends on data.
-    """
-    indices, sizes = _ranges(subset, window, symbols)
-    wide = [axis for axis, size in enumerate(sizes) if size > 1]
-    if [sizes[axis] for axis in wide] != [extent for extent in shape if extent > 1]:
-        raise UserError(f"{name!r} sees {sizes} elements as {list(shape)} against the same dimensions")
-    return _renumbered(window, indices, wide, shape, [number for number, extent in enumerate(shape) if extent > 1])
-
-
-def _ranges(subset: "dace.subsets.Subset | None", window: Window, symbols: Affines) -> tuple[list[Affine], list[int]]:
-    """Return the index of each dimension of a window, of its own dimensions, and how many there are of it."""
-    if subset is None:
-        return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)
-    indices, sizes = list[Affine](), list[int]()
-    for axis, bounds in enumerate(subset.ndrange()):
-        steps = steps_of(bounds, symbols)
-        if steps is None or steps[2] < 1:
-            raise UserError(f"part [{subset}] depends on data against a part of constant size")
-        first, stride, size = steps
-        sizes.append(size)
-        indices.append({**first, f"d{axis}": stride} if size > 1 else first)
-    return indices, sizes
-
-
 def _renumbered(
     window: Window, indices: Sequence[Affine], kept: Sequence[int], shape: tuple[int, ...], numbers: Sequence[int]
 ) -> Window:
     """Return a part of a window whose dimensions are some of the window's, under new numbers."""
     names = {f"d{axis}": f"d{number}" for axis, number in zip(kept, numbers, strict=True)}
     return window.part([{names.get(key, key): step for key, step in index.items()} for index in indices], shape)
+
+
+class _Touched(Struct):
+    """What a map reads and writes of one container that is outside of it."""
+
+    name: str
+    reads: list[tuple[Affine, ...]] = field(default_factory=list)
+    writes: list[tuple[Affine, ...]] = field(default_factory=list)
+
+
+class Accesses:
+    """What the maps around the present operation have touched."""
+
+    def __init__(self) -> None:
+        self._maps: list[tuple[frozenset[str], dict[int, _Touched]]] = []
+        self._extents: dict[str, int] = {}  # of all loops so far
+
+    def loop(self, name: str, extent: int) -> None:
+        """Remember how many iterations a loop has."""
+        self._extents[name] = extent
+
+    @contextmanager
+    def within(self, loops: Sequence[str]) -> Iterator[None]:
+        """Have a map around the body.
+
+        Raises:
+            UserError: an iteration reads what another one writes.
+        """
+        self._maps.append((frozenset(loops), {}))
+        yield
+        names, touched = self._maps.pop()
+        for each in touched.values() if names else ():  # a map of one iteration has no other
+            self._check(each, names)
+
+    def read(self, container: Container, indices: tuple[Affine, ...]) -> None:
+        """Remember what an operation reads."""
+        for touched in self._around(container):
+            touched.reads.append(indices)
+
+    def write(self, container: Container, indices: tuple[Affine, ...]) -> None:
+        """Remember what an operation writes."""
+        for touched in self._around(container):
+            touched.writes.append(indices)
+
+    def _around(self, container: Container) -> Iterator[_Touched]:
+        own = {loop.name for loop in container.loops}
+        for loops, touched in self._maps:
+            if not loops & own:  # else every iteration has a container of its own
+                yield touched.setdefault(id(container), _Touched(container.name))
+
+    def _check(self, touched: _Touched, loops: frozenset[str]) -> None:
+        for write in touched.writes:
+            reads = [read for read in touched.reads if not self._are_apart(read, write)]
+            for other in (*reads, *touched.writes):
+                if not self._are_apart(write, other) and _depend(write, other, loops):
+                    found = f"iterations of the map depend on each other through {touched.name!r}"
+                    raise UserError(f"{found} against independent ones")
+            if reads and not any(loops & {*index} for index in write):
+                found = f"all iterations of the map write and read the same elements of {touched.name!r}"
+                raise UserError(f"{found} against their own")
+
+    def _are_apart(self, one: tuple[Affine, ...], other: tuple[Affine, ...]) -> bool:
+        """Return whether two accesses have no element in common, whatever the iterations: so along a dimension."""
+        for index, its in zip(one, other, strict=True):
+            (first, last), (its_first, its_last) = self._ends(index), self._ends(its)
+            if last < its_first or its_last < first:
+                return True
+        return False
+
+    def _ends(self, index: Affine) -> tuple[int, int]:
+        steps = [factor * (self._extents[name] - 1) for name, factor in index.items() if name]
+        offset = index.get("", 0)
+        return offset + sum(min(step, 0) for step in steps), offset + sum(max(step, 0) for step in steps)
+
+
+def _depend(write: tuple[Affine, ...], other: tuple[Affine, ...], loops: frozenset[str]) -> bool:
+    """Return whether an iteration of some loops may touch what another one writes."""
+    for index, its in zip(write, other, strict=True):
+        moves = loops & ({*index} | {*its})
+        if moves and _part(index, moves) != _part(its, moves):
+            return True
+    return False
+
+
+def _part(index: Affine, loops: frozenset[str]) -> tuple[tuple[str, int], ...]:
+    """Return an index without the loops of other maps, which take all their values."""
+    return tuple(sorted((name, factor) for name, factor in index.items() if name in loops or not name))

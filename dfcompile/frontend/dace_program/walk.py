@@ -17,28 +17,10 @@ from dace.sdfg.state import SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.accesses import Accesses
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Operation, Read
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, write
+from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
-from dfcompile.frontend.dace_program.places import (
-    Affine,
-    Container,
-    Loop,
-    Place,
-    Scope,
-    Window,
-    affine_of,
-    along,
-    constant_of,
-    dimensions,
-    part_of,
-    seen_as,
-    steps_of,
-    substituted,
-    text_of,
-)
-from dfcompile.frontend.dace_program.tasklets import assigned_expression, evaluated, names_in, with_names
-from dfcompile.frontend.dace_program.writing import Leaf, write
+from dfcompile.frontend.dace_program.places import Accesses, Affine, Container, Loop, Place, Scope, Window, along
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NUMBERS = frozenset(dace.dtypes.TYPECLASS_TO_STRING)
@@ -90,7 +72,7 @@ class Walk:
         if len(edges) > 1 or not edges[0].data.is_unconditional():
             raise UserError("a branch that depends on data or on a loop against one sequence of operations")
         for name, value in edges[0].data.assignments.items():
-            found = affine_of(dace.symbolic.pystr_to_symbolic(value), scope.symbols)
+            found = scope.affine(dace.symbolic.pystr_to_symbolic(value))
             if found is None:
                 scope.symbols.pop(name, None)  # whoever uses it is refused
             else:
@@ -101,10 +83,10 @@ class Walk:
         self._move_to(getattr(block, "debuginfo", None))
         self._line = self._line_of_label(block.label)
         if isinstance(block, dace.sdfg.state.LoopRegion):
-            raise UserError(
-                f"a loop over {block.loop_variable or 'a condition'!r} that carries state from one iteration to the "
-                "next against independent iterations (dace.map[…]; a fixed number: dace.unroll(range(…)))"
-            )
+            over = block.loop_variable or "a condition"
+            found = f"a loop over {over!r} that carries state from one iteration to the next"
+            hint = "dace.map[…]; a fixed number: dace.unroll(range(…))"
+            raise UserError(f"{found} against independent iterations ({hint})")
         raise UserError("a branch that depends on data or on a loop against one sequence of operations (use np.where)")
 
     def _line_of_label(self, label: str) -> int:
@@ -137,7 +119,7 @@ class Walk:
         source = self._window(scope, viewed.data)
         subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
         shape = self._shape(node.desc(scope.sdfg), scope, node.data)
-        scope.arrays[node.data] = seen_as(source, subset, shape, scope.symbols, node.data)
+        scope.arrays[node.data] = scope.seen(source, subset, shape, node.data)
 
     def _nodes(self, state: SDFGState, scope: Scope, within: MapEntry | None, inside: _Inside) -> None:
         for node in inside[within]:
@@ -157,20 +139,20 @@ class Walk:
 
     def _map(self, state: SDFGState, scope: Scope, entry: MapEntry, inside: _Inside) -> None:
         is_task = any(isinstance(child, NestedSDFG) for child in inside[entry])
-        loops, symbols = list[Loop](), dict(scope.symbols)
+        loops, known = list[Loop](), Scope(scope.sdfg, scope.arrays, dict(scope.symbols))
         for parameter, bounds in zip(entry.map.params, entry.map.range.ranges, strict=True):
-            steps = steps_of(bounds, symbols)
+            steps = known.steps(bounds)
             if steps is None:
                 text = f"{bounds[0]}:{bounds[1] + 1}"
                 raise UserError(f"range {text} of {parameter!r} depends on data or on another loop")
             first, stride, extent = steps
             if extent < 1:
                 return
-            symbols[parameter] = first
+            known.symbols[parameter] = first
             if extent > 1:
                 loops.append(self._loop(extent, is_task=is_task))
-                symbols[parameter] = {**first, loops[-1].name: stride}
-        inner = Scope(scope.sdfg, scope.arrays, symbols, (*scope.loops, *loops), scope.outer)
+                known.symbols[parameter] = {**first, loops[-1].name: stride}
+        inner = Scope(scope.sdfg, scope.arrays, known.symbols, (*scope.loops, *loops), scope.outer)
         for child in inside[entry]:
             if isinstance(child, AccessNode) and child.desc(scope.sdfg).transient and child.data not in scope.arrays:
                 self._allocate(inner, child.data, inner.loops)
@@ -180,7 +162,7 @@ class Walk:
     def _nested(self, state: SDFGState, scope: Scope, node: NestedSDFG) -> None:
         symbols = {}
         for name, value in node.symbol_mapping.items():
-            found = affine_of(dace.symbolic.pystr_to_symbolic(str(value)), scope.symbols)
+            found = scope.affine(dace.symbolic.pystr_to_symbolic(str(value)))
             if found is not None:
                 symbols[str(name)] = found
         inner = Scope(node.sdfg, {}, symbols, scope.loops, scope.loops)
@@ -193,9 +175,7 @@ class Walk:
             shape = self._shape(node.sdfg.arrays[connector], inner, connector)
             # DaCe's parser hands over whole arrays, whatever part of them the memlet names.
             whole = shape == outer.shape
-            inner.arrays[connector] = (
-                outer if whole else seen_as(outer, edge.data.subset, shape, scope.symbols, connector)
-            )
+            inner.arrays[connector] = outer if whole else scope.seen(outer, edge.data.subset, shape, connector)
         self.region(node.sdfg, inner)
 
     # -- operations
@@ -207,16 +187,14 @@ class Walk:
             if not isinstance(edge.src, AccessNode) or edge.data.is_empty() or is_view:
                 continue
             source, target = (self._window(scope, end.data) for end in (edge.src, node))
-            of_source = edge.data.data == edge.src.data
             subsets = edge.data.subset, edge.data.other_subset
-            from_, to = (
-                part_of(window, subset, scope.symbols)
-                for window, subset in zip((source, target), subsets if of_source else reversed(subsets), strict=True)
-            )
+            if edge.data.data != edge.src.data:
+                subsets = subsets[::-1]
+            from_, to = map(scope.part, (source, target), subsets)
             if from_.shape != to.shape:
                 raise UserError(f"a copy of {list(from_.shape)} elements to {list(to.shape)} against one shape")
             loops, index = self._fresh(to.shape)
-            leaf = Leaf(Operation("copy", self._line), (*scope.loops, *loops), (self._read(from_, index),))
+            leaf = Leaf(self._label("copy"), (*scope.loops, *loops), (self._read(from_, index),))
             self._write(leaf, to, index)
 
     def _tasklet(self, state: SDFGState, scope: Scope, node: Tasklet) -> None:
@@ -226,7 +204,7 @@ class Walk:
         if len(edges) != 1:
             raise UserError(f"an operation with {len(edges)} results against one")
         expression = assigned_expression(node, edges[0].src_conn)
-        reads: list[Read] = []
+        reads: list[Place] = []
         names: dict[str, str] = {}
         for edge in sorted(state.in_edges(node), key=lambda edge: edge.dst_conn or ""):
             if edge.data.is_empty():
@@ -238,15 +216,15 @@ class Walk:
             raise UserError(f"an operation of {len(reads)} operands against {len(_LETTERS)} at most")
         memlet = edges[0].data
         used = {name for name in names_in(expression) - set(names) if name in scope.symbols}
-        names |= {name: f"({text_of(scope.symbols[name])})" for name in used}
+        names |= {name: f"({scope.text(name)})" for name in used}
         loops = frozenset(loop for name in used for loop in scope.symbols[name] if loop)
         source = with_names(expression, names)
         target = self._window(scope, memlet.data)
         if not reads:
             moving = tuple(loop for loop in scope.loops if loop.name in loops)
             values = evaluated(source, moving, target.container.dtype)
-            reads, source, loops = [(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
-        what = Operation(node.label.strip("_"), self._line)
+            reads, source, loops = [Place(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
+        what = self._label(node.label.strip("_"))
         leaf = Leaf(what, scope.loops, tuple(reads), source, loops, reduction_of(memlet.wcr))
         self._write(leaf, target, self._element(memlet.subset, scope))
 
@@ -254,26 +232,29 @@ class Walk:
         operands: dict[str, Operand] = {}
         for edge in state.in_edges(node):
             window = self._window(scope, edge.data.data)
-            part = part_of(window, edge.data.subset, scope.symbols, keeps_ones=True)
+            part = scope.part(window, edge.data.subset, keeps_ones=True)
             self._accesses.read(part.container, part.indices)
-            operands[edge.dst_conn or ""] = Operand.of(_value(part.container), part)
+            place = _value(part.container).at(part.indices)
+            operands[edge.dst_conn or ""] = Operand(place, part.shape, part.container.dtype)
         (out,) = state.out_edges(node)
         written = self._window(scope, out.data.data)
-        target = part_of(written, out.data.subset, scope.symbols, keeps_ones=True)
-        what = Operation(node.name.strip("_"), self._line)
+        target = scope.part(written, out.data.subset, keeps_ones=True)
+        what = self._label(node.name.strip("_"))
         declared = Declared(target.shape, target.container.dtype)
         found = library_call(self._emission, Call(node, what, operands, declared, scope.loops))
         loops, index = self._fresh(target.shape)
-        read = found.array, substituted(found.indices, dimensions(index))
-        self._write(Leaf(what, (*scope.loops, *loops), (read,)), target, index)
+        self._write(Leaf(what, (*scope.loops, *loops), (found.at(index),)), target, index)
 
     # -- names, reads and writes
 
-    def _read(self, window: Window, indices: Sequence[Affine]) -> Read:
+    def _label(self, name: str) -> str:
+        """Return what an operation is called: by its line as well, if that is known."""
+        return f"{name}_line{self._line}" if self._line else name
+
+    def _read(self, window: Window, indices: Sequence[Affine]) -> Place:
         at = window.at(indices)
         self._accesses.read(window.container, at)
-        value = _value(window.container)
-        return value.array, substituted(value.indices, dimensions(at))
+        return _value(window.container).at(at)
 
     def _write(self, leaf: Leaf, window: Window, indices: Sequence[Affine]) -> None:
         at = window.at(indices)
@@ -295,7 +276,7 @@ class Walk:
         scope.arrays[name] = Window.whole(Container(name, shape, np.dtype(descriptor.dtype.type).name, loops))
 
     def _shape(self, descriptor: dace.data.Data, scope: Scope, name: str) -> tuple[int, ...]:
-        found = [constant_of(extent, scope.symbols) for extent in descriptor.shape]
+        found = [scope.constant(extent) for extent in descriptor.shape]
         if any(extent is None for extent in found):
             text = ", ".join(map(str, descriptor.shape))
             raise UserError(f"array {name!r}: shape [{text}] depends on data or on a loop against constants")
@@ -304,8 +285,8 @@ class Walk:
     def _element(self, subset: "dace.subsets.Subset", scope: Scope) -> tuple[Affine, ...]:
         indices = []
         for begin, end, _ in subset.ndrange():
-            index = affine_of(begin, scope.symbols)
-            if index is None or affine_of(end, scope.symbols) != index:
+            index = scope.affine(begin)
+            if index is None or scope.affine(end) != index:
                 raise UserError(f"index [{subset}] against single elements at affine functions of the loops")
             indices.append(index)
         return tuple(indices)

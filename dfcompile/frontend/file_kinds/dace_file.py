@@ -5,11 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.concrete import concrete_program, defines_program, example_values
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Model
+from dfcompile.frontend.dace_program.concrete import NumpyReference, concrete_program, defines_program, example_values
+from dfcompile.frontend.model import FileKind, Model, ReadOptions
 from dfcompile.frontend.onnx.draft import read_only
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.torch.python_module import running
 
 
@@ -25,7 +23,6 @@ def read_dace_program(path: Path, options: ReadOptions) -> Model:
     """
     # Other kinds of models need none of this: it takes a program apart.
     from dfcompile.frontend.dace_program.importing import imported_program
-    from dfcompile.frontend.dace_program.reference import NumpyReference
 
     for name in options.shapes:
         raise UserError(f"{path}: --shape {name}: against sizes of the program's symbols (--dim NAME=SIZE)")

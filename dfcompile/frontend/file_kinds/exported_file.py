@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.file_kinds.python_file import model_of
-from dfcompile.frontend.model import Model
-from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.torch.torch_model import export_onnx, loaded_program, require_torch, torch_model
+from dfcompile.frontend.file_kinds.python_file import model_of, require_torch
+from dfcompile.frontend.model import FileKind, Model, ReadOptions
 from dfcompile.host.stages import stage
 
 
@@ -17,6 +14,8 @@ def read_exported(path: Path, options: ReadOptions) -> Model:
         UserError: PyTorch is missing, the file holds no exported program, or that cannot be exported to ONNX.
     """
     require_torch(path)
+    from dfcompile.frontend.torch.torch_model import export_onnx, loaded_program, torch_model
+
     found = torch_model(path, loaded_program(path), None)
     with stage("exporting it to ONNX"):
         exported, weights = export_onnx(found)

@@ -8,8 +8,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Array, Model
+from dfcompile.frontend.model import Answer, Array, FileKind, Model, ReadOptions
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx.draft_reading import input_names
@@ -17,9 +16,7 @@ from dfcompile.frontend.onnx.external_data import external_files, load_external_
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.options import ReadOptions
 
-_HINT_REPORT = "please report it"
 _HINT_ORACLE = (
     "that implementation is wrong for some operators: install dfcompile[oracle] for onnxruntime, and try again"
 )
@@ -40,7 +37,7 @@ class OnnxReference(Struct, frozen=True):
         if onnxruntime_evaluation.is_installed():
             found = onnxruntime_evaluation.evaluated(self.proto, feeds)
             if found is not None:
-                return Answer(found[1], found[0], _HINT_REPORT)
+                return Answer(found[1], found[0], "please report it")
         failure = "model: onnx's reference implementation cannot run it"
         outputs = evaluate(at_common_opset(self.proto), feeds, failure)
         return Answer(outputs, "onnx's reference implementation", _HINT_ORACLE)

@@ -1,40 +1,42 @@
 """Python files that hold a PyTorch model: code, run with the user's rights."""
 
-from collections.abc import Mapping, Sequence
+import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnx
-from msgspec import Struct
 
-from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Array, Model
+from dfcompile.errors import UserError
+from dfcompile.frontend.model import Array, FileKind, Model, ReadOptions
+from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import Program
-from dfcompile.frontend.torch.python_module import PythonModule, running
-from dfcompile.frontend.torch.torch_model import (
-    TorchModel,
-    export_onnx,
-    is_exported,
-    is_module,
-    require_torch,
-    seed_torch,
-    torch_model,
-)
+from dfcompile.frontend.torch.python_module import running
 from dfcompile.host.stages import stage, work_of
 from dfcompile.records import replace
 
+if TYPE_CHECKING:
+    from dfcompile.frontend.torch.torch_model import TorchModel
+
+PACKAGES = ("torch", "onnxscript")
 _PARTS = (3, 3, 1)  # PyTorch is imported, the model exported, and read: about, for what is shown of progress
 
 
-class TorchReference(Struct, frozen=True):
-    """Runs a model by PyTorch."""
+def require_torch(path: Path) -> None:
+    """Check that PyTorch and what it exports with are installed.
 
-    model: TorchModel
-
-    def __call__(self, inputs: Sequence[Array]) -> Answer:
-        """Return the outputs in the order of the module's result."""
-        return Answer(self.model.run(inputs), "PyTorch", "please report it")
+    Raises:
+        UserError: one of them is missing or cannot be imported; the message has the command that installs it.
+    """
+    for package in PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            hint = f"pip install {' '.join(PACKAGES)}"
+            raise UserError(f"{path}: a PyTorch model needs {package}, which is not installed ({hint})")
+    try:
+        importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        raise UserError(f"{path}: a PyTorch model needs torch, which cannot be imported: {named(error)}") from error
 
 
 def read_python(path: Path, options: ReadOptions) -> Model:
@@ -53,9 +55,11 @@ def read_python(path: Path, options: ReadOptions) -> Model:
         running_parts, exporting_parts, importing_parts = _PARTS
         with work.part(running_parts):
             require_torch(path)
+            from dfcompile.frontend.torch.torch_model import defined_model, export_onnx, seed_torch
+
             seed_torch()
         with running(path) as module:
-            found = _model(path, module)
+            found = defined_model(path, module)
             with stage("exporting it to ONNX"), work.part(exporting_parts, is_unseen=True):
                 exported, weights = export_onnx(found)
         with work.part(importing_parts):
@@ -63,7 +67,7 @@ def read_python(path: Path, options: ReadOptions) -> Model:
 
 
 def model_of(
-    name: str, found: TorchModel, exported: onnx.ModelProto, weights: Mapping[str, Array], options: ReadOptions
+    name: str, found: "TorchModel", exported: onnx.ModelProto, weights: Mapping[str, Array], options: ReadOptions
 ) -> Model:
     """Return a model that PyTorch has exported; a size that varies is that of the example unless options say it.
 
@@ -79,7 +83,7 @@ def model_of(
                 sizes.setdefault(dim, size)
     program = program_of(name, exported, replace(options, dims=sizes), weights)
     is_as_shown = all(shape == example.shape for shape, example in zip(_shapes(program), examples, strict=True))
-    return Model(program, TorchReference(found), examples if is_as_shown else ())
+    return Model(program, found, examples if is_as_shown else ())
 
 
 def _shapes(program: Program) -> list[tuple[int, ...]]:
@@ -88,18 +92,6 @@ def _shapes(program: Program) -> list[tuple[int, ...]]:
     for known in program.known_inputs:
         shapes.insert(known.position, known.value.shape)
     return shapes
-
-
-def _model(path: Path, module: PythonModule) -> TorchModel:
-    model = _value(module, "model")
-    has_inputs = not is_exported(model) or hasattr(module.module, "example_inputs")
-    inputs = _value(module, "example_inputs") if has_inputs else None
-    return torch_model(path, model, inputs, getattr(module.module, "dynamic_shapes", None))
-
-
-def _value(module: PythonModule, name: str) -> object:
-    value = module.value(name)
-    return module.call(name) if callable(value) and not is_module(value) and not is_exported(value) else value
 
 
 PYTHON_FILE = FileKind(".py", read_python)

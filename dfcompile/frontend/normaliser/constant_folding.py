@@ -1,4 +1,9 @@
-"""Constant folding: nodes that depend on constants or static shapes alone are computed once."""
+"""Constant folding: nodes that depend on constants or static shapes alone are computed once.
+
+Results and work are of reasonable size, which is estimated before anything is computed. A few bytes of a model can ask
+for terabytes: an Expand to any shape, a chain of Concats that each double, a product over all indices of an Einsum.
+Such a node is left alone: it is then a task like any other, or an error where it is lowered.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +15,29 @@ from onnx import helper
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
 from dfcompile.frontend.normaliser.empty_values import without_empty_values
-from dfcompile.frontend.normaliser.fold_limits import OF_SHAPES, RANDOM, may_fold, room_for_folds
-from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, read_only
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import integer, integers, value_names
+from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, free_name, integer, integers, read_only
 from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 
+# Nodes whose result may be far larger than their operands; without a known shape they are left alone.
+GROWING = frozenset(["CenterCropPad", "ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
+OF_SHAPES = frozenset(["EyeLike", "Shape", "Size"])  # of whose operand only shape and type count
+# Values are drawn when the model runs.
+RANDOM = frozenset(
+    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
+)
+# Texts: a Concat of a text with itself doubles it, whatever its shape is.
+TEXTS = frozenset(["RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"])
+# Multiply-adds per element of the result are those of the operands' other elements, or fewer.
+CONTRACTIONS = frozenset(
+    ["Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "MatMul", "MatMulInteger", "QLinearConv",
+     "QLinearMatMul"]
+)  # fmt: skip
+LIMITED = GROWING | CONTRACTIONS | TEXTS
+LARGEST_RESULT = 2**26  # elements, unless the operands have as many
+LARGEST_TOTAL = 2**29  # bytes of all results, or …
+LARGEST_FACTOR = 16  # … so many times the bytes of the model's own constants
+LARGEST_WORK = 2**36  # multiply-adds of a node, at most
 # Its operand takes less room than its result, which is what quantised weights are for.
 _KEPT = frozenset(["DequantizeLinear"])
 # ONNX's reference implementation is wrong for some forms of these, goes element by element, or subtracts the square of
@@ -67,7 +88,8 @@ def _index_selections(draft: Draft) -> Draft:
     known = [node for node in nodes if node.op_type == "Compress" and node.input[1] in draft.constants]
     if not known:
         return draft
-    names, values = {node.name for node in nodes}, value_names(nodes) | set(draft.constants)
+    names, values = draft.names()
+    values |= set(draft.constants)
     constants = dict(draft.constants)
     replaced = {id(node): tuple(_indexed(node, constants, names, values)) for node in known}
     return draft.replaced([new for node in nodes for new in replaced.get(id(node), (node,))], constants)
@@ -93,9 +115,9 @@ def _fold_once(draft: Draft, types: Types, room_bytes: int) -> Draft:
     outputs = frozenset(draft.output_names)
     kept = []
     for node in draft.proto.graph.node:
-        known = {name: constants[name] for name in node.input if name in constants}
-        may = not outputs.intersection(node.output) and may_fold(node, types, known, room_bytes)
-        values = _value(node, constants, types, draft.proto) if may else None
+        operands = {name: constants[name] for name in node.input if name in constants}
+        may = not outputs.intersection(node.output) and may_fold(node, types, operands, room_bytes)
+        values = _value(node, operands, draft, types) if may else None
         if values is None:
             kept.append(node)
         else:
@@ -104,12 +126,7 @@ def _fold_once(draft: Draft, types: Types, room_bytes: int) -> Draft:
     return draft if len(kept) == len(draft.proto.graph.node) else draft.replaced(kept, constants)
 
 
-def _value(
-    node: onnx.NodeProto,
-    constants: Constants,
-    types: Types,
-    proto: onnx.ModelProto,
-) -> Constants | None:
+def _value(node: onnx.NodeProto, operands: Constants, draft: Draft, types: Types) -> Constants | None:
     if node.op_type in RANDOM or _is_doubtful(node, types) or node.op_type in _KEPT:
         return None
     if node.op_type in OF_SHAPES:
@@ -120,15 +137,14 @@ def _value(
             return _counted(node, known.known_shape)
         # Only the shape counts: a view of one element has it without the memory.
         stand_in = np.broadcast_to(np.zeros((), dtype=known.dtype), known.known_shape)
-        return _computed(node, {node.input[0]: stand_in}, types, proto)
-    operands = {name: constants[name] for name in node.input if name in constants}
+        return _computed(node, {node.input[0]: stand_in}, draft, types)
     if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
         data, like = node.input
         if data != like:
-            operands[like] = np.zeros((), dtype=types[like].dtype)
+            operands = {**operands, like: np.zeros((), dtype=types[like].dtype)}
     if any(name and name not in operands for name in node.input):
         return None
-    return None if _is_undefined(node, operands) else _computed(node, operands, types, proto)
+    return None if _is_undefined(node, operands) else _computed(node, operands, draft, types)
 
 
 def _is_undefined(node: onnx.NodeProto, operands: Constants) -> bool:
@@ -166,15 +182,10 @@ def _size_bytes(constants: Constants) -> int:
     return sum(value.nbytes for value in constants.values())
 
 
-def _computed(
-    node: onnx.NodeProto,
-    operands: Constants,
-    types: Types,
-    proto: onnx.ModelProto,
-) -> Constants | None:
+def _computed(node: onnx.NodeProto, operands: Constants, draft: Draft, types: Types) -> Constants | None:
     """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
     try:
-        results = _results(node, operands, proto)
+        results = _results(node, operands, draft.proto)
     except (IndexError, UserError, ValueError):
         return None
     values = {}
@@ -239,3 +250,47 @@ _OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], tuple[Constant
     "Split": _split,
     "Transpose": _transpose,
 }
+
+
+def room_for_folds(constants: Constants) -> int:
+    """Return the bytes that results of folding may have in all, for a model with such constants."""
+    return max(LARGEST_TOTAL, LARGEST_FACTOR * sum(value.nbytes for value in constants.values()))
+
+
+def may_fold(node: onnx.NodeProto, types: Types, operands: Constants, room_bytes: int) -> bool:
+    """Return whether a node of constants may be computed with so much room left."""
+    if node.op_type in TEXTS:
+        return False
+    results = [types[name] for name in node.output if name in types]
+    shapes = [result.known_shape for result in results]
+    if node.op_type == "Range" and None in shapes:
+        shapes = [_range_shape(node, operands)]
+    if node.op_type in GROWING and (not shapes or None in shapes):
+        return False
+    sizes = [0 if shape is None else math.prod(shape) for shape in shapes]
+    most = max(LARGEST_RESULT, sum(value.size for value in operands.values()))
+    size_bytes = sum(size * np.dtype(result.dtype).itemsize for size, result in zip(sizes, results, strict=True))
+    if max(sizes, default=0) > most or size_bytes > room_bytes:
+        return False
+    return node.op_type not in CONTRACTIONS or _most_work(node, operands) <= LARGEST_WORK
+
+
+def _range_shape(node: onnx.NodeProto, operands: Constants) -> tuple[int, ...] | None:
+    """Return the shape of a Range of constants, which ONNX does not infer for every type; None if there is none."""
+    if not all(name in operands and operands[name].size == 1 for name in node.input):
+        return None
+    start, limit, delta = (float(operands[name].item()) for name in node.input)
+    count = (limit - start) / delta if delta else math.inf
+    return (max(math.ceil(count), 0),) if math.isfinite(count) else None
+
+
+def _most_work(node: onnx.NodeProto, operands: Constants) -> int:
+    """Return no fewer than the multiply-adds of a contraction."""
+    given = [operands[name] for name in node.input if name in operands]
+    if node.op_type == "Einsum" or len(given) < 2:
+        return int(math.prod(value.size for value in given))
+    first, *others = given[:2]
+    if node.op_type in {"Gemm", "MatMul", "MatMulInteger"} and first.ndim and others:
+        # Each element of the first meets, at most, what the second has beside the summed dimension.
+        return int(first.size * max(1, others[0].size // max(1, min(first.shape))))
+    return int(first.size * math.prod(other.size for other in others))

@@ -12,10 +12,8 @@ from onnx import helper
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.element_kind import element_kind, integer_limits
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Constant, Draft, read_only
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import copied, value_names
-from dfcompile.frontend.onnx.shapes import TensorType, Types, stand_in
+from dfcompile.frontend.onnx.draft import Constant, Draft, copied, free_name, read_only, value_names
+from dfcompile.frontend.onnx.shapes import Types, stand_in
 
 # Optional operands that may as well be omitted if they have no elements: caches of attentions.
 _OMITTED: Mapping[str, Sequence[int]] = {
@@ -63,7 +61,7 @@ def without_empty_values(draft: Draft, types: Types) -> Draft:
     nodes = []
     for node in draft.proto.graph.node:
         gone = empty.intersection(node.output)
-        constants.update((name, _nothing(types[name])) for name in gone)
+        constants.update((name, read_only(np.zeros(types[name].known_shape or 0, types[name].dtype))) for name in gone)
         reduced = _reduced(node, types, empty, opset) if final.isdisjoint(node.output) else None
         if reduced is not None:
             constants[node.output[0]] = reduced
@@ -127,16 +125,12 @@ def check_empty_operands(draft: Draft) -> Draft:
     empty = {name for name, value in draft.constants.items() if not value.size}
     for node in draft.proto.graph.node:
         for name in _reads(node, empty):
+            value = draft.constants[name]
             if node.op_type == "Identity":  # all others have gone
-                computed = draft.constants[name]
-                raise UserError(
-                    f"output {node.output[0]!r}: declared otherwise than {computed.dtype}{list(computed.shape)}, which "
-                    "is computed"
-                )
-            raise UnsupportedOpError(
-                f"node {node.name!r}: operand {name!r} of {node.op_type} has no elements "
-                f"({list(draft.constants[name].shape)}) against at least one"
-            )
+                computed = f"{value.dtype}{list(value.shape)}, which is computed"
+                raise UserError(f"output {node.output[0]!r}: declared otherwise than {computed}")
+            found = f"operand {name!r} of {node.op_type} has no elements ({list(value.shape)})"
+            raise UnsupportedOpError(f"node {node.name!r}: {found} against at least one")
     return draft
 
 
@@ -146,10 +140,6 @@ def _reads(node: onnx.NodeProto, empty: set[str]) -> list[str]:
         return []
     says_sizes = node.op_type in _TOLD or node.op_type.startswith("Reduce")
     return [name for name in (node.input[:1] if says_sizes else node.input) if name in empty]
-
-
-def _nothing(known: TensorType) -> Constant:
-    return read_only(np.zeros(known.known_shape or 0, known.dtype))
 
 
 def _without_operands(node: onnx.NodeProto, empty: set[str], constants: dict[str, Constant], values: set[str]) -> None:

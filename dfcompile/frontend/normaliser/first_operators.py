@@ -4,8 +4,8 @@ ONNX's version converter leaves most of these as they are, or drops what an attr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
-from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -13,8 +13,7 @@ from msgspec import Struct
 from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Constants, Draft, copied
 from dfcompile.frontend.onnx.schemas import fits_schema
 from dfcompile.frontend.onnx.shapes import shape_of
 
@@ -87,32 +86,25 @@ _Part = onnx.NodeProto | onnx.TensorProto
 _Rule = Callable[[_Old], Iterator[_Part] | None]  # nodes and constants before the node, which it changes in place
 
 
-def without_first_operators(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    constants: Constants,
-    opset: int,
-) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
+def without_first_operators(draft: Draft, opset: int) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
     """Return the nodes of a model of operator set 1 to 6 as nodes of version 7, and the constants that they read.
 
     ``y = Add<broadcast=1, axis=1>(a, b)`` becomes ``t = Unsqueeze<axes=[1, 2]>(b); y = Add(a, t)``.
 
     Args:
-        nodes: in the order in which they run, without graphs in them.
-        inputs: of the model.
-        constants: of the model.
+        draft: of the model, whose nodes hold no graphs.
         opset: 1 to 6.
 
     Raises:
         UserError: a node trains, or what it means depends on what is not known.
     """
-    types = {value.name: value.type for value in inputs}
-    for name, value in constants.items():
+    types = {value.name: value.type for value in draft.proto.graph.input}
+    for name, value in draft.constants.items():
         element = helper.np_dtype_to_tensor_dtype(value.dtype)
         types[name] = helper.make_tensor_type_proto(element, value.shape)
-    known = dict(constants)
+    known = dict(draft.constants)
     found: list[onnx.NodeProto] = []
-    for node in nodes:
+    for node in draft.proto.graph.node:
         known_shapes = {name: shape_of(types[name]) for name in node.input if name in types}
         shapes = {name: shape for name, shape in known_shapes.items() if shape is not None}
         for each in _upgraded(node, opset, shapes, known):
@@ -142,16 +134,12 @@ def _inferred(
     operands = {name: types[name] for name in node.input if name in types}
     if any(name and name not in types for name in node.input):
         return {}
-    told = {
-        name: numpy_helper.from_array(constants[name], name)
-        for name in operands
-        if name in constants and constants[name].size <= _LARGEST_TOLD
-    }
+    short = [name for name in operands if name in constants and constants[name].size <= _LARGEST_TOLD]
+    told = {name: numpy_helper.from_array(constants[name], name) for name in short}
     try:
         schema = onnx.defs.get_schema(node.op_type, SINCE, node.domain)
-        return shape_inference.infer_node_outputs(
-            schema, node, operands, told, opset_imports=[helper.make_opsetid("", SINCE)]
-        )
+        sets = [helper.make_opsetid("", SINCE)]
+        return shape_inference.infer_node_outputs(schema, node, operands, told, opset_imports=sets)
     except (onnx.defs.SchemaError, shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError):
         return {}  # what is wrong is said where the model is checked
 
@@ -213,25 +201,17 @@ def _cast(old: _Old) -> None:
     old.give("to", onnx.TensorProto.DataType.Value(text))
 
 
-def _without(name: str) -> _Rule:
-    """Return the rule of an attribute that says nothing that the others do not."""
-
-    def rule(old: _Old) -> None:
-        old.taken(name)
-
-    return rule
+def _drop(name: str, old: _Old) -> None:
+    """Take away an attribute that says nothing that the others do not."""
+    old.taken(name)
 
 
-def _by_default(values: Mapping[str, float]) -> _Rule:
-    """Return the rule of attributes that had another value by default."""
-
-    def rule(old: _Old) -> None:
-        given = {entry.name for entry in old.node.attribute}
-        for name, value in values.items():
-            if name not in given:
-                old.give(name, value)
-
-    return rule
+def _say(defaults: Mapping[str, float], old: _Old) -> None:
+    """Say attributes that had another value by default."""
+    given = {entry.name for entry in old.node.attribute}
+    for name, value in defaults.items():
+        if name not in given:
+            old.give(name, value)
 
 
 def _power(old: _Old) -> None:
@@ -285,14 +265,14 @@ _RULES: tuple[tuple[frozenset[str], int, _Rule], ...] = (
     (_BINARY, 7, _broadcast),
     (frozenset(["BatchNormalization", "Dropout"]), 7, _in_test),
     (frozenset(["Cast"]), 6, _cast),
-    (frozenset(["Concat"]), 4, _by_default(MappingProxyType({"axis": 1}))),
-    (frozenset(["Gemm"]), 7, _without("broadcast")),
+    (frozenset(["Concat"]), 4, partial(_say, {"axis": 1})),
+    (frozenset(["Gemm"]), 7, partial(_drop, "broadcast")),
     (_POWERS, 2, _power),
     (frozenset(["PRelu"]), 7, _slope),
     (frozenset(["Pad"]), 2, _pads),
-    (_RECURRENT, 7, _without("output_sequence")),  # whether a result is used says the same
+    (_RECURRENT, 7, partial(_drop, "output_sequence")),  # whether a result is used says the same
     (frozenset(["Reshape"]), 5, _shape_operand),
-    (frozenset(["Selu"]), 6, _by_default(MappingProxyType({"alpha": 1.6732, "gamma": 1.0507}))),
+    (frozenset(["Selu"]), 6, partial(_say, {"alpha": 1.6732, "gamma": 1.0507})),
     (frozenset(["Split"]), 2, _split),
     (frozenset(["Tile"]), 6, _tile),
     (frozenset(["Upsample"]), 7, _upsample),

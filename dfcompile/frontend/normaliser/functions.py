@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 
 import onnx
-from onnx import helper, inliner, numpy_helper
+from onnx import helper, inliner
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.draft import Draft, constant_node, copied, free_name, renamed
 from dfcompile.frontend.onnx.element_type import onnx_type
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import copied, renamed, value_names
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import Types, infer_types
 
@@ -39,18 +37,13 @@ def expand_functions(draft: Draft) -> Draft:
         UserError: ONNX has no definition for this form of an operator.
     """
     while any(node.op_type in FUNCTIONS for node in draft.proto.graph.node):
-        draft = _expanded(draft)
+        nodes, types = tuple(draft.proto.graph.node), infer_types(draft)
+        names, values = draft.names()
+        expanded: list[onnx.NodeProto] = []
+        for node in nodes:
+            expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
+        draft = draft.replaced(expanded)
     return draft
-
-
-def _expanded(draft: Draft) -> Draft:
-    nodes = tuple(draft.proto.graph.node)
-    types = infer_types(draft)
-    names, values = {node.name for node in nodes}, value_names(nodes)
-    expanded: list[onnx.NodeProto] = []
-    for node in nodes:
-        expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
-    return draft.replaced(expanded)
 
 
 def _body(
@@ -79,13 +72,10 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     schema = onnx.defs.get_schema(node.op_type, opset_of(proto), "")
     defaults = (attribute.default_value for name, attribute in sorted(schema.attributes.items()) if name not in given)
     call.attribute.extend(default for default in defaults if default.name)
+    ends = (node.input, node.output)
+    inputs, outputs = ([_declared(name, types) for name in dict.fromkeys(names) if name] for names in ends)
     alone = helper.make_model(
-        helper.make_graph(
-            [call],
-            "function",
-            [_declared(name, types) for name in dict.fromkeys(node.input) if name],
-            [_declared(name, types) for name in node.output if name],
-        ),
+        helper.make_graph([call], "function", inputs, outputs),
         opset_imports=[*proto.opset_import, helper.make_opsetid(_DOMAIN, 1)],
         ir_version=proto.ir_version,
         functions=[_definition(node, schema, opset_of(proto), types)],
@@ -95,11 +85,7 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     except (RuntimeError, ValueError) as error:
         raise UserError(f"node {node.name!r}: {node.op_type} cannot be expanded: {one_line(error)}") from error
     plain = without_control_flow(Draft(inlined, {}))
-    constants = (
-        helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value, name))
-        for name, value in plain.constants.items()
-    )
-    return (*constants, *plain.proto.graph.node)
+    return (*(constant_node(name, value) for name, value in plain.constants.items()), *plain.proto.graph.node)
 
 
 def _definition(node: onnx.NodeProto, schema: OpSchema, opset: int, types: Types) -> onnx.FunctionProto:

@@ -1,36 +1,43 @@
 """One operator set: older models are converted, so that an operator means one thing.
 
+ONNX's version converter forgets some of what operators of earlier sets mean: that is said before, or after.
 Exporters write bfloat16 for operators that take it only in a later set of operators: such a model is as of that one.
 """
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 
+import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper, version_converter
+from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
-from dfcompile.frontend.normaliser.old_meanings import (
-    with_constants_of_their_data,
-    with_explicit_bounds,
-    with_explicit_coercion,
-    with_old_defaults,
-    with_one_normalisation,
-)
-from dfcompile.frontend.onnx.draft import Constant, Draft
-from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, integer, with_nodes
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, free_name, integer, value_names, with_nodes
+from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of, with_dense_constants
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.shapes import checkable
-from dfcompile.frontend.onnx.sparse_constants import with_dense_constants
+from dfcompile.frontend.onnx.shapes import checkable, inferred_graph
 
 OLDEST = 1
 COMMON = 18
 _LATER = 22  # the first set in which Conv, pooling and others take bfloat16, as they did other real numbers
 # Operators that mean something else there, or spell it in another way.
 _DIFFERENT = frozenset(["DFT", "GridSample", "GroupNormalization"])
+
+_OPERANDS_SINCE = 11  # version of Clip and Pad in which attributes are operands, and what is omitted does not bound
+_OPERANDS: Mapping[str, tuple[int, ...]] = {"Clip": (1, 2), "Pad": (2,)}  # of the type of the first
+_LARGEST = float(np.finfo(np.float32).max)
+_BOUNDS = {"min": -_LARGEST, "max": _LARGEST}
+_WIDE = frozenset([TensorProto.FLOAT, TensorProto.DOUBLE])  # in half precision these bounds are infinite
+_AXIS_SINCE = 13  # version of Softmax and its like in which an axis is just that axis
+# Version since which the default is another one, and what it was before.
+_CHANGED: Mapping[str, tuple[int, Mapping[str, str | int]]] = {
+    # Upsample became it. Element i of the result is element i / scale of the data; between two of these the one behind
+    # where an axis shrinks, else the one before: "simple", as onnxruntime calls it.
+    "Resize": (11, {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "simple"}),
+    "DFT": (20, {"axis": 1}),
+}
 
 
 def opset_of(proto: onnx.ModelProto) -> int:
@@ -52,9 +59,8 @@ def with_operator_set(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model that says what it means to import: the first forms of files know but the first operator set."""
     if proto.opset_import or proto.ir_version not in (1, 2):
         return proto
-    said = onnx.ModelProto()
-    said.CopyFrom(proto)
-    said.opset_import.append(onnx.helper.make_opsetid("", OLDEST))
+    said = deepcopy(proto)
+    said.opset_import.append(helper.make_opsetid("", OLDEST))
     return said
 
 
@@ -97,11 +103,9 @@ def upgraded(draft: Draft) -> Draft:
     """
     opset = opset_of(draft.proto)
     if opset < SINCE:
-        graph = draft.proto.graph
-        draft = draft.replaced(*without_first_operators(graph.node, graph.input, draft.constants, opset))
+        draft = draft.replaced(*without_first_operators(draft, opset))
         _ask_for(draft.proto, SINCE)
-    nodes, constants = with_one_normalisation(draft.proto.graph.node)
-    return draft.replaced(nodes, {**draft.constants, **constants}) if constants else draft
+    return with_one_normalisation(draft)
 
 
 def _ask_for(proto: onnx.ModelProto, opset: int) -> None:
@@ -127,9 +131,8 @@ def unify_opset(draft: Draft) -> Draft:
     proto.opset_import.extend(converted.opset_import)
     proto.graph.node.extend(_named(converted, draft))
     # What was an attribute, such as the pads of a Pad, may have become a constant.
-    given = {
-        tensor.name: constant_of(tensor) for tensor in converted.graph.initializer if tensor.name not in draft.constants
-    }
+    more = [tensor for tensor in converted.graph.initializer if tensor.name not in draft.constants]
+    given = {tensor.name: constant_of(tensor) for tensor in more}
     return Draft(proto, {**draft.constants, **given})
 
 
@@ -157,16 +160,160 @@ def with_later_types(draft: Draft) -> Draft:
     """
     nodes = draft.proto.graph.node
     is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in nodes)
-    if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft.proto.graph, draft.constants.values()):
+    if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft):
         return draft
     draft = unify_opset(draft)
-    later = onnx.ModelProto()
-    later.CopyFrom(draft.proto)
+    later = deepcopy(draft.proto)
     _ask_for(later, _LATER)
     return Draft(later, draft.constants)
 
 
-def _has_bfloat16(graph: onnx.GraphProto, constants: Iterable[Constant]) -> bool:
+def _has_bfloat16(draft: Draft) -> bool:
+    graph = draft.proto.graph
     casts = (integer(node, "to") for node in graph.node if node.op_type == "Cast")
     inputs = (value.type.tensor_type.elem_type for value in graph.input)
+    constants = draft.constants.values()
     return TensorProto.BFLOAT16 in {*casts, *inputs} or any(value.dtype.name == "bfloat16" for value in constants)
+
+
+def with_old_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> Iterator[onnx.NodeProto]:
+    """Yield nodes that say what was the default in their operator set.
+
+    ``Resize(x, , scales)`` becomes ``Resize<coordinate_transformation_mode="asymmetric", …>(x, , scales)``.
+
+    Args:
+        nodes: converted to a later operator set, or not; not changed.
+        opset: version of the operators that they were read as.
+    """
+    for node in nodes:
+        before, defaults = _CHANGED.get(node.op_type, (0, {}))
+        yield _saying(node, defaults) if opset < before else node
+
+
+def with_explicit_bounds(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    """Return a model whose Clip nodes say their bounds: by default the largest finite numbers of single precision.
+
+    ``Clip(x)`` becomes ``Clip<min=-3.4e38, max=3.4e38>(x)``: an infinite element becomes a finite one.
+
+    Args:
+        proto: not changed.
+        opset: version of its operators.
+    """
+    if opset >= _OPERANDS_SINCE or all(node.op_type != "Clip" for node in proto.graph.node):
+        return proto
+    types = _element_types(proto)
+    wide = {name for name, kind in types.items() if kind in _WIDE}
+    bounded = (node.op_type == "Clip" and not wide.isdisjoint(node.input[:1]) for node in proto.graph.node)
+    pairs = zip(proto.graph.node, bounded, strict=True)
+    return with_nodes(proto, (_saying(node, _BOUNDS) if is_bounded else node for node, is_bounded in pairs))
+
+
+def _saying(node: onnx.NodeProto, defaults: Mapping[str, str | float]) -> onnx.NodeProto:
+    """Return a node that gives attributes some values, unless it gives them itself."""
+    given = {attribute.name for attribute in node.attribute}
+    missing = [name for name in defaults if name not in given]
+    if not missing:
+        return node
+    explicit = copied(node)
+    explicit.attribute.extend(helper.make_attribute(name, defaults[name]) for name in missing)
+    return explicit
+
+
+def with_constants_of_their_data(
+    converted: onnx.ModelProto, proto: onnx.ModelProto, opset: int
+) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of a converted model: the converter has made constants of single precision of all attributes.
+
+    Args:
+        converted: not changed.
+        proto: the same before, with the attributes.
+        opset: version of its operators.
+    """
+    old = [node for node in proto.graph.node if node.op_type in _OPERANDS] if opset < _OPERANDS_SINCE else []
+    types = _element_types(proto) if old else {}
+    wanted = {node.output[0]: types.get(node.input[0], TensorProto.FLOAT) for node in old}
+    constants = {
+        node.input[position]: wanted[node.output[0]]
+        for node in converted.graph.node
+        if node.op_type in _OPERANDS and node.output[0] in wanted
+        for position in _OPERANDS[node.op_type]
+        if position < len(node.input)
+    }
+    for node in converted.graph.node:
+        kind = constants.get(node.output[0], TensorProto.FLOAT) if node.op_type == "Constant" else TensorProto.FLOAT
+        if kind == TensorProto.FLOAT:
+            yield node
+            continue
+        with np.errstate(over="ignore"):  # of the largest number of single precision: no bound in half precision
+            value = numpy_helper.to_array(node.attribute[0].t).astype(helper.tensor_dtype_to_np_dtype(kind))
+        held = numpy_helper.from_array(value)
+        yield helper.make_node("Constant", [], [*node.output], name=node.name, value=held)
+
+
+def _element_types(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return ONNX's element type of each value of a model, as far as it can be inferred."""
+    graph = inferred_graph(proto)
+    types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.value_info)}
+    return types | {tensor.name: tensor.data_type for tensor in graph.initializer}
+
+
+def with_explicit_coercion(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    """Return a model whose Hardmax nodes, which once took all axes from a given one on as one axis, mean the same.
+
+    ``y = Hardmax<axis=k>(x)`` becomes ``y = Reshape(Hardmax<axis=1>(Flatten<axis=k>(x)), Shape(x))``. The converter
+    does the same for Softmax and LogSoftmax.
+
+    Args:
+        proto: not changed.
+        opset: version of its operators.
+    """
+    nodes = proto.graph.node
+    if opset >= _AXIS_SINCE or all(node.op_type != "Hardmax" for node in nodes):
+        return proto
+    names, values = {node.name for node in nodes}, value_names(nodes)
+    explicit: list[onnx.NodeProto] = []
+    for node in nodes:
+        explicit += _coerced(node, names, values) if node.op_type == "Hardmax" else [node]
+    return with_nodes(proto, explicit)
+
+
+def _coerced(node: onnx.NodeProto, names: set[str], values: set[str]) -> Iterator[onnx.NodeProto]:
+    axis = integer(node, "axis", 1)
+    flat, shape, result = (free_name(f"{node.output[0]}.{part}", values) for part in ("flat", "shape", "result"))
+    yield helper.make_node("Shape", [node.input[0]], [shape], name=free_name(f"{node.name}.shape", names))
+    yield helper.make_node("Flatten", [node.input[0]], [flat], name=free_name(f"{node.name}.flatten", names), axis=axis)
+    yield helper.make_node(node.op_type, [flat], [result], name=node.name, axis=1)
+    yield helper.make_node("Reshape", [result, shape], [*node.output], name=free_name(f"{node.name}.reshape", names))
+
+
+def with_one_normalisation(draft: Draft) -> Draft:
+    """Return a draft whose normalisations all have statistics per channel; one that has no others itself.
+
+    ``y = BatchNormalization<spatial=0>(x[n, c, d], s[c, d], …)`` becomes ``f = Flatten(x); t = Reshape(s, [-1]); …
+    g = BatchNormalization(f, t, …); y = Reshape(g, Shape(x))``: every element is a channel.
+
+    Args:
+        draft: of operator set 7 or later.
+    """
+    _, taken = draft.names()
+    constants = dict(draft.constants)
+    found: list[onnx.NodeProto] = []
+    for node in draft.proto.graph.node:
+        is_spatial = node.op_type != "BatchNormalization" or integer(node, "spatial", 1)
+        if is_spatial or len(node.input) != 5 or any(node.output[1:]):
+            found.append(node)
+            continue
+        row = free_name(f"{node.output[0]}.row", taken)
+        constants[row] = np.array([-1], np.int64)
+        data, *statistics = node.input
+        flat = [free_name(f"{node.output[0]}.{part}", taken) for part in ("flat", "scale", "bias", "mean", "variance")]
+        whole, shape = (free_name(f"{node.output[0]}.{part}", taken) for part in ("normalised", "shape"))
+        found.append(helper.make_node("Flatten", [data], flat[:1], axis=1))
+        rows = zip(statistics, flat[1:], strict=True)
+        found += [helper.make_node("Reshape", [name, row], [made]) for name, made in rows]
+        kept = copied(node, flat, [whole])
+        kept.attribute.remove(next(entry for entry in kept.attribute if entry.name == "spatial"))
+        found.append(kept)
+        found.append(helper.make_node("Shape", [data], [shape]))
+        found.append(helper.make_node("Reshape", [whole, shape], node.output[:1]))
+    return draft if len(constants) == len(draft.constants) else draft.replaced(found, constants)

@@ -3,9 +3,7 @@
 import onnx
 from onnx import helper
 
-from dfcompile.frontend.onnx.draft import Constants, Draft
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import needed_for, renamed, value_names
+from dfcompile.frontend.onnx.draft import Constants, Draft, free_name, needed_for, renamed
 
 # What nothing but folding deals with: values that shapes and constants give, or results whose size depends on data.
 FOLDED = frozenset(
@@ -41,7 +39,7 @@ def _with_constants_apart(draft: Draft) -> Draft:
     constants = [name for node in nodes if node.op_type in FOLDED for name in node.output if name in outputs]
     if not constants:
         return draft
-    taken, names = value_names(nodes), {node.name for node in nodes}
+    names, taken = draft.names()
     inner = {name: free_name(f"{name}.value", taken) for name in constants}
     copies = (_identity(value, name, f"{name}.copy", names) for name, value in inner.items())
     return draft.replaced((*(renamed(node, inner) for node in nodes), *copies))

@@ -1,43 +1,25 @@
 """Contributed operators: what dfcompile has to know of an operator that ONNX does not define."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 import onnx
-from msgspec import Struct, field
+from msgspec import Struct
 from onnx import TensorProto, helper, numpy_helper
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants
+from dfcompile.frontend.onnx.draft import AttributeValue, Constant, Constants, attribute_value
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, UnknownShapeError, require
-from dfcompile.frontend.onnx.nodes import AttributeValue, attribute_value
 from dfcompile.frontend.onnx.shapes import TensorType, shape_of
 
 DOMAIN = "com.microsoft"  # of onnxruntime
 _INTEGERS = (TensorProto.INT32, TensorProto.INT64)
-_NONE: Mapping[str, "AttributeValue | AttributeKind"] = MappingProxyType({})
-
-
-class AttributeKind(Struct, frozen=True):
-    """What an attribute without default is.
-
-    Attributes:
-        type: as schemas have it.
-        is_required: whether every node has to give it.
-    """
-
-    type: OpSchema.AttrType
-    is_required: bool = False
-
-
-INTEGER = AttributeKind(OpSchema.AttrType.INT)
-INTEGERS = AttributeKind(OpSchema.AttrType.INTS)
-REAL = AttributeKind(OpSchema.AttrType.FLOAT)
-COUNT = AttributeKind(OpSchema.AttrType.INT, is_required=True)
+_KINDS = {"int": OpSchema.AttrType.INT, "ints": OpSchema.AttrType.INTS, "float": OpSchema.AttrType.FLOAT}
 
 
 class Call(KnownShapes[str], frozen=True):
@@ -76,14 +58,15 @@ class ContributedOperator(Struct, frozen=True):
             operands or attributes do not fit together, and an `UnknownShapeError` where none can be told.
         types: numpy names of the element types that each type variable may stand for; one that no operand binds
             stands for the first.
-        attributes: default, or `AttributeKind`, of each by name.
+        attributes: each with its default, such as ``alpha=1.0 mode="NONE"``, or without one, ``scale:float``; every
+            node has to give ``heads:int!``.
     """
 
     name: str
     signature: str
     results: Results
     types: Mapping[str, tuple[str, ...]]
-    attributes: Mapping[str, AttributeValue | AttributeKind] = field(default_factory=lambda: _NONE)
+    attributes: str = ""
 
     @property
     def op_type(self) -> str:
@@ -115,7 +98,7 @@ class ContributedOperator(Struct, frozen=True):
         given: Mapping[str, AttributeValue],
         constants: Constants,
     ) -> Call:
-        defaults = {name: value for name, value in self.attributes.items() if not isinstance(value, AttributeKind)}
+        defaults = {name: json.loads(text) for name, text, *_ in attributes(self.attributes) if text}
         integers = {name: value for name, value in constants.items() if value.dtype.kind in "iu"}
         values = {name: tuple(int(item) for item in np.ravel(value)) for name, value in integers.items()}
         return Call(shapes, {**defaults, **given}, values)
@@ -133,7 +116,7 @@ class ContributedOperator(Struct, frozen=True):
             inputs=_parameters(self._inputs),
             outputs=_parameters(self._outputs),
             type_constraints=[(name, list(map(schema_types, allowed)), "") for name, allowed in self.types.items()],
-            attributes=[_attribute(name, value) for name, value in self.attributes.items()],
+            attributes=[_attribute(*each) for each in attributes(self.attributes)],
         )
         schema.set_type_and_shape_inference_function(self._infer)
         return schema
@@ -152,10 +135,10 @@ class ContributedOperator(Struct, frozen=True):
             shapes[name] = TensorType("", shape_of(given)).known_shape
             if value is not None and value.data_type in _INTEGERS:
                 constants[name] = numpy_helper.to_array(value)
-        entries = ((name, context.get_attribute(name)) for name in self.attributes)
-        attributes = {name: attribute_value(entry) for name, entry in entries if entry is not None}
+        entries = ((name, context.get_attribute(name)) for name, *_ in attributes(self.attributes))
+        given_attributes = {name: attribute_value(entry) for name, entry in entries if entry is not None}
         try:
-            results = self.results(self._call(shapes, attributes, constants))
+            results = self.results(self._call(shapes, given_attributes, constants))
         except (UserError, UnknownShapeError):
             results = {}
         for at, (name, variable, _) in enumerate(self._outputs):
@@ -218,7 +201,17 @@ def _parameters(given: Sequence[_Formal]) -> list[OpSchema.FormalParameter]:
     ]
 
 
-def _attribute(name: str, value: AttributeValue | AttributeKind) -> OpSchema.Attribute:
-    if isinstance(value, AttributeKind):
-        return OpSchema.Attribute(name, value.type, required=value.is_required)
-    return OpSchema.Attribute(name, helper.make_attribute(name, value))
+@cache
+def attributes(text: str) -> tuple[tuple[str, str, str, str], ...]:
+    """Return name, default, kind and mark of attributes: ``!`` of one that every node has to give.
+
+    >>> attributes("alpha=1.0 heads:int!")
+    (('alpha', '1.0', '', ''), ('heads', '', 'int', '!'))
+    """
+    return tuple(re.findall(r"(\w+)(?:=(\S+)|:(\w+)(!?))", text))
+
+
+def _attribute(name: str, default: str, kind: str, mark: str) -> OpSchema.Attribute:
+    if default:
+        return OpSchema.Attribute(name, helper.make_attribute(name, json.loads(default)))
+    return OpSchema.Attribute(name, _KINDS[kind], required=mark == "!")

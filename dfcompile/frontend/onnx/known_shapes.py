@@ -1,14 +1,27 @@
-"""Known shapes: a node as rules about shapes see it, and how they say what does not fit together."""
+"""Known shapes: a node as rules about shapes see it, how they say what does not fit together, and shapes of results.
 
-from collections.abc import Mapping, Sequence
+ONNX's inference does not say all of these, and some otherwise than onnxruntime. It counts windows of ``ceil_mode`` that
+begin behind the data and its front padding, gives up on a transposed convolution whose result is smaller than its data,
+and adds output padding to one that is padded to a size. Of an Einsum it takes the first extent of a label. It counts
+all numbers of the spectrum of an STFT that has only one side, and knows no result of a MaxUnpool to a size, nor the
+cache of an Attention that has none before.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
+import numpy as np
+import onnx
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.nodes import AttributeValue
+from dfcompile.frontend.onnx.draft import AttributeValue, Constants, integer, integers, text
 
 Shape: TypeAlias = tuple[int, ...]
+Shapes: TypeAlias = tuple[Shape | None, ...]  # static ones, None where it is not known
+_POOLING = frozenset(["AveragePool", "LpPool", "MaxPool"])
+_ELLIPSIS = "..."
 Operand = TypeVar("Operand", int, str)
 
 
@@ -130,3 +143,186 @@ def broadcast_together(left: Sequence[int], right: Sequence[int]) -> bool:
     (True, False)
     """
     return all(a == b or 1 in {a, b} for a, b in zip(reversed(left), reversed(right), strict=False))
+
+
+def right_shapes(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shapes:
+    """Return the shapes of a node's results as far as we know them better than ONNX; None: we do not.
+
+    Args:
+        node: of any operator.
+        operands: static shape of each of its inputs, None if it is not known.
+        constants: values by name.
+    """
+    shape = window_result(node, operands) or _einsum_result(node, operands) or _told_result(node, operands, constants)
+    return (shape, shape) if shape is not None else _caches(node, operands)
+
+
+def window_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
+    """Return the shape of a node's first result; None if it is no such operator, or its operands do not tell.
+
+    Args:
+        node: of any operator.
+        operands: static shape of each of its inputs, None if it is not known.
+    """
+    data = operands[0] if operands else None
+    weights = operands[1] if len(operands) > 1 else None
+    if data is None or len(data) < 3:
+        return None
+    lead: Shape = data[:2]
+    sizes: Shape | None = None
+    if node.op_type in _POOLING:
+        sizes = _counts(node, data[2:], integers(node, "kernel_shape") or ())
+    elif weights is not None and len(weights) == len(data):
+        if node.op_type == "Conv":
+            lead, sizes = (data[0], weights[0]), _counts(node, data[2:], weights[2:])
+        elif node.op_type == "ConvTranspose":
+            lead = (data[0], weights[1] * integer(node, "group", 1))
+            sizes = _transposed_sizes(node, data[2:], weights[2:])
+    return None if sizes is None else (*lead, *sizes)
+
+
+def _transposed_sizes(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
+    """Return what a transposed convolution makes of each spatial dimension, if the node says it or its pads do not."""
+    rank = len(data)
+    given = integers(node, "output_shape") or ()
+    if len(given) == rank:
+        return given
+    strides, dilations = (integers(node, name) or (1,) * rank for name in ("strides", "dilations"))
+    paddings = integers(node, "output_padding") or (0,) * rank
+    if not text(node, "auto_pad").startswith("SAME") or (len(strides), len(dilations), len(paddings)) != (rank,) * 3:
+        return None
+    # Padded so that the size is the data's, times the stride; ONNX's inference adds the output padding to that.
+    spans = [
+        stride * (extent - 1) + dilation * (size - 1) + 1 + padding
+        for stride, extent, dilation, size, padding in zip(strides, data, dilations, kernel, paddings, strict=True)
+    ]
+    return tuple(min(span, stride * extent) for span, stride, extent in zip(spans, strides, data, strict=True))
+
+
+def _counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
+    """Return how many windows there are per spatial dimension."""
+    rank = len(data)
+    strides, dilations = (integers(node, name) or (1,) * rank for name in ("strides", "dilations"))
+    pads = integers(node, "pads") or (0,) * (2 * rank)
+    if (len(kernel), len(strides), len(dilations), len(pads)) != (rank, rank, rank, 2 * rank) or min(strides) < 1:
+        return None
+    auto_pad = text(node, "auto_pad")
+    if auto_pad.startswith("SAME"):
+        return tuple(-(-extent // stride) for extent, stride in zip(data, strides, strict=True))
+    if auto_pad == "VALID":
+        pads = (0,) * (2 * rank)
+    counts = []
+    for axis, (extent, stride) in enumerate(zip(data, strides, strict=True)):
+        begin, end = pads[axis], pads[axis + rank]
+        left = extent + begin + end - (dilations[axis] * (kernel[axis] - 1) + 1)
+        count = left // stride + 1
+        if integer(node, "ceil_mode"):
+            # A window that would begin in the padding behind the data is none.
+            count = min(-(-left // stride) + 1, -(-(extent + begin) // stride))
+        counts.append(count)
+    return tuple(counts)
+
+
+def _einsum_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
+    """Return the shape that an Einsum gives."""
+    left, arrow, right = text(node, "equation").replace(" ", "").partition("->")
+    terms, known = left.split(","), [(at, shape) for at, shape in enumerate(operands) if shape is not None]
+    if node.op_type != "Einsum" or not len(terms) == len(operands) == len(known):
+        return None
+    try:
+        extents, hidden = einsum_extents(terms, known, str)
+    except UserError:
+        return None  # validation says so
+    before, ellipsis, after = (right if arrow else _implied(terms)).partition(_ELLIPSIS)
+    if not set(before + after) <= set(extents):
+        return None
+    middle = hidden if ellipsis else ()
+    return (*(extents[label] for label in before), *middle, *(extents[label] for label in after))
+
+
+def einsum_extents(
+    terms: Sequence[str], shapes: Sequence[tuple[int, Shape]], name: Callable[[int], str]
+) -> tuple[Mapping[str, int], Shape]:
+    """Return the extent of each label of an Einsum, and the shape that its ellipsis stands for, which is broadcast.
+
+    A dimension of extent 1 goes with any other one of its label, as in onnxruntime.
+
+    Args:
+        terms: one per operand.
+        shapes: position and shape of operands.
+        name: how an operand reads in errors.
+
+    Raises:
+        UserError: an operand has other dimensions than labels, or operands do not fit together.
+    """
+    extents: dict[str, tuple[int, int]] = {}  # label -> extent, operand
+    hidden: list[Shape] = []
+    for position, shape in shapes:
+        before, ellipsis, after = terms[position].partition(_ELLIPSIS)
+        labels, end = before + after, len(shape) - len(after)
+        is_fit = len(labels) <= len(shape) if ellipsis else len(labels) == len(shape)
+        found = f"{name(position)} has {len(shape)} dimensions"
+        require(is_fit, f"{found} against {len(labels)} labels of {terms[position]!r}")
+        for label, extent in zip(labels, shape[: len(before)] + shape[end:], strict=True):
+            other, where = extents.setdefault(label, (extent, position))
+            found = f"label {label!r} is {other} in {name(where)}"
+            require(1 in (other, extent) or other == extent, f"{found} against {extent} in {name(position)}")
+            if other == 1:
+                extents[label] = (extent, position)
+        hidden.append(shape[len(before) : end])
+    for at, dims in enumerate(hidden):
+        for other_dims in hidden[:at]:
+            if not broadcast_together(other_dims, dims):
+                texts = f"{shape_text(other_dims)} against {shape_text(dims)}"
+                raise UserError(f"an ellipsis stands for {texts} (they do not broadcast)")
+    return {label: extent for label, (extent, _) in extents.items()}, np.broadcast_shapes(*hidden)
+
+
+def _implied(terms: list[str]) -> str:
+    """Return the result of an equation without one: what the ellipsis hides, then the labels that occur once."""
+    counts = Counter("".join(terms).replace(".", ""))
+    ellipsis = _ELLIPSIS if any(_ELLIPSIS in term for term in terms) else ""
+    return ellipsis + "".join(sorted(label for label, count in counts.items() if count == 1))
+
+
+def _told_result(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:
+    """Return the shape of a result that operands tell by their values."""
+    if node.op_type == "STFT":
+        return _spectra(node, operands, constants)
+    if node.op_type == "MaxUnpool" and len(node.input) > 2 and node.input[2] in constants:
+        return tuple(int(size) for size in constants[node.input[2]].ravel())
+    return None
+
+
+def _caches(node: onnx.NodeProto, operands: Shapes) -> Shapes:
+    """Return the shapes of the results of an Attention that is given no keys and values of before."""
+    if node.op_type != "Attention" or any(node.input[4:6]) or len(operands) < 3:
+        return ()
+    heads = integer(node, "kv_num_heads")
+    return (None, *(_by_head(shape, heads) for shape in operands[1:3]))
+
+
+def _by_head(shape: Shape | None, heads: int) -> Shape | None:
+    """Return the shape ``[b, heads, l, h]`` of keys or values that may stand side by side, ``[b, l, heads * h]``."""
+    if shape is None or len(shape) != 3 or heads < 1:
+        return shape if shape is not None and len(shape) == 4 else None
+    return (shape[0], heads, shape[1], shape[2] // heads)
+
+
+def _spectra(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:
+    signal = operands[0] if operands else None
+    window = operands[2] if len(operands) > 2 else None
+    step, length = _constant_integer(node, 1, constants), _constant_integer(node, 3, constants)
+    if length is None and window is not None and len(window) == 1:
+        length = window[0]
+    if signal is None or len(signal) < 2 or not step or step < 1 or not length or not 1 <= length <= signal[1]:
+        return None
+    numbers = length // 2 + 1 if integer(node, "onesided", 1) else length
+    return (signal[0], (signal[1] - length) // step + 1, numbers, 2)
+
+
+def _constant_integer(node: onnx.NodeProto, position: int, constants: Constants) -> int | None:
+    if position >= len(node.input) or node.input[position] not in constants:
+        return None
+    value = constants[node.input[position]]
+    return int(value.item()) if value.size == 1 and value.dtype.kind in "iu" else None

@@ -5,32 +5,23 @@ from math import prod
 
 import numpy as np
 import onnx
-from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.element_kind import element_kind, integer_limits, largest_real
+from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.onnx.draft import Constant, Constants, read_only
 from dfcompile.frontend.onnx.element_type import type_of_value
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 from dfcompile.frontend.onnx.shapes import shape_of
-from dfcompile.frontend.options import ReadOptions
 from dfcompile.options import FixedInput, Number
 
 
-class ModelInputs(Struct, frozen=True):
-    """The inputs of a model.
+def model_inputs(
+    values: Sequence[onnx.ValueInfoProto], options: ReadOptions
+) -> tuple[list[onnx.ValueInfoProto], Constants]:
+    """Return the inputs of a model whose values differ from run to run, all dimensions known, and the others' values.
 
-    Attributes:
-        open: those whose values differ from run to run, all dimensions known.
-        known: values of the others, which are fixed or have no elements, by name; read-only.
-    """
-
-    open: tuple[onnx.ValueInfoProto, ...]
-    known: Constants
-
-
-def model_inputs(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> ModelInputs:
-    """Return the inputs of a model with the sizes and values that are given.
+    The others are those that are fixed or have no elements.
 
     Raises:
         UserError: a dimension of an input is neither known nor given, a value does not fit its input, or something is
@@ -54,7 +45,7 @@ def model_inputs(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) ->
             still_open.append(onnx.helper.make_tensor_value_info(value.name, kind, shape))
         else:
             constants[value.name] = _constant(value, shape, fixed)
-    return ModelInputs(tuple(still_open), constants)
+    return still_open, constants
 
 
 def _check_names(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> None:
@@ -76,10 +67,8 @@ def _bind(value: onnx.ValueInfoProto, shapes: Mapping[str, Shape], bound: dict[s
     given, sizes = shapes.get(value.name), shape_of(value.type)
     if given is None or sizes is None:
         return
-    require(
-        len(given) == len(sizes),
-        f"{where} the given shape has {len(given)} dimensions against {len(sizes)} in the model",
-    )
+    found = f"{where} the given shape has {len(given)} dimensions"
+    require(len(given) == len(sizes), f"{found} against {len(sizes)} in the model")
     symbols = (dim.dim_param for dim in value.type.tensor_type.shape.dim)
     for position, (size, known, symbol) in enumerate(zip(given, sizes, symbols, strict=True)):
         if known is not None:
@@ -127,10 +116,8 @@ def _known_shape(value: onnx.ValueInfoProto, shapes: Mapping[str, Shape], bound:
         if size is None:
             symbol = repr(dim.dim_param) if dim.dim_param else "not named"
             by_name = f"--dim {dim.dim_param}=1, or " if dim.dim_param else ""
-            raise UserError(
-                f"{where} dimension {position} is symbolic ({symbol}) against a number "
-                f"(give {by_name}--shape {value.name}={hint}, say)"
-            )
+            wanted = f"a number (give {by_name}--shape {value.name}={hint}, say)"
+            raise UserError(f"{where} dimension {position} is symbolic ({symbol}) against {wanted}")
         wanted = f"a size of at least 0 (give --shape {value.name}={hint}, say)"
         require(size >= 0 or dim.dim_param, f"{where} dimension {position} is {size} against {wanted}")
         found.append(size)

@@ -8,12 +8,10 @@ from msgspec import Struct
 from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constants, Draft
+from dfcompile.frontend.onnx.draft import Constants, Draft, copied, free_name, needed_for, value_names
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import copied, needed_for, value_names
+from dfcompile.frontend.onnx.known_shapes import right_shapes
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.result_shapes import right_shapes
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
@@ -143,10 +141,8 @@ def _correct(proto: onnx.ModelProto, types: Types, values: set[str], constants: 
         for output, (found, shape) in results.items():
             largest = max(shape, default=0)
             if largest > _LARGEST_EXTENT:
-                raise UserError(
-                    f"node {node.name!r}: the result of {node.op_type} has an extent of {largest} against at most "
-                    f"{_LARGEST_EXTENT}"
-                )
+                extent = f"node {node.name!r}: the result of {node.op_type} has an extent of {largest}"
+                raise UserError(f"{extent} against at most {_LARGEST_EXTENT}")
             name = free_name(f"{output}.stand-in", values)
             proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(found.dtype), shape))
             nodes.append(helper.make_node("Identity", [name], [output], node.name))

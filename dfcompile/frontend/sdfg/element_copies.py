@@ -5,8 +5,8 @@ element's class is made of.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import dace
@@ -26,15 +26,9 @@ _UNTYPED = dace.typeclass(None)
 _KEPT = 4096  # prototypes of memlets: some MB
 
 
-def _own_range(value: Range) -> Range:
-    return value.__deepcopy__({})
-
-
 # What is not here cannot be changed in place: texts, numbers, members of enums, frozen sets, SymPy's expressions.
 # A CodeBlock's own code is replaced as a whole.
-_OWN: Mapping[type, Callable[..., object]] = MappingProxyType(
-    {dict: dict, list: list, CodeBlock: CodeBlock, Range: _own_range}
-)
+_OWN: Mapping[type, Callable[..., object]] = {dict: dict, list: list, CodeBlock: CodeBlock, Range: deepcopy}
 
 
 class Prototype(Generic[ElementT]):

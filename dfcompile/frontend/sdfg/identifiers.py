@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.draft import free_name
 
 _CPP_KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
@@ -54,13 +54,7 @@ def safe_identifiers(names: Iterable[str]) -> Mapping[str, str]:
     """
     ordered = tuple(dict.fromkeys(names))
     taken = {name for name in ordered if is_safe(name)}
-    chosen: dict[str, str] = {}
-    for name in ordered:
-        if is_safe(name):
-            chosen[name] = name
-            continue
-        chosen[name] = free_name(safe_identifier(name), taken)
-    return chosen
+    return {name: name if is_safe(name) else free_name(safe_identifier(name), taken) for name in ordered}
 
 
 def labels_of(names: Iterable[str]) -> Mapping[str, str]:

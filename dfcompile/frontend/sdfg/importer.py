@@ -10,10 +10,10 @@ from dfcompile.errors import InternalError, UnsupportedOpError
 from dfcompile.frontend.normaliser import Normalised
 from dfcompile.frontend.onnx.draft import Draft, read_only
 from dfcompile.frontend.onnx.shapes import Types
-from dfcompile.frontend.program import Level, Port, Program
-from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
+from dfcompile.frontend.program import Port, Program
+from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifiers
-from dfcompile.frontend.sdfg.operator_graph import OperatorGraph
+from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
 from dfcompile.host.stages import as_they_come
 
 
@@ -42,21 +42,14 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
     nodes = draft.proto.graph.node
     labels = labels_of(node.name for node in nodes)
     for node in as_they_come(nodes, len(nodes)):
-        operands = {input_connector(at): arrays[name] for at, name in enumerate(node.input) if name in arrays}
-        results = {output_connector(at): arrays[name] for at, name in enumerate(node.output) if name in arrays}
         attributes = {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
-        graph.operator(labels[node.name], node.op_type, node.name, attributes, operands, results)
+        operands, results = ([arrays.get(name, "") for name in names] for names in (node.input, node.output))
+        graph.add(Operator(labels[node.name], node.op_type, node.name, operands, results, attributes))
     held = {arrays[value]: constant for value, constant in draft.constants.items() if value in arrays}
-    sdfg = graph.finish()
-    return Program(
-        name=sdfg.name,
-        level=Level.ONNX,
-        sdfg=sdfg,
-        inputs=tuple(_port(value, arrays, types) for value in draft.input_names),
-        outputs=tuple(_port(value, arrays, types) for value in draft.output_names),
-        parameters={array: read_only(value.reshape(value.shape or (1,)).view()) for array, value in held.items()},
-        nodes=normalised.nodes,
-    )
+    parameters = {array: read_only(value.reshape(value.shape or (1,)).view()) for array, value in held.items()}
+    ends = (draft.input_names, draft.output_names)
+    inputs, outputs = ([_port(value, arrays, types) for value in names] for names in ends)
+    return graph.program(inputs, outputs, parameters, normalised.nodes)
 
 
 def _values(draft: Draft) -> tuple[str, ...]:
@@ -77,10 +70,8 @@ def _shape(value: str, types: Types) -> tuple[int, ...]:
 def _attribute(attribute: AttributeProto, node: onnx.NodeProto) -> AttributeValue:
     kind = AttributeProto.AttributeType.Name(attribute.type)
     if kind not in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"):
-        raise UnsupportedOpError(
-            f"node {node.name!r}: attribute {attribute.name!r} of {node.op_type} is a {kind.lower()} "
-            "against a number, a text or a list"
-        )
+        found = f"attribute {attribute.name!r} of {node.op_type} is a {kind.lower()}"
+        raise UnsupportedOpError(f"node {node.name!r}: {found} against a number, a text or a list")
     value = helper.get_attribute_value(attribute)
     return [_plain(item) for item in value] if kind.endswith("S") else _plain(value)
 

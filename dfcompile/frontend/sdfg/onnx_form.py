@@ -27,13 +27,8 @@ def program_to_onnx(program: Program) -> bytes:
     given = [port.array for port in program.inputs] + sorted(program.parameters)
     results = [port.array for port in program.outputs]
     inner = [value for name, value in arrays.items() if name not in {*given, *results}]
-    graph = helper.make_graph(
-        nodes,
-        program.name,
-        [arrays[name] for name in dict.fromkeys(given)],
-        [arrays[name] for name in dict.fromkeys(results)],
-        value_info=inner,
-    )
+    inputs, outputs = ([arrays[name] for name in dict.fromkeys(names)] for names in (given, results))
+    graph = helper.make_graph(nodes, program.name, inputs, outputs, value_info=inner)
     domains = sorted({node.domain for node in nodes if node.domain})
     sets = [helper.make_opsetid("", OPERATOR_SET), *(helper.make_opsetid(domain, 1) for domain in domains)]
     model = helper.make_model(graph, producer_name="dfcompile", opset_imports=sets, ir_version=FORM)

@@ -1,13 +1,18 @@
-"""The operator node: how an ONNX operator or a canonical operator stands in an SDFG."""
+"""The operator node: how an ONNX operator or a canonical operator stands in an SDFG, and the types of its arrays."""
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import cache
 from typing import ClassVar
 
+import dace
+import numpy as np
 from dace.properties import Property, make_properties
 from dace.sdfg.nodes import LibraryNode
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.element_kind import CODED_REALS, PACKED_BITS, element_kind
 from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
 
 
@@ -58,3 +63,20 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
         if not isinstance(found, dict):
             raise UserError(f"node {self.name!r}: attributes {self.attributes_json!r} against an object of JSON")
         return found
+
+
+@cache
+def scalar_type(dtype: str) -> dace.typeclass:
+    """Return DaCe's element type of a numpy name.
+
+    DaCe knows no integers of less than a byte, and few real numbers of a byte: to it such an array is one of bytes,
+    and only the type that it stands for says what they are.
+    """
+    if dtype not in PACKED_BITS and dtype not in CODED_REALS:
+        return dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
+    held = copy(dace.int8 if element_kind(dtype) == "i" else dace.uint8)
+    held.typename = held.to_string()
+    held.type, held.dtype = np.dtype(dtype).type, held  # not of what it is a copy of
+    if dtype in CODED_REALS:
+        held.ctype = held.ctype_unaligned = f"dace::{dtype}"  # which the code that is run defines
+    return held

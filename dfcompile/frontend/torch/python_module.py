@@ -1,10 +1,12 @@
 """Running a user's Python file: in a fresh module, with errors that name its file and line."""
 
-import contextlib
 import importlib.util
+import io
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -33,24 +35,12 @@ class PythonModule(Struct, frozen=True):
         if not hasattr(self.module, name):
             known = [known for known in vars(self.module) if not known.startswith("_")]
             hint = nearest(name, known)
-            raise UserError(
-                f"{self.path}: no {name!r} is defined{hint if 'did you mean' in hint else ''} "
-                "(a model file defines model() and example_inputs())"
-            )
+            found = f"no {name!r} is defined{hint if 'did you mean' in hint else ''}"
+            raise UserError(f"{self.path}: {found} (a model file defines model() and example_inputs())")
         return getattr(self.module, name)
 
-    def call(self, name: str) -> object:
-        """Return what a function of the file returns for no arguments.
 
-        Raises:
-            UserError: it raises.
-        """
-        function = self.value(name)
-        assert callable(function)
-        return guarded(self.path, function)
-
-
-@contextlib.contextmanager
+@contextmanager
 def running(path: Path) -> Iterator[PythonModule]:
     """Run a file and give its module; the file's folder is importable, and prints go to stderr, within the context.
 
@@ -69,7 +59,7 @@ def running(path: Path) -> Iterator[PythonModule]:
     sys.modules[name] = module
     sys.path.insert(0, folder)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr):
             guarded(path, lambda: loader.exec_module(module))
             yield PythonModule(path, module)
     finally:
@@ -79,6 +69,13 @@ def running(path: Path) -> Iterator[PythonModule]:
         for fresh in [known for known in sys.modules if known not in loaded]:
             if fresh == name or (getattr(sys.modules[fresh], "__file__", None) or "").startswith(folder + "/"):
                 del sys.modules[fresh]
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Keep what is printed and warned of in the body away from the user."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings(action="ignore"):
+        yield
 
 
 def guarded(path: Path, run: Callable[[], Result]) -> Result:

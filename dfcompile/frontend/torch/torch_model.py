@@ -1,46 +1,40 @@
-"""PyTorch models: the one file that imports torch."""
+"""PyTorch models: the one file that imports torch, which takes seconds; who needs it imports it inside a function."""
 
 import contextlib
-import importlib.util
 import inspect
-import io
 import logging
-import warnings
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+import torch
 from msgspec import Struct
+from torch.utils import _pytree
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.model import Array
+from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.onnx.one_line import named
-from dfcompile.frontend.torch.python_module import line_in
+from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
 
 if TYPE_CHECKING:
     import onnx_ir
-    import torch
 
 OPSET = 18
-PACKAGES = ("torch", "onnxscript")
 SHARED_TYPES = frozenset({"BFLOAT16", "BOOL", "DOUBLE", "FLOAT", "FLOAT16", "INT16", "INT32", "INT64", "INT8", "UINT8"})
 OWN_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of ml_dtypes, which PyTorch calls the same
-_BITS = MappingProxyType({1: "uint8", 2: "int16"})  # that hold them, by their number of bytes
+_BITS = {1: "uint8", 2: "int16"}  # that hold them, by their number of bytes
 _SEED = 0
 _INPUTS = "give a tensor, a tuple of arguments, or a dictionary of arguments by name"
 _SCRIPTED = "give the module that it was made of"
-_EXPORT_HINTS = MappingProxyType(  # by what the exporter's message holds
-    {
-        "data-dependent": "what is done depends on a tensor's value: select with torch.where, or give the branch alone",
-        "transformers.cache_utils": "give 'use_cache': False among the inputs, and the cache is left out",
-        "grouped_mm": "of transformers' experts: model.set_experts_implementation('batched_mm') can be exported",
-    }
-)
+_EXPORT_HINTS: Mapping[str, str] = {  # by what the exporter's message holds
+    "data-dependent": "what is done depends on a tensor's value: select with torch.where, or give the branch alone",
+    "transformers.cache_utils": "give 'use_cache': False among the inputs, and the cache is left out",
+    "grouped_mm": "of transformers' experts: model.set_experts_implementation('batched_mm') can be exported",
+}
 
 
 class TorchModel(Struct, frozen=True):
@@ -56,32 +50,27 @@ class TorchModel(Struct, frozen=True):
     """
 
     path: Path
-    module: "torch.nn.Module"
-    exported: "torch.nn.Module | torch.export.ExportedProgram"
+    module: torch.nn.Module
+    exported: torch.nn.Module | torch.export.ExportedProgram
     inputs: tuple[tuple[object, ...], Mapping[str, object]]
     dynamic_shapes: dict[str, object] | tuple[object, ...] | list[object] | None = None
 
     @property
-    def tensors(self) -> "tuple[torch.Tensor, ...]":
+    def tensors(self) -> tuple[torch.Tensor, ...]:
         """The tensors of the inputs, in order."""
-        import torch
-
-        return tuple(leaf for leaf in _leaves(self.inputs) if isinstance(leaf, torch.Tensor))
+        return tuple(leaf for leaf in _pytree.tree_leaves(self.inputs) if isinstance(leaf, torch.Tensor))
 
     @property
     def examples(self) -> tuple[Array, ...]:
         """These as read-only arrays."""
         return tuple(map(_array, self.tensors))
 
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Return the module's outputs in the order of its result, read-only.
+    def __call__(self, inputs: Sequence[Array]) -> Answer:
+        """Run the module; its outputs are in the order of its result, read-only.
 
         Raises:
             UserError: the module raises, or its result holds something else than tensors.
         """
-        import torch
-        from torch.utils import _pytree
-
         try:
             left = iter(inputs)
             leaves, structure = _pytree.tree_flatten(self.inputs)
@@ -91,49 +80,20 @@ class TorchModel(Struct, frozen=True):
                 result = self.module(*positional, **named_ones)
         except Exception as error:
             raise UserError(_failure(self.path, "the model cannot be run", error)) from error
-        return tuple(_array(value) for value in _tensors(self.path, result))
-
-
-def require_torch(path: Path) -> None:
-    """Check that PyTorch and what it exports with are installed.
-
-    Raises:
-        UserError: one of them is missing or cannot be imported; the message has the command that installs it.
-    """
-    for package in PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            raise UserError(
-                f"{path}: a PyTorch model needs {package}, which is not installed (pip install {' '.join(PACKAGES)})"
-            )
-    try:
-        import torch
-    except (ImportError, OSError) as error:
-        raise UserError(f"{path}: a PyTorch model needs torch, which cannot be imported: {named(error)}") from error
-    del torch
+        return Answer(tuple(map(_array, _tensors(self.path, result))), "PyTorch", "please report it")
 
 
 def seed_torch() -> None:
     """Make the weights and inputs that come next the same in each run."""
-    import torch
-
     torch.manual_seed(_SEED)
 
 
-def is_module(value: object) -> bool:
-    """Return whether a value is a PyTorch module (which can be called, but is no function that returns one)."""
-    import torch
-
-    return isinstance(value, torch.nn.Module)
-
-
-def loaded_program(path: Path) -> "torch.export.ExportedProgram":
+def loaded_program(path: Path) -> torch.export.ExportedProgram:
     """Return the program that `torch.export.save` has written to a file.
 
     Raises:
         UserError: the file holds none.
     """
-    import torch
-
     try:
         with _silence():
             return torch.export.load(path)
@@ -141,18 +101,9 @@ def loaded_program(path: Path) -> "torch.export.ExportedProgram":
         raise UserError(f"{path}: no program of torch.export: {named(error)}") from error
 
 
-def is_exported(value: object) -> bool:
-    """Return whether a value is a program that `torch.export` has made."""
-    import torch
-
-    return isinstance(value, torch.export.ExportedProgram)
-
-
 @contextlib.contextmanager
 def inference_mode(module: object) -> Iterator[None]:
     """Have a module in inference mode within the body; each part of it is in its own mode again behind it."""
-    import torch
-
     assert isinstance(module, torch.nn.Module)
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -161,6 +112,24 @@ def inference_mode(module: object) -> Iterator[None]:
     finally:
         for part, is_training in modes:
             part.training = is_training
+
+
+def defined_model(path: Path, module: PythonModule) -> TorchModel:
+    """Return the model that a Python file defines by ``model`` and ``example_inputs``, values or functions.
+
+    Raises:
+        UserError: one of them is missing, raises, or is of another type.
+    """
+    model = _value(module, "model")
+    has_inputs = not isinstance(model, torch.export.ExportedProgram) or hasattr(module.module, "example_inputs")
+    inputs = _value(module, "example_inputs") if has_inputs else None
+    return torch_model(path, model, inputs, getattr(module.module, "dynamic_shapes", None))
+
+
+def _value(module: PythonModule, name: str) -> object:
+    value = module.value(name)
+    is_model = isinstance(value, torch.nn.Module | torch.export.ExportedProgram)  # which can be called as well
+    return guarded(module.path, value) if callable(value) and not is_model else value
 
 
 def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: object = None) -> TorchModel:
@@ -175,13 +144,10 @@ def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: objec
     Raises:
         UserError: one of them is of another type, or names an argument that the module does not take.
     """
-    import torch
-
     if isinstance(model, torch.export.ExportedProgram):
         if inputs is not None:
-            raise UserError(
-                f"{path}: example_inputs beside an exported program against those that it was exported with"
-            )
+            wanted = "those that it was exported with"
+            raise UserError(f"{path}: example_inputs beside an exported program against {wanted}")
         if model.example_inputs is None:
             raise UserError(f"{path}: an exported program without its example inputs (export it anew)")
         positional, named_ones = model.example_inputs
@@ -198,7 +164,7 @@ def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: objec
     return _checked(TorchModel(path, module, module, arguments, dynamic_shapes))
 
 
-def _arguments(path: Path, module: "torch.nn.Module", inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
+def _arguments(path: Path, module: torch.nn.Module, inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return arguments by position and by name, these in the order of the signature, as an exported graph has them."""
     if not isinstance(inputs, Mapping):
         return (tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)), {}
@@ -212,24 +178,13 @@ def _arguments(path: Path, module: "torch.nn.Module", inputs: object) -> tuple[t
 
 
 def _checked(model: TorchModel) -> TorchModel:
-    import torch
-
-    for position, leaf in enumerate(_leaves(model.inputs)):
+    for position, leaf in enumerate(_pytree.tree_leaves(model.inputs)):
         if not isinstance(leaf, torch.Tensor | bool | int | float | str | None):
-            raise UserError(
-                f"{model.path}: example_inputs() gives {_type_name(leaf)} at position {position} against a tensor "
-                f"({_INPUTS})"
-            )
+            found = f"example_inputs() gives {_type_name(leaf)} at position {position}"
+            raise UserError(f"{model.path}: {found} against a tensor ({_INPUTS})")
     if not model.tensors:
         raise UserError(f"{model.path}: example_inputs() gives no tensor ({_INPUTS})")
     return model
-
-
-def _leaves(value: object) -> list[object]:
-    from torch.utils import _pytree
-
-    leaves: list[object] = _pytree.tree_leaves(value)
-    return leaves
 
 
 def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
@@ -249,55 +204,40 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
         hint = next((hint for sign, hint in _EXPORT_HINTS.items() if sign in str(cause)), None)
         raise UserError(message if hint is None else f"{message} ({hint})") from error
     assert exported is not None
-    weights = _take_weights(exported.model.graph.initializers, _narrow_names(model.module))
+    narrow = {name for name, value in model.module.state_dict().items() if value.dtype is torch.bfloat16}
+    weights = _take_weights(exported.model.graph.initializers, narrow)
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.tensors):
-        raise UserError(
-            f"{model.path}: example_inputs() gives {len(model.tensors)} tensors against {len(proto.graph.input)} "
-            "inputs of the exported model"
-        )
+        wanted = f"{len(proto.graph.input)} inputs of the exported model"
+        raise UserError(f"{model.path}: example_inputs() gives {len(model.tensors)} tensors against {wanted}")
     return proto, weights
 
 
-def _exported(model: TorchModel) -> "torch.onnx.ONNXProgram | None":
-    import torch
-
+def _exported(model: TorchModel, *, is_again: bool = False) -> torch.onnx.ONNXProgram | None:
     positional, named_ones = model.inputs
     if positional and isinstance(positional[-1], dict):  # which the exporter would take for arguments by name
         positional = (*positional, {})
     with _silence(), torch.no_grad():
-        for is_again in (False, True):
-            try:
-                return torch.onnx.export(
-                    model.exported, positional, kwargs=dict(named_ones), dynamic_shapes=model.dynamic_shapes,
-                    dynamo=True, opset_version=OPSET, external_data=False, verbose=False,
-                )  # fmt: skip
-            except torch.onnx.errors.OnnxExporterError:
-                if is_again or not _registered_results(model):
-                    raise
-    return None
+        try:
+            return torch.onnx.export(
+                model.exported, positional, kwargs=dict(named_ones), dynamic_shapes=model.dynamic_shapes,
+                dynamo=True, opset_version=OPSET, external_data=False, verbose=False,
+            )  # fmt: skip
+        except torch.onnx.errors.OnnxExporterError:
+            if is_again or not _registered_results(model):
+                raise
+    return _exported(model, is_again=True)
 
 
 def _registered_results(model: TorchModel) -> bool:
     """Tell `torch.export` of the dataclasses that a module returns, those that it refuses; return whether there are."""
-    import torch
-    from torch.utils import _pytree
-
     result = model.module(*model.inputs[0], **model.inputs[1])
-    unknown = {
-        type(leaf) for leaf in _leaves(result) if is_dataclass(leaf) and type(leaf) not in _pytree.SUPPORTED_NODES
-    }
+    found = {type(leaf) for leaf in _pytree.tree_leaves(result) if is_dataclass(leaf)}
+    unknown = found - set(_pytree.SUPPORTED_NODES)
     for kind in unknown:
         torch.export.register_dataclass(kind)
     return bool(unknown)
-
-
-def _narrow_names(module: "torch.nn.Module") -> frozenset[str]:
-    """Return the names of the weights that are bfloat16."""
-    import torch
-
-    return frozenset(name for name, value in module.state_dict().items() if value.dtype is torch.bfloat16)
 
 
 def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]", narrow: Set[str]) -> dict[str, Array]:
@@ -326,11 +266,7 @@ def _silence() -> Iterator[None]:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(action="ignore"),
-        ):
+        with silenced():
             yield
     finally:
         logging.disable(disabled)
@@ -340,34 +276,28 @@ def _failure(path: Path, what: str, error: BaseException) -> str:
     return f"{path}{line_in(path, error)}: {what}: {named(error)}"
 
 
-def _tensors(path: Path, result: object) -> "tuple[torch.Tensor, ...]":
-    import torch
-
+def _tensors(path: Path, result: object) -> tuple[torch.Tensor, ...]:
     if isinstance(result, torch.Tensor):
         return (result,)
     if isinstance(result, Mapping):
-        return tuple(tensor for value in result.values() for tensor in _tensors(path, value))
+        result = [*result.values()]
+    elif is_dataclass(result):
+        result = [getattr(result, field.name) for field in fields(result)]
     if isinstance(result, tuple | list):
         return tuple(tensor for value in result for tensor in _tensors(path, value))
-    if is_dataclass(result):
-        return _tensors(path, [getattr(result, field.name) for field in fields(result)])
     if result is None:
         return ()
     raise UserError(f"{path}: the model returns {_type_name(result)} against tensors")
 
 
-def _tensor(value: Array) -> "torch.Tensor":
-    import torch
-
+def _tensor(value: Array) -> torch.Tensor:
     if value.dtype.name in OWN_TYPES:  # numpy's interface has no name for these
         bits = np.array(value).view(_BITS[value.dtype.itemsize])
         return torch.from_numpy(bits).view(getattr(torch, value.dtype.name))
     return torch.from_numpy(np.array(value))
 
 
-def _array(value: "torch.Tensor") -> Array:
-    import torch
-
+def _array(value: torch.Tensor) -> Array:
     found = value.detach().cpu()
     own = next((name for name in OWN_TYPES if found.dtype is getattr(torch, name)), None)
     if own is None:

@@ -1,23 +1,17 @@
-"""Shapes along axes: an axis is one of the operand's, and what is cut, joined or reduced fits it."""
+"""Shapes along axes: an axis is one of the operand's; what is cut, joined, reduced, read or written along it fits."""
 
 from collections.abc import Mapping
+from functools import partial
+from math import prod
+from operator import methodcaller
+
+import numpy as np
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.known_shapes import require, shape_text
+from dfcompile.frontend.onnx.known_shapes import Shape, require, shape_text
 from dfcompile.frontend.validation.operands import Check, Operands
 
 _ALONG_ONE_AXIS = 13  # version since which Softmax and its like do not look at all the axes from the given one on
-
-
-def _check_axis(default: int) -> Check:
-    def check(operands: Operands) -> None:
-        operands.axis(default)
-
-    return check
-
-
-def _check_softmax(operands: Operands) -> None:
-    operands.axis(-1 if operands.opset >= _ALONG_ONE_AXIS else 1)
 
 
 def check_axes(operands: Operands) -> None:
@@ -49,18 +43,14 @@ def _check_concat(operands: Operands) -> None:
     axis = operands.front_axis(operands.integer("axis"), len(expected), first)
     for position, shape in known[1:]:
         operands.expect_rank(position, len(expected))
-        require(
-            shape[:axis] + shape[axis + 1 :] == expected[:axis] + expected[axis + 1 :],
-            operands.against(
-                position, f"{shape_text(expected)} of {operands.label(first)} (all but axis {axis} must agree)"
-            ),
-        )
+        others = [(*each[:axis], *each[axis + 1 :]) for each in (shape, expected)]
+        wanted = f"{shape_text(expected)} of {operands.label(first)} (all but axis {axis} must agree)"
+        require(others[0] == others[1], operands.against(position, wanted))
 
 
 def _check_split(operands: Operands) -> None:
     data, lengths = operands.known(0), operands.numbers("split", 1)
-    operands.expect_least_rank(0, 1)
-    axis = operands.axis(0)
+    axis = operands.axis(0, least=1)
     if lengths is not None:
         results = len(operands.node.output)
         require(len(lengths) == results, f"{len(lengths)} lengths against {results} results")
@@ -86,18 +76,14 @@ def _check_blocks(operands: Operands) -> None:
         require(is_whole, f"images of {shape_text(image)} against blocks of {size}×{size}")
 
 
-def _check_lengths(what: str, factor: int) -> Check:
-    """Return the check that the second operand has one number, or two, per axis of the data."""
-
-    def check(operands: Operands) -> None:
-        axes, given = len(operands.known(0)), operands.known(1)
-        listed = operands.shape(3) if operands.node.op_type == "Pad" else None
-        if listed is not None and len(listed) == 1:
-            axes = listed[0]
-        if len(given) == 1:
-            require(given[0] == factor * axes, f"{given[0]} {what} against {factor * axes} ({axes} axes)")
-
-    return check
+def _check_lengths(what: str, factor: int, operands: Operands) -> None:
+    """Check that the second operand has one number, or two, per axis of the data."""
+    axes, given = len(operands.known(0)), operands.known(1)
+    listed = operands.shape(3) if operands.node.op_type == "Pad" else None
+    if listed is not None and len(listed) == 1:
+        axes = listed[0]
+    if len(given) == 1:
+        require(given[0] == factor * axes, f"{given[0]} {what} against {factor * axes} ({axes} axes)")
 
 
 def _check_one_hot(operands: Operands) -> None:
@@ -112,33 +98,170 @@ def _check_transpose(operands: Operands) -> None:
         require(is_order, f"attribute 'perm' is {list(order)} against an order of {rank} axes")
 
 
+def _check_along(operands: Operands, axis: int) -> None:
+    """Check constant indices, the second operand, of elements along an axis of the first one."""
+    extent = operands.known(0)[axis]
+    for index in operands.numbers("", 1) or ():
+        is_within = -extent <= index < extent
+        require(is_within, f"index {index} against {extent} elements of axis {axis} of {operands.label(0)}")
+
+
+def _check_no_more(operands: Operands, position: int, axis: int) -> None:
+    """Check that an operand has no more elements than the first one along all axes but one."""
+    data, shape = operands.known(0), operands.expect_rank(position, len(operands.known(0)))
+    for at, (count, extent) in enumerate(zip(shape or (), data, strict=False)):
+        if at != axis and count > extent:
+            wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {at} no more than it has)"
+            raise UserError(operands.against(position, wanted))
+
+
+def _check_gather(operands: Operands) -> None:
+    _check_along(operands, operands.axis(0, least=1))
+
+
+def _check_gather_elements(operands: Operands) -> None:
+    operands.known(1)
+    axis = operands.axis(0)
+    operands.expect_rank(1, len(operands.known(0)))
+    _check_gather(operands)
+    _check_no_more(operands, 1, axis)
+
+
+def _check_scatter_elements(operands: Operands) -> None:
+    axis = operands.axis(0, least=1)
+    for position in (1, 2):
+        _check_no_more(operands, position, axis)
+    indices, updates = operands.shape(1), operands.shape(2)
+    if indices is not None and updates is not None and indices != updates:
+        raise UserError(operands.against(2, f"{shape_text(indices)} indices"))
+    _check_along(operands, axis)
+
+
+def _check_places(operands: Operands, axes: Shape) -> None:
+    """Check that the last dimension of the indices, the second operand, is of places within some axes of the data.
+
+    Args:
+        operands: of the node.
+        axes: extents of these axes.
+    """
+    within = operands.known(1)[-1]
+    is_place = 1 <= within <= len(axes)
+    require(is_place, f"indices of {within} dimensions against 1 to {len(axes)} of {operands.label(0)}")
+
+
+def _check_within(operands: Operands, extents: Shape) -> None:
+    """Check constant indices, each of which names one element of some dimensions."""
+    constant = operands.constants[1]
+    if constant is None or not constant.size:
+        return
+    for place in np.asarray(constant).reshape(-1, len(extents)).tolist():
+        is_within = all(-extent <= index < extent for index, extent in zip(place, extents, strict=True))
+        require(is_within, f"index {place} against {shape_text(extents)} elements of {operands.label(0)}")
+
+
+def _check_scatter_nd(operands: Operands) -> None:
+    data, indices = operands.known_at_least(0, 1), operands.known_at_least(1, 1)
+    _check_places(operands, data)
+    operands.expect(2, (*indices[:-1], *data[indices[-1] :]))
+    _check_within(operands, data[: indices[-1]])
+
+
+def _check_gather_nd(operands: Operands) -> None:
+    data, indices = operands.known_at_least(0, 1), operands.known_at_least(1, 1)
+    batch = operands.integer("batch_dims")
+    is_common = 0 <= batch < min(len(data), len(indices)) and data[:batch] == indices[:batch]
+    wanted = f"those of {shape_text(indices)} of {operands.label(1)}"
+    require(is_common, f"{batch} batch dimensions of {shape_text(data)} against {wanted}")
+    _check_places(operands, data[batch:])
+    _check_within(operands, data[batch : batch + indices[-1]])
+
+
+def _check_tensor_scatter(operands: Operands) -> None:
+    data, updates = operands.known_at_least(0, 2), operands.known(1)
+    operands.expect_rank(1, len(data))
+    axis = operands.axis(-2)
+    require(axis != 0, "axis 0 against one behind that of the batch")
+    others = [(*shape[:axis], *shape[axis + 1 :]) for shape in (data, updates)]
+    wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {axis} no more, else the same)"
+    require(updates[axis] <= data[axis] and others[0] == others[1], operands.against(1, wanted))
+    operands.expect_vector(2, data[0], "places")
+
+
+def _check_top_k(operands: Operands) -> None:
+    data, wanted = operands.known(0), operands.numbers("", 1)
+    axis = operands.axis(-1, least=1)
+    if wanted is not None:
+        is_count = len(wanted) == 1 and 0 <= wanted[0] <= data[axis]
+        require(is_count, f"K is {list(wanted)} against one number up to {data[axis]} of axis {axis}")
+
+
+def _check_reverse_sequence(operands: Operands) -> None:
+    data = operands.known_at_least(0, 2)
+    batch, time = operands.integer("batch_axis", 1), operands.integer("time_axis", 0)
+    require({batch, time} == {0, 1}, f"batch axis {batch} and time axis {time} against 0 and 1")
+    operands.expect_vector(1, data[batch], "lengths")
+    for length in operands.numbers("", 1) or ():
+        require(0 <= length <= data[time], f"length {length} against 0 to {data[time]}")
+
+
+def _check_windows_of_image(operands: Operands) -> None:
+    data, image, kernel = operands.known(0, 3), operands.numbers("", 1), operands.numbers("", 2)
+    if image is None or kernel is None:
+        return
+    rank = len(image)
+    strides, dilations = (operands.integers(name) or (1,) * rank for name in ("strides", "dilations"))
+    pads = operands.integers("pads") or (0,) * (2 * rank)
+    is_each = len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank
+    require(is_each, f"blocks, strides, dilations and pads against those of {rank} dimensions")
+    is_sized = min((*kernel, *strides, *dilations), default=1) >= 1 and min(pads, default=0) >= 0
+    require(is_sized, "blocks, strides and dilations of at least 1 and pads of at least 0 against others")
+    spans = (dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel, strict=True))
+    padded = (image[axis] + pads[axis] + pads[axis + rank] for axis in range(rank))
+    counts = [(extent - span) // stride + 1 for extent, span, stride in zip(padded, spans, strides, strict=True)]
+    is_whole = min(counts, default=1) >= 1 and data[2] == prod(counts) and not data[1] % prod(kernel)
+    require(is_whole, operands.against(0, f"{counts} blocks of {shape_text(kernel)} per channel"))
+
+
+def _check_selection(operands: Operands) -> None:
+    operands.expect_rank(1, 1)
+    data, (count,) = operands.known(0), operands.known(1)
+    if "axis" in operands.attributes:
+        axis = operands.axis(0)
+        require(count <= data[axis], f"{count} conditions against {data[axis]} elements of axis {axis}")
+
+
 _KINDS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 REDUCTIONS = tuple(f"Reduce{kind}" for kind in _KINDS.split())
 # Position of the list of axes where it is an operand, in some version; beyond the operands where it never is.
 _NEVER = 9
 _AXES: Mapping[str, int] = {
-    "CenterCropPad": _NEVER,
-    "MeanVarianceNormalization": _NEVER,
-    "Pad": 3,
-    "Resize": _NEVER,
-    "Slice": 3,
-    "Squeeze": 1,
-    "Unsqueeze": 1,
-    **dict.fromkeys(REDUCTIONS, 1),
+    **dict.fromkeys(("CenterCropPad", "MeanVarianceNormalization", "Resize"), _NEVER),
+    **dict.fromkeys(("Pad", "Slice"), 3),
+    **dict.fromkeys(("Squeeze", "Unsqueeze", *REDUCTIONS), 1),
 }
 AXIS_CHECKS: Mapping[str, Check] = {
-    "ArgMax": _check_axis(0),
-    "ArgMin": _check_axis(0),
+    **dict.fromkeys(("ArgMax", "ArgMin"), methodcaller("axis", 0)),
     "Concat": _check_concat,
-    "CumProd": _check_running_sum,
-    "CumSum": _check_running_sum,
-    "DepthToSpace": _check_blocks,
-    "LpNormalization": _check_axis(-1),
+    **dict.fromkeys(("CumProd", "CumSum"), _check_running_sum),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _check_blocks),
+    "LpNormalization": methodcaller("axis", -1),
     "OneHot": _check_one_hot,
-    "Pad": _check_lengths("pads", 2),
-    "SpaceToDepth": _check_blocks,
+    "Pad": partial(_check_lengths, "pads", 2),
     "Split": _check_split,
-    "Tile": _check_lengths("repeats", 1),
+    "Tile": partial(_check_lengths, "repeats", 1),
     "Transpose": _check_transpose,
-    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _check_softmax),
+    **dict.fromkeys(
+        ("Hardmax", "LogSoftmax", "Softmax"),
+        lambda operands: operands.axis(-1 if operands.opset >= _ALONG_ONE_AXIS else 1),
+    ),
+    "Col2Im": _check_windows_of_image,
+    "Compress": _check_selection,
+    "Gather": _check_gather,
+    "GatherElements": _check_gather_elements,
+    "GatherND": _check_gather_nd,
+    "ReverseSequence": _check_reverse_sequence,
+    **dict.fromkeys(("Scatter", "ScatterElements"), _check_scatter_elements),
+    "ScatterND": _check_scatter_nd,
+    "TensorScatter": _check_tensor_scatter,
+    "TopK": _check_top_k,
 }

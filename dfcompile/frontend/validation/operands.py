@@ -7,9 +7,8 @@ import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constant, Constants
+from dfcompile.frontend.onnx.draft import Constant, Constants, attribute_value
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, require
-from dfcompile.frontend.onnx.nodes import attribute_value
 from dfcompile.frontend.onnx.shapes import Types
 
 
@@ -45,13 +44,14 @@ class Operands(KnownShapes[int], frozen=True):
         """Return the positions and shapes of all operands whose shape is known."""
         return [(position, shape) for position, shape in self.shapes.items() if shape is not None]
 
-    def axis(self, default: int) -> int:
+    def axis(self, default: int, least: int = 0) -> int:
         """Return attribute 'axis', which is one of the first operand, counted from the front.
 
         Raises:
             UnknownShapeError: the shape of the operand is not known.
-            UserError: the operand has no such axis.
+            UserError: the operand has no such axis, or too few of them.
         """
+        self.expect_least_rank(0, least)
         return self.front_axis(self.integer("axis", default), len(self.known(0)))
 
     def front_axis(self, axis: int, rank: int, position: int = 0) -> int:
@@ -62,6 +62,16 @@ class Operands(KnownShapes[int], frozen=True):
         """
         require(-rank <= axis < max(rank, 1), f"axis {axis} against {rank} dimensions of {self.label(position)}")
         return axis % rank if rank else 0
+
+    def known_at_least(self, position: int, least: int) -> Shape:
+        """Return the shape of an operand, which has enough dimensions.
+
+        Raises:
+            UnknownShapeError: it is omitted or not known.
+            UserError: it has fewer.
+        """
+        self.expect_least_rank(position, least)
+        return self.known(position)
 
     def expect_least_rank(self, position: int, least: int) -> None:
         """Check that an operand whose shape is known has enough dimensions.
@@ -96,7 +106,7 @@ class Operands(KnownShapes[int], frozen=True):
                     require(size >= least[name], f"attribute {name!r} has {size} against at least {least[name]}")
 
 
-Check: TypeAlias = Callable[[Operands], None]
+Check: TypeAlias = Callable[[Operands], object]
 
 
 def operands_of(node: onnx.NodeProto, types: Types, constants: Constants, opset: int) -> Operands:
@@ -116,6 +126,5 @@ def broadcasts_to(shape: Sequence[int], target: Sequence[int]) -> bool:
     >>> broadcasts_to((3, 1), (2, 3, 4)), broadcasts_to((2, 3), (3,))
     (True, False)
     """
-    return len(shape) <= len(target) and all(
-        size in {1, wanted} for size, wanted in zip(reversed(shape), reversed(target), strict=False)
-    )
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(size in {1, wanted} for size, wanted in pairs)

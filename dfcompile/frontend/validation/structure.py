@@ -1,26 +1,28 @@
-"""Structure: operators that exist, values that are produced once and before they are read."""
+"""Structure: operators that exist and are dealt with, values that are produced once and before they are read."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 import onnx
 from onnx import AttributeProto, checker
 
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, UserError, nearest, together
+from dfcompile.frontend.normaliser.constant_folding import OF_SHAPES
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.contributed_operator import DOMAIN
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, needed_for, text
 from dfcompile.frontend.onnx.known_shapes import require
-from dfcompile.frontend.onnx.nodes import text
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.schemas import schema_of
+from dfcompile.frontend.onnx.schemas import CONTRIBUTED, schema_of
 from dfcompile.frontend.onnx.shapes import checkable, stand_in
-from dfcompile.frontend.validation.refusals import check_supported
+from dfcompile.frontend.operator_claims import known_operators, refusal_of
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
 _GROUP_NORMALIZATION_AGAIN = 21
 _LARGEST_AXIS = 2**31 - 1
+_GRAPHS = frozenset([AttributeProto.GRAPH, AttributeProto.GRAPHS])
 
 
 def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> None:
@@ -37,9 +39,10 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
             read, a cycle, an attribute that is not finite, or anything that ONNX's checker finds.
     """
     opset = opset_of(draft.proto)
-    if not draft.output_names:
-        raise UserError("model: no output (a compiled model computes something)")
-    check_supported(draft, operators)
+    require(draft.output_names, "model: no output (a compiled model computes something)")
+    unsupported = [*_unsupported(draft, operators)]
+    if unsupported:
+        raise together(unsupported)
     for node in draft.proto.graph.node:
         _check_operator(node, opset)
         _check_attributes(node)
@@ -59,6 +62,44 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
         checker.check_model(proto)
     except (checker.ValidationError, ValueError) as error:
         raise UserError(_explained(str(error))) from error
+
+
+def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[UnsupportedOpError]:
+    """Yield the errors of operators that nothing deals with, before anything else is looked at."""
+    known, needed = known_operators(), _needed_when_run(draft)
+    count = 0
+    for node, is_needed in zip(draft.proto.graph.node, needed, strict=True):
+        if node.op_type in CONTRIBUTED:
+            continue
+        if node.domain not in OWN_DOMAINS:
+            name = f"{node.domain}.{node.op_type}"
+            hint = nearest(name, CONTRIBUTED) if node.domain == DOMAIN and count < MOST_ERRORS else ""
+            found = f"operator {name} against an operator of ONNX itself{hint}"
+        elif node.op_type not in known:
+            hint = nearest(node.op_type, known) if count < MOST_ERRORS else ""  # which nobody sees of later ones
+            found = f"no operator {node.op_type!r} in ONNX{hint}"
+        elif any(attribute.type in _GRAPHS for attribute in node.attribute):
+            found = f"{node.op_type} holds a graph against a plain operator (control flow; unroll it)"
+        else:
+            reason = refusal_of(node.op_type, operators) if is_needed else ""
+            found = f"no expansion for {node.op_type!r} ({reason})" if reason else ""
+        if found:
+            count += 1
+            yield UnsupportedOpError(f"node {node.name!r}: {found}")
+
+
+def _needed_when_run(draft: Draft) -> list[bool]:
+    """Return per node whether an output depends on it, and it on an input or on nothing: it cannot be computed once."""
+    nodes = tuple(draft.proto.graph.node)
+    wanted = needed_for(draft.output_names, nodes)
+    given = set(draft.input_names)
+    found = []
+    for node in nodes:
+        operands = [name for name in node.input if name]
+        is_run = node.op_type not in OF_SHAPES and (not operands or not given.isdisjoint(operands))
+        given.update(node.output if is_run else ())
+        found.append(is_run and not wanted.isdisjoint(node.output))
+    return found
 
 
 def _check_operator(node: onnx.NodeProto, opset: int) -> None:
@@ -98,8 +139,7 @@ def _producers(draft: Draft) -> Mapping[str, str]:
     """Return what gives each value, as it reads in errors."""
     producers = dict.fromkeys(draft.constants, "an initializer")
     for name in draft.input_names:
-        if name in producers:
-            raise UserError(f"input {name!r}: stands twice in the model")
+        require(name not in producers, f"input {name!r}: stands twice in the model")
         producers[name] = "an input"
     for node in draft.proto.graph.node:
         for name in filter(None, node.output):
@@ -129,9 +169,8 @@ def _cycle(draft: Draft) -> str:
     nodes = draft.proto.graph.node
     producers = {name: node.name for node in nodes for name in filter(None, node.output)}
     try:
-        TopologicalSorter(
-            {node.name: [producers[name] for name in node.input if name in producers] for node in nodes}
-        ).prepare()
+        reads = {node.name: [producers[name] for name in node.input if name in producers] for node in nodes}
+        TopologicalSorter(reads).prepare()
     except CycleError as error:
         return ", ".join(map(repr, error.args[1][1:]))
     return ""
@@ -142,8 +181,7 @@ def _check_outputs(draft: Draft, producers: Mapping[str, str]) -> None:
     for name in draft.output_names:
         if name not in producers:
             raise UserError(f"output {name!r}: nothing in the model gives it{nearest(name, producers)}")
-        if name in seen:
-            raise UserError(f"output {name!r}: stands twice in the model")
+        require(name not in seen, f"output {name!r}: stands twice in the model")
         seen.add(name)
 
 

@@ -66,13 +66,13 @@ def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, in
     Raises:
         UserError: as `onnx_trace`.
     """
+    from dfcompile.frontend.model import ReadOptions
     from dfcompile.frontend.normaliser import normalise
     from dfcompile.frontend.normaliser.control_flow import without_control_flow
     from dfcompile.frontend.normaliser.opset import upgraded
     from dfcompile.frontend.onnx.draft_reading import read_draft
     from dfcompile.frontend.onnx.external_data import load_external_data
     from dfcompile.frontend.onnx.origins import name_nodes
-    from dfcompile.frontend.options import ReadOptions
     from dfcompile.frontend.validation import checked_types
 
     load_external_data(model, folder)

@@ -13,12 +13,11 @@ from onnx import AttributeProto, TensorProto, helper
 
 from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, UserError, nearest
 from dfcompile.frontend import ReadOptions, read_model
-from dfcompile.frontend.normaliser import fold_limits
-from dfcompile.frontend.normaliser.constant_folding import fold_constants
-from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
+from dfcompile.frontend.normaliser import constant_folding
+from dfcompile.frontend.normaliser.constant_folding import fold_constants, may_fold, room_for_folds
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.function_calls import DEEPEST_CALLS, LARGEST_NODES, check_inlined_size
-from dfcompile.frontend.validation import refusals
+from dfcompile.frontend.validation import structure
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
 
@@ -223,7 +222,7 @@ FOLDS: dict[str, Callable[[], Draft]] = {
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_fold_that_asks_for_too_much_is_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fold_limits, "LARGEST_TOTAL", 2**26)
+    monkeypatch.setattr(constant_folding, "LARGEST_TOTAL", 2**26)
     before = FOLDS[name]()
     begin = time.process_time()
     after = fold_constants(before)
@@ -266,7 +265,7 @@ def test_hints_are_looked_for_as_far_as_they_are_shown(tmp_path: Path, monkeypat
         asked.append(word)
         return " (hint)"
 
-    monkeypatch.setattr(refusals, "nearest", hint)
+    monkeypatch.setattr(structure, "nearest", hint)
     nodes = [helper.make_node(f"Unknown{number}", ["x"], [f"y{number}"]) for number in range(3 * MOST_ERRORS)]
     graph = helper.make_graph(nodes, "g", [value("x")], [value("y0")])
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-from dfcompile.frontend.normaliser.control_flow.loops import branch, loop
+from dfcompile.frontend.normaliser.control_flow.loops import branch, loop, scan
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule
-from dfcompile.frontend.normaliser.control_flow.scans import scan
 from dfcompile.frontend.normaliser.control_flow.sequences import OF_SEQUENCES
-from dfcompile.frontend.onnx.draft import Draft
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft
 
 RULES: Mapping[str, Rule] = {"If": branch, "Loop": loop, "Scan": scan, **OF_SEQUENCES}
 

@@ -1,12 +1,19 @@
-"""Branches and loops: an If is the branch that it takes, a Loop its body, once per iteration."""
+"""Branches and loops: an If is the branch that it takes, a Loop its body per iteration, a Scan its body per element."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import onnx
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
+from dfcompile.frontend.onnx.draft import integer, integers
+from dfcompile.frontend.onnx.known_shapes import require
+
+_CONDITION = ("condition", "b", "truth value")
+_COUNT = ("number of iterations", "iu", "integer")
+_OF_BATCHES = 8  # version of Scan that goes through batches of arrays
 
 
 def branch(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
@@ -16,26 +23,35 @@ def branch(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str
         UnsupportedOpError: the model's inputs decide.
         UserError: the condition is not one truth value, or the branch gives another number of results than the node.
     """
-    condition = truth(model, node, scope.operand(node.input[0]) if node.input else "")
-    if condition is None:
-        fixable = f"its condition {node.input[0]!r} depends on an input, which --input can fix" if node.input else ""
-        raise undecided(node, fixable or "no condition")
+    if not node.input:
+        raise undecided(node, "no condition")
+    what = f"its condition {node.input[0]!r}"
+    condition = _told(model, node, scope.operand(node.input[0]), what, _CONDITION)
     return model.inlined_results(node, "then_branch" if condition else "else_branch", (), scope)
 
 
-def truth(model: Rewriting, node: onnx.NodeProto, name: str) -> bool | None:
-    """Return a node's condition, None if it depends on an input.
+def _told(model: Rewriting, node: onnx.NodeProto, name: str, what: str, expected: tuple[str, str, str]) -> int:
+    """Return the one number that decides on a node's graph.
+
+    Args:
+        model: as far as it is rewritten.
+        node: that holds the graph.
+        name: of the value.
+        what: it is, for the error if it depends on an input.
+        expected: what it is, kinds of element types as numpy has them, and what these are called.
 
     Raises:
-        UserError: it is not one truth value.
+        UnsupportedOpError: it depends on an input.
+        UserError: it is not one such number.
     """
     value = model.known.value(name) if name else None
     if value is None:
-        return None
-    if value.dtype != np.bool_ or value.size != 1:
+        raise undecided(node, f"{what} depends on an input, which --input can fix")
+    called, kinds, wanted = expected
+    if value.dtype.kind not in kinds or value.size != 1:
         found = f"{value.dtype} {list(value.shape)}"
-        raise UserError(f"node {node.name!r}: condition {name!r} is {found} against one truth value")
-    return bool(value.item())
+        raise UserError(f"node {node.name!r}: {called} {name!r} is {found} against one {wanted}")
+    return int(value.item())
 
 
 def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
@@ -48,15 +64,12 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
         UserError: the body does not fit the node, or there are too many iterations.
     """
     limit, condition, *carried = *scope.operands(node), *[""] * (2 - len(node.input))
-    most = _most(model, node, limit)
-    goes_on = truth(model, node, condition) if condition else True
-    if goes_on is None:
-        raise undecided(node, f"its condition {condition!r} depends on an input, which --input can fix")
+    most = _told(model, node, limit, f"its number of iterations {limit!r}", _COUNT) if limit else None
+    goes_on = _told(model, node, condition, f"its condition {condition!r}", _CONDITION) if condition else True
     stacks: list[list[str]] = [[] for _ in range(len(node.output) - len(carried))]
     iteration = 0
     while goes_on and (most is None or iteration < most):
-        if iteration == MOST_NODES:
-            raise UserError(f"node {node.name!r}: unrolling gives more than {MOST_NODES} iterations")
+        require(iteration < MOST_NODES, f"node {node.name!r}: unrolling gives more than {MOST_NODES} iterations")
         count = model.constant(np.asarray(iteration, np.int64), f"{node.name}.iteration")
         true = model.constant(np.ones((), np.bool_), "true")
         first, *results = model.inlined(node, "body", (count, true, *carried), scope)
@@ -66,11 +79,8 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
         carried = results[: len(carried)]
         for stack, result in zip(stacks, results[len(carried) :], strict=True):
             stack.append(result)
-        goes_on = truth(model, node, first)
-        if goes_on is None:
-            after = f"its condition after {iteration + 1} iterations"
-            raise undecided(node, f"{after} depends on an input, which --input can fix")
         iteration += 1
+        goes_on = _told(model, node, first, f"its condition after {iteration} iterations", _CONDITION)
     return [*carried, *_stacked(model, node, stacks, len(carried))]
 
 
@@ -83,14 +93,114 @@ def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[s
     return [model.stacked(stack, 0, node.name) if name else "" for name, stack in used]
 
 
-def _most(model: Rewriting, node: onnx.NodeProto, limit: str) -> int | None:
-    """Return the number of iterations at most, None if the condition alone ends them."""
-    if not limit:
-        return None
-    value = model.known.value(limit)
-    if value is None:
-        raise undecided(node, f"its number of iterations {limit!r} depends on an input, which --input can fix")
-    if value.dtype.kind not in "iu" or value.size != 1:
-        found = f"{value.dtype} {list(value.shape)}"
-        raise UserError(f"node {node.name!r}: number of iterations {limit!r} is {found} against one integer")
-    return int(value.item())
+class _Way(Struct, frozen=True):
+    """How a Scan goes through one array.
+
+    Attributes:
+        name: of the array; of a result, of the node.
+        axis: along which.
+        is_reversed: whether from its end.
+    """
+
+    name: str
+    axis: int
+    is_reversed: bool
+
+
+def scan(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
+    """``y, s = Scan(v, x) <body = (v, e) {w = f(v, e)} -> (w, w)>`` becomes ``w = f(v, x[0]); w_1 = f(w, x[1])`` ….
+
+    ``y`` is another name of the last ``w``, ``s`` is all of them side by side.
+
+    Raises:
+        UnsupportedOpError: the number of elements is not known.
+        UserError: the body does not fit the node, or there are too many elements.
+    """
+    operands = scope.operands(node)
+    count = integer(node, "num_scan_inputs")
+    is_of_batches = model.opset <= _OF_BATCHES
+    most = len(operands) - is_of_batches
+    require(0 < count <= most, f"node {node.name!r}: attribute 'num_scan_inputs' is {count} against 1 to {most}")
+    return (_of_batches if is_of_batches else _scanned)(model, node, scope, operands, count)
+
+
+def _of_batches(
+    model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: Sequence[str], count: int
+) -> Sequence[str]:
+    """Go through the arrays of one batch after another: the first axis of everything is that of batches."""
+    lengths, *rest = operands
+    shape = _shape(model, node, rest[-1], 2)
+    if lengths:
+        given = model.known.value(lengths)
+        if given is None or not np.array_equal(given, np.full(shape[0], shape[1])):
+            raise undecided(node, f"its lengths {lengths!r} against {shape[1]} of each sequence")
+    results: list[list[str]] = [[] for _ in node.output]
+    for batch in range(shape[0]):
+        of_batch = [model.element(name, batch, 0, node.name) for name in rest]
+        for stack, result in zip(results, _scanned(model, node, scope, of_batch, count), strict=True):
+            stack.append(result)
+    named = zip(node.output, results, strict=True)
+    return [model.stacked(stack, 0, node.name) if name else "" for name, stack in named]
+
+
+def _scanned(
+    model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: Sequence[str], count: int
+) -> Sequence[str]:
+    states, names = [*operands[: len(operands) - count]], operands[len(operands) - count :]
+    if len(node.output) < len(states):
+        raise UserError(f"node {node.name!r}: {len(node.output)} results against at least {len(states)} states")
+    shown = list(node.output[len(states) :])
+    directions = "directions" if model.opset <= _OF_BATCHES else "scan_input_directions"
+    arrays = _ways(node, names, "scan_input_axes", directions)
+    written = _ways(node, shown, "scan_output_axes", "scan_output_directions")
+    steps = _steps(model, node, arrays)
+    rows: list[list[str]] = []
+    for step in range(steps):
+        places = [steps - 1 - step if way.is_reversed else step for way in arrays]
+        pairs = zip(arrays, places, strict=True)
+        elements = [model.element(way.name, place, way.axis, node.name) for way, place in pairs]
+        results = model.inlined_results(node, "body", (*states, *elements), scope)
+        rows.append(results[len(states) :])
+        states = results[: len(states)]
+    columns = zip(written, zip(*rows, strict=True), strict=True)
+    stacks = [(way, parts[::-1] if way.is_reversed else parts) for way, parts in columns]
+    return [*states, *(model.stacked(parts, way.axis, node.name) if way.name else "" for way, parts in stacks)]
+
+
+def _ways(node: onnx.NodeProto, names: Sequence[str], axes: str, directions: str) -> tuple[_Way, ...]:
+    """Return how a Scan goes through each of several arrays.
+
+    Raises:
+        UserError: an attribute has not one number per array.
+    """
+    numbers = []
+    for attribute in (axes, directions):
+        given = integers(node, attribute)
+        given = (0,) * len(names) if given is None else given
+        if len(given) != len(names):
+            raise UserError(f"node {node.name!r}: attribute {attribute!r} has {len(given)} items against {len(names)}")
+        numbers.append(given)
+    return tuple(_Way(name, axis, direction != 0) for name, axis, direction in zip(names, *numbers, strict=True))
+
+
+def _steps(model: Rewriting, node: onnx.NodeProto, arrays: Sequence[_Way]) -> int:
+    lengths = {}
+    for way in arrays:
+        shape = _shape(model, node, way.name, 1)
+        if not -len(shape) <= way.axis < len(shape):
+            raise UserError(f"node {node.name!r}: axis {way.axis} against {len(shape)} dimensions of {way.name!r}")
+        lengths[way.name] = shape[way.axis]
+    if len(set(lengths.values())) != 1:
+        raise UserError(f"node {node.name!r}: goes through arrays of {sorted(lengths.values())} elements together")
+    steps = next(iter(lengths.values()))
+    if not 0 < steps <= MOST_NODES:
+        raise UserError(f"node {node.name!r}: unrolling gives {steps} iterations against 1 to {MOST_NODES}")
+    return steps
+
+
+def _shape(model: Rewriting, node: onnx.NodeProto, name: str, least: int) -> tuple[int, ...]:
+    shape = model.known.shape(name)
+    if shape is None:
+        raise undecided(node, f"the shape of {name!r} is not known")
+    require(len(shape) >= least, f"node {node.name!r}: {name!r} has {len(shape)} dimensions against at least {least}")
+    return shape

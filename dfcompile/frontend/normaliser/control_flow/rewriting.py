@@ -1,6 +1,9 @@
-"""Rewriting: plain nodes in the order in which they run, graphs within nodes put in the place of these."""
+"""Rewriting: plain nodes in the order in which they run, graphs within nodes put in the place of these.
 
-from collections.abc import Callable, Mapping, Sequence
+What a model's constants and static shapes say of values decides, node by node.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -8,18 +11,19 @@ from msgspec import Struct
 from onnx import helper
 
 from dfcompile.errors import UnsupportedOpError, UserError
-from dfcompile.frontend.normaliser.control_flow.known_values import KnownValues
+from dfcompile.frontend.normaliser.constant_folding import LIMITED, RANDOM, may_fold, room_for_folds
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.domains import add_nodes
-from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Draft, copied, free_name
 from dfcompile.frontend.onnx.draft_reading import constant_of
-from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.nodes import OWN_DOMAINS, copied, graphs_of, nodes_of, value_names
-from dfcompile.frontend.onnx.schemas import fits_schema
+from dfcompile.frontend.onnx.known_shapes import require
+from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
+from dfcompile.frontend.onnx.schemas import add_nodes, fits_schema
+from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
 MOST_NODES = 20_000  # that unrolling may give
 _MOST_BYTES = 2**26  # of these nodes
 _AXES_ARE_OPERANDS = 13  # operator set since which Split and Unsqueeze read them
+_SIZES = frozenset(["Shape", "Size"])
 
 
 class Scope(Struct):
@@ -47,6 +51,90 @@ class Scope(Struct):
 Rule = Callable[["Rewriting", onnx.NodeProto, Scope], Sequence[str] | None]
 
 
+class KnownValues:
+    """The values of a growing list of nodes; each is computed once."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._shell = draft.shell()
+        self._known: dict[str, Constant] = dict(draft.constants)
+        self._producers: dict[str, onnx.NodeProto] = {}
+        self._order: dict[int, int] = {}
+        self._types: dict[str, TensorType] = {}
+        self._tried: set[int] = set()  # nodes of which nothing more will be known
+
+    def add(self, node: onnx.NodeProto) -> None:
+        """Take a node whose operands are there already."""
+        self._order[id(node)] = len(self._order)
+        self._producers.update((name, node) for name in node.output if name)
+
+    def add_constant(self, name: str, value: Constant) -> None:
+        """Take a constant."""
+        self._known[name] = value
+
+    def value(self, name: str) -> Constant | None:
+        """Return a value; None if it depends on an input, or is too large to be computed before anything else.
+
+        Raises:
+            UserError: it depends on constants alone, but an operator cannot be computed.
+        """
+        for node in self._above(name, self._to_compute):
+            if id(node) not in self._tried:
+                self._tried.add(id(node))
+                self._compute(node)
+        return self._known.get(name)
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a value, None if it is not known."""
+        if name in self._known:
+            return self._known[name].shape
+        if name and name not in self._types:
+            nodes = self._above(name, lambda node: node.input)
+            proto = onnx.ModelProto()
+            proto.CopyFrom(self._shell)
+            del proto.graph.output[:]
+            proto.graph.output.append(helper.make_empty_tensor_value_info(name))
+            proto.graph.node.extend(nodes)
+            read = {operand for node in nodes for operand in node.input}
+            constants = {known: value for known, value in self._known.items() if known in read}
+            self._types.update(infer_types(Draft(proto, constants)))
+        found = self._types.get(name)
+        return None if found is None else found.known_shape
+
+    def _above(self, name: str, read: Callable[[onnx.NodeProto], Iterable[str]]) -> list[onnx.NodeProto]:
+        """Return the nodes that a value depends on, as far as these read what counts, in order."""
+        waiting, nodes = [name], dict[int, onnx.NodeProto]()
+        while waiting:
+            producer = self._producers.get(waiting.pop())
+            if producer is not None and id(producer) not in nodes:
+                nodes[id(producer)] = producer
+                waiting += read(producer)
+        return sorted(nodes.values(), key=lambda node: self._order[id(node)])
+
+    def _to_compute(self, node: onnx.NodeProto) -> list[str]:
+        """Return the operands of a node that are still to be computed; nothing if that would be in vain."""
+        if id(node) in self._tried or node.op_type in RANDOM or node.op_type in _SIZES:
+            return []
+        missing = [operand for operand in node.input if operand and operand not in self._known]
+        return missing if self._producers.keys() >= {*missing} else []
+
+    def _compute(self, node: onnx.NodeProto) -> None:
+        operands = {operand: self._known[operand] for operand in node.input if operand in self._known}
+        if node.op_type in _SIZES:
+            shape = self.shape(node.input[0])
+            if shape is None:
+                return
+            operands = {node.input[0]: np.broadcast_to(np.zeros((), np.float32), shape)}
+        elif node.op_type in RANDOM or any(operand and operand not in operands for operand in node.input):
+            return
+        model = alone(node, operands, self._shell)
+        if node.op_type in LIMITED:
+            types = infer_types(Draft(model, operands))
+            if not may_fold(node, types, operands, room_for_folds(operands)):
+                return
+        found = evaluate(model, operands, f"node {node.name!r}: {node.op_type} of constants cannot be computed")
+        self._known.update(zip(filter(None, node.output), found, strict=True))
+
+
 class Rewriting:
     """The rewritten model as far as it is there."""
 
@@ -60,10 +148,7 @@ class Rewriting:
         self._constants: dict[str, Constant] = dict(draft.constants)
         self._shared: dict[tuple[int | str, ...], str] = {}  # constants of graphs that are put in again and again
         self._nodes: list[onnx.NodeProto] = []
-        self._taken = {*draft.constants, *value_names(nodes_of(draft.proto))}
-        for graph in graphs_of(draft.proto):
-            self._taken.update(value.name for value in (*graph.input, *graph.output))
-            self._taken.update(tensor.name for tensor in graph.initializer)
+        self._taken = draft.inner_names()
         self._numbers: dict[str, int] = {}
         self._unrolled = 0
         self._unrolled_bytes = 0
@@ -88,7 +173,9 @@ class Rewriting:
         rule = self._rules.get(node.op_type) if node.domain in OWN_DOMAINS else None
         if rule is not None and not fits_schema(node, self.opset):
             rule = None  # it is refused where the model is checked
-        results = None if rule is None else rule(self, _named(node, scope.position), scope)
+        # Errors, and what the node becomes, have its name.
+        named = node if node.name else copied(node, name=f"{node.op_type}_{scope.position}")
+        results = None if rule is None else rule(self, named, scope)
         if results is not None:
             scope.names.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
             return
@@ -150,17 +237,12 @@ class Rewriting:
     def _count(self, node: onnx.NodeProto, where: str) -> None:
         self._unrolled += 1
         self._unrolled_bytes += node.ByteSize()
-        if self._unrolled > MOST_NODES:
-            raise UserError(f"{where}: unrolling gives more than {MOST_NODES} nodes")
-        if self._unrolled_bytes > _MOST_BYTES:
-            raise UserError(f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
+        require(self._unrolled <= MOST_NODES, f"{where}: unrolling gives more than {MOST_NODES} nodes")
+        require(self._unrolled_bytes <= _MOST_BYTES, f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
 
     def node(self, op_type: str, operands: Sequence[str], result: str, name: str, *, axis: int | None = None) -> str:
         """Add a node and return what its result is called."""
-        made = helper.make_node(op_type, operands, [result], name=f"{name}.{op_type.lower()}")
-        if axis is not None:
-            made.attribute.append(helper.make_attribute("axis", axis))
-        self._add(made)
+        self._add(helper.make_node(op_type, operands, [result], name=f"{name}.{op_type.lower()}", axis=axis))
         return result
 
     def constant(self, value: Constant, name: str) -> str:
@@ -177,14 +259,10 @@ class Rewriting:
     def stacked(self, parts: Sequence[str], axis: int, name: str, *, is_new: bool = True) -> str:
         """Return what arrays side by side are called, along a new axis or one that they have."""
         if is_new:
-            parts = [self._along_axes("Unsqueeze", part, axis, name) for part in parts]
+            parts = [self.with_axis("Unsqueeze", part, axis, name) for part in parts]
         if len(parts) == 1:
             return parts[0]
         return self.node("Concat", parts, self.free(f"{name}.stacked"), name, axis=axis)
-
-    def squeezed(self, array: str, axis: int, name: str) -> str:
-        """Return what an array without an axis of extent 1 is called."""
-        return self._along_axes("Squeeze", array, axis, name)
 
     def element(self, array: str, index: int, axis: int, name: str) -> str:
         """Return what the part of an array at an index along an axis is called; it has no such axis."""
@@ -198,7 +276,8 @@ class Rewriting:
         self._add_with(node, "split", lengths, f"{name}.lengths")
         return results
 
-    def _along_axes(self, op_type: str, array: str, axis: int, name: str) -> str:
+    def with_axis(self, op_type: str, array: str, axis: int, name: str) -> str:
+        """Return what an array with or without an axis of extent 1 is called, by Unsqueeze or Squeeze."""
         result = self.free(f"{name}.{op_type.lower()}")
         node = helper.make_node(op_type, [array], [result], name=f"{name}.{op_type.lower()}")
         self._add_with(node, "axes", [axis], f"{name}.axes")
@@ -215,11 +294,6 @@ class Rewriting:
     def _add(self, node: onnx.NodeProto) -> None:
         self._nodes.append(node)
         self.known.add(node)
-
-
-def _named(node: onnx.NodeProto, position: int) -> onnx.NodeProto:
-    """Return the node with a name, which errors and what it becomes have."""
-    return node if node.name else copied(node, name=f"{node.op_type}_{position}")
 
 
 def _graph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:

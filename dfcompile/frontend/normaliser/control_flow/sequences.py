@@ -1,14 +1,14 @@
 """Sequences: of arrays whose number and positions are known nothing is left but these arrays."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 import onnx
 
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule, Scope
-from dfcompile.frontend.onnx.nodes import integer
+from dfcompile.frontend.onnx.draft import integer
+from dfcompile.frontend.onnx.known_shapes import require
 
 
 def _made(model: Rewriting, node: onnx.NodeProto, items: Sequence[str]) -> Sequence[str]:
@@ -26,9 +26,8 @@ def _items(model: Rewriting, node: onnx.NodeProto, name: str) -> tuple[str, ...]
     """
     found = model.sequences.get(name)
     if found is None:
-        raise UnsupportedOpError(
-            f"node {node.name!r}: {node.op_type} of {name!r} against a sequence that the model makes"
-        )
+        wanted = "a sequence that the model makes"
+        raise UnsupportedOpError(f"node {node.name!r}: {node.op_type} of {name!r} against {wanted}")
     return found
 
 
@@ -43,8 +42,7 @@ def _position(model: Rewriting, node: onnx.NodeProto, name: str, length: int, la
     if value is None:
         raise UnsupportedOpError(f"node {node.name!r}: position {name!r} of {node.op_type} depends on an input")
     position = int(value.item()) if value.size == 1 else last + 1
-    if not -length <= position <= last:
-        raise UserError(f"node {node.name!r}: position {value.tolist()} against {-length} to {last}")
+    require(-length <= position <= last, f"node {node.name!r}: position {value.tolist()} against {-length} to {last}")
     return position + length if position < 0 else position
 
 
@@ -79,8 +77,7 @@ def _length(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[st
 
 def _concat(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     items = _items(model, node, scope.operand(node.input[0]))
-    if not items:
-        raise UserError(f"node {node.name!r}: a sequence of nothing against arrays")
+    require(items, f"node {node.name!r}: a sequence of nothing against arrays")
     return (model.stacked(items, integer(node, "axis"), node.name, is_new=integer(node, "new_axis") != 0),)
 
 
@@ -95,7 +92,7 @@ def _split(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str
         raise UserError(f"node {node.name!r}: parts of {lengths} elements against {shape[axis]} along axis {axis}")
     parts = model.cut(name, lengths, axis, node.name) if len(lengths) > 1 else [name]
     if is_each and not integer(node, "keepdims", 1):
-        parts = [model.squeezed(part, axis, node.name) for part in parts]
+        parts = [model.with_axis("Squeeze", part, axis, node.name) for part in parts]
     return _made(model, node, parts)
 
 
@@ -157,20 +154,17 @@ def _is_present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequenc
     return (model.constant(np.asarray(bool(name) and name not in model.absent), f"{node.name}.present"),)
 
 
-OF_SEQUENCES: Mapping[str, Rule] = MappingProxyType(
-    {
-        "ConcatFromSequence": _concat,
-        "Identity": _identity,
-        "Optional": _optional,
-        "OptionalGetElement": _present,
-        "OptionalHasElement": _is_present,
-        "SequenceAt": _at,
-        "SequenceConstruct": _construct,
-        "SequenceEmpty": _construct,
-        "SequenceErase": _erase,
-        "SequenceInsert": _insert,
-        "SequenceLength": _length,
-        "SequenceMap": _map,
-        "SplitToSequence": _split,
-    }
-)
+OF_SEQUENCES: Mapping[str, Rule] = {
+    "ConcatFromSequence": _concat,
+    "Identity": _identity,
+    "Optional": _optional,
+    "OptionalGetElement": _present,
+    "OptionalHasElement": _is_present,
+    "SequenceAt": _at,
+    **dict.fromkeys(("SequenceConstruct", "SequenceEmpty"), _construct),
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SequenceLength": _length,
+    "SequenceMap": _map,
+    "SplitToSequence": _split,
+}

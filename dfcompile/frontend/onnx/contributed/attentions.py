@@ -3,15 +3,7 @@
 from collections.abc import Mapping
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.contributed_operator import (
-    COUNT,
-    INTEGER,
-    INTEGERS,
-    REAL,
-    Call,
-    ContributedOperator,
-    expect_both,
-)
+from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, expect_both
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 
@@ -20,10 +12,8 @@ def _attention(call: Call) -> Mapping[str, Shape]:
     (batch, length, inner), weights = call.all_known(input=(3,), weights=(2,))
     widths = call.integers("qkv_hidden_sizes") or (weights[1] // 3,) * 3
     if len(widths) != 3 or sum(widths) != weights[1] or inner != weights[0] or widths[0] != widths[1]:
-        raise UserError(
-            f"'weights' is {weights[0]}×{weights[1]} against {inner} rows, and columns of queries, keys and values "
-            f"{list(widths)}"
-        )
+        wanted = f"{inner} rows, and columns of queries, keys and values {list(widths)}"
+        raise UserError(f"'weights' is {weights[0]}×{weights[1]} against {wanted}")
     call.expect("bias", weights[1:])
     key, value = (call.per_head("weights", width, "num_heads") for width in widths[1:])
     before = 0
@@ -33,8 +23,7 @@ def _attention(call: Call) -> Mapping[str, Shape]:
         before = past[3]
         call.expect("past", (2, batch, call.integer("num_heads"), before, key))
     total = before + length
-    _check_bias(call, batch, length, total)
-    _check_mask(call, "mask_index", batch, length, total)
+    _check_scores(call, "mask_index", batch, length, total)
     found: dict[str, Shape] = {"output": (batch, length, widths[2])}
     if key == value:
         found["present"] = (2, batch, call.integer("num_heads"), total, key)
@@ -65,8 +54,7 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
     call.expect("past_key", (batch, heads, before, size))
     call.expect("past_value", (batch, heads, before, value_size))
     total = before + keys
-    _check_bias(call, batch, length, total)
-    _check_mask(call, "key_padding_mask", batch, length, total)
+    _check_scores(call, "key_padding_mask", batch, length, total)
     return {
         "output": (batch, length, heads * value_size),
         "present_key": (batch, heads, total, size),
@@ -108,10 +96,8 @@ def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
     """Check how many tokens there are: new ones behind those of the cache, or all of them within it."""
     if total < length or (total > before and total != before + length):
         within = f", or {length} to {before} within the cache" if before >= length else ""
-        raise UserError(
-            f"'total_sequence_length' is {total} against {before + length} ({before} in 'past_key' and {length} "
-            f"new){within}"
-        )
+        wanted = f"{before + length} ({before} in 'past_key' and {length} new){within}"
+        raise UserError(f"'total_sequence_length' is {total} against {wanted}")
     tables = call.shape("cos_cache")
     positions = max(before, total) if tables is None else tables[0]
     require(positions >= total, f"'cos_cache' has {positions} positions against at least {total}")
@@ -120,14 +106,12 @@ def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
         require(least <= last <= most, f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
 
 
-def _check_bias(call: Call, batch: int, length: int, total: int) -> None:
+def _check_scores(call: Call, mask: str, batch: int, length: int, total: int) -> None:
+    """Check what is added to scores, and which of them a mask leaves out."""
     heads = call.integer("num_heads")
     call.expect("attention_bias", *((b, n, length, total) for b in (batch, 1) for n in (heads, 1)))
-
-
-def _check_mask(call: Call, name: str, batch: int, length: int, total: int) -> None:
     shapes = [(batch,), (2 * batch,), (3 * batch + 2,), (batch, total), (batch, length, total)]
-    call.expect(name, *shapes, (batch, 1, total, total))
+    call.expect(mask, *shapes, (batch, 1, total, total))
 
 
 def _rotary(call: Call) -> Mapping[str, Shape]:
@@ -155,16 +139,8 @@ ATTENTIONS = (
         "output:T present:T?",
         _attention,
         _TYPES,
-        {
-            "num_heads": COUNT,
-            "unidirectional": 0,
-            "scale": REAL,
-            "mask_filter_value": REAL,
-            "qkv_hidden_sizes": INTEGERS,
-            "do_rotary": INTEGER,
-            "rotary_embedding_dim": INTEGER,
-            "past_present_share_buffer": INTEGER,
-        },
+        "num_heads:int! unidirectional=0 scale:float mask_filter_value:float qkv_hidden_sizes:ints do_rotary:int "
+        "rotary_embedding_dim:int past_present_share_buffer:int",
     ),
     ContributedOperator(
         "MultiHeadAttention",
@@ -172,7 +148,7 @@ ATTENTIONS = (
         "past_sequence_length:M? cache_indirection:M? -> output:T present_key:T? present_value:T? qk:T?",
         _multi_head,
         _TYPES,
-        {"num_heads": COUNT, "unidirectional": 0, "scale": REAL, "mask_filter_value": REAL},
+        "num_heads:int! unidirectional=0 scale:float mask_filter_value:float",
     ),
     ContributedOperator(
         "GroupQueryAttention",
@@ -181,35 +157,15 @@ ATTENTIONS = (
         "k_norm_weight:T? -> output:T present_key:T? present_value:T? output_qk:T?",
         _group_query,
         {**_TYPES, "P": ("int64",), "R": ("float32",)},
-        {
-            "num_heads": COUNT,
-            "kv_num_heads": COUNT,
-            "causal": 1,
-            "k_quant_type": "NONE",
-            "kv_cache_bit_width": INTEGER,
-            "qk_norm_epsilon": 1e-6,
-            "sliding_window_cache": 0,
-            "v_quant_type": "NONE",
-            "do_rotary": INTEGER,
-            "local_window_size": -1,
-            "qk_output": 0,
-            "rotary_interleaved": INTEGER,
-            "scale": REAL,
-            "smooth_softmax": -1,
-            "softcap": REAL,
-        },
+        'num_heads:int! kv_num_heads:int! causal=1 k_quant_type="NONE" kv_cache_bit_width:int qk_norm_epsilon=1e-6 '
+        'sliding_window_cache=0 v_quant_type="NONE" do_rotary:int local_window_size=-1 qk_output=0 '
+        "rotary_interleaved:int scale:float smooth_softmax=-1 softcap:float",
     ),
     ContributedOperator(
         "RotaryEmbedding",
         "input:T position_ids:P cos_cache:T sin_cache:T -> output:T",
         _rotary,
         {"T": _REALS, "P": ("int64",)},
-        {
-            "interleaved": 0,
-            "num_heads": 0,
-            "rotary_embedding_dim": 0,
-            "is_packed_batching": 0,
-            "scale": 1.0,
-        },
+        "interleaved=0 num_heads=0 rotary_embedding_dim=0 is_packed_batching=0 scale=1.0",
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.contributed_operator import INTEGER, REAL, Call, ContributedOperator, expect_both, like
+from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, expect_both, like
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 
@@ -86,19 +86,19 @@ _REALS = ("float32", "float64", "float16")
 _TYPES = {"T": _TWO_REALS, "U": ("float32",)}
 _LAYER_TYPES = {"T": _REALS, "U": ("float32",)}
 _SKIP_OUTPUTS = "output:T mean:U? inv_std_var:U? input_skip_bias_sum:T?"
-_EPSILON = {"epsilon": 1e-12}
-_OF_LAYER = {"axis": -1, "epsilon": 1e-5, "stash_type": 1}
+_EPSILON = "epsilon=1e-12"
+_OF_LAYER = "axis=-1 epsilon=1e-5 stash_type=1"
 LAYERS = (
     ContributedOperator("Gelu", "X:T -> Y:T", like("X", "Y"), {"T": _REALS}),
     ContributedOperator("FastGelu", "X:T bias:T? -> Y:T", like("X", "Y", "bias"), {"T": _REALS}),
     ContributedOperator("BiasGelu", "A:T B:T -> C:T", like("A", "C", "B"), {"T": _REALS}),
-    ContributedOperator("QuickGelu", "X:T -> Y:T", like("X", "Y"), {"T": _REALS}, {"alpha": 1.702}),
+    ContributedOperator("QuickGelu", "X:T -> Y:T", like("X", "Y"), {"T": _REALS}, "alpha=1.702"),
     ContributedOperator(
         "FusedMatMul",
         "A:T B:T -> Y:T",
         _matmul,
         {"T": _REALS},
-        {"alpha": 1.0, "transA": 0, "transB": 0, "transBatchA": 0, "transBatchB": 0},
+        "alpha=1.0 transA=0 transB=0 transBatchA=0 transBatchB=0",
     ),
     ContributedOperator(
         "MoE",
@@ -106,16 +106,8 @@ LAYERS = (
         "fc2_experts_bias:T? fc3_experts_weights:T? fc3_experts_bias:T? -> output:T",
         _mixture,
         {"T": _TWO_REALS},
-        {
-            "activation_alpha": 1.0,
-            "activation_beta": 0.0,
-            "activation_type": "relu",
-            "k": 1,
-            "normalize_routing_weights": 0,
-            "swiglu_fusion": 0,
-            "swiglu_limit": REAL,
-            "use_sparse_mixer": 0,
-        },
+        'activation_alpha=1.0 activation_beta=0.0 activation_type="relu" k=1 normalize_routing_weights=0 '
+        "swiglu_fusion=0 swiglu_limit:float use_sparse_mixer=0",
     ),
     ContributedOperator(
         "SkipLayerNormalization", f"input:T skip:T gamma:T beta:T? bias:T? -> {_SKIP_OUTPUTS}", _skip, _TYPES, _EPSILON
@@ -140,6 +132,6 @@ LAYERS = (
         "mask:I? position_ids:I? -> output:T mask_index:I? embedding_sum:T?",
         _embedding,
         {"T": _TWO_REALS, "I": ("int32",)},
-        {"epsilon": 1e-12, "mask_index_type": INTEGER},
+        f"{_EPSILON} mask_index_type:int",
     ),
 )

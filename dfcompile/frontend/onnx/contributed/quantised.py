@@ -6,23 +6,12 @@ import numpy as np
 from onnx import helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.contributed_operator import (
-    COUNT,
-    INTEGER,
-    INTEGERS,
-    AttributeKind,
-    Call,
-    ContributedOperator,
-    Results,
-    like,
-)
-from dfcompile.frontend.onnx.known_shapes import Shape, require
-from dfcompile.frontend.onnx.nodes import AttributeValue
-from dfcompile.frontend.onnx.result_shapes import window_result
+from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, Results, like
+from dfcompile.frontend.onnx.known_shapes import Shape, require, window_result
 
 _BYTES = ("uint8", "int8")
 _STEPS = {"T": _BYTES, "F": ("float32",)}
-_WINDOWS: Mapping[str, AttributeValue | AttributeKind] = {"auto_pad": "NOTSET", "pads": INTEGERS, "strides": INTEGERS}
+_WINDOWS = 'auto_pad="NOTSET" pads:ints strides:ints kernel_shape:ints channels_last=0'
 _ONE = "X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T?"
 _TWO = "A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T?"
 
@@ -110,13 +99,13 @@ QUANTISED = (
     ContributedOperator("QLinearAdd", f"{_TWO} -> C:T", _broadcast("C", "A", "B"), _STEPS),
     ContributedOperator("QLinearMul", f"{_TWO} -> C:T", _broadcast("C", "A", "B"), _STEPS),
     ContributedOperator("QLinearSigmoid", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS),
-    ContributedOperator("QLinearLeakyRelu", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS, {"alpha": 0.01}),
+    ContributedOperator("QLinearLeakyRelu", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS, "alpha=0.01"),
     ContributedOperator(
         "QLinearSoftmax",
         "X:T X_scale:F x_zero_point:T? y_scale:F y_zero_point:T -> Y:T",
         like("X", "Y"),
         _STEPS,
-        {"axis": -1, "opset": COUNT},
+        "axis=-1 opset:int!",
     ),
     ContributedOperator(
         "QLinearWhere",
@@ -129,35 +118,35 @@ QUANTISED = (
         "X:T x_scale:F x_zero_point:T? y_scale:F y_zero_point:T? -> Y:T",
         _windows("AveragePool", ("X",), "Y"),
         _STEPS,
-        {**_WINDOWS, "kernel_shape": INTEGERS, "ceil_mode": 0, "count_include_pad": 0, "channels_last": 0},
+        f"{_WINDOWS} ceil_mode=0 count_include_pad=0",
     ),
     ContributedOperator(
         "QLinearGlobalAveragePool",
         "X:T x_scale:F x_zero_point:T y_scale:F y_zero_point:T -> Y:T",
         _global_pool,
         _STEPS,
-        {"channels_last": 0},
+        "channels_last=0",
     ),
     ContributedOperator(
         "QLinearConv",
         "x:T1 x_scale:F x_zero_point:T1 w:T2 w_scale:F w_zero_point:T2 y_scale:F y_zero_point:T3 B:T4? -> y:T3",
         _windows("Conv", ("x", "w"), "y"),
         {"T1": _BYTES, "T2": _BYTES, "T3": _BYTES, "T4": ("int32",), "F": ("float32",)},
-        {**_WINDOWS, "dilations": INTEGERS, "kernel_shape": INTEGERS, "group": 1, "channels_last": 0},
+        f"{_WINDOWS} dilations:ints group=1",
     ),
     ContributedOperator(
         "QLinearConcat",
         "Y_scale:F Y_zero_point:T inputs:V* -> Y:T",
         _concat,
         {**_STEPS, "V": (*_BYTES, "float32")},
-        {"axis": COUNT},
+        "axis:int!",
     ),
     ContributedOperator(
         "QGemm",
         "A:TA a_scale:F a_zero_point:TA B:TB b_scale:F b_zero_point:TB C:TC? y_scale:F? y_zero_point:TY? -> Y:TY",
         _gemm,
         {"TA": _BYTES, "TB": _BYTES, "TC": ("int32",), "TY": ("float32", *_BYTES), "F": ("float32",)},
-        {"alpha": 1.0, "transA": 0, "transB": 0},
+        "alpha=1.0 transA=0 transB=0",
     ),
     ContributedOperator(
         "DynamicQuantizeMatMul",
@@ -181,20 +170,20 @@ QUANTISED = (
             "Z": ("uint8", "float16", "float32", "bfloat16"),
             "I": ("int32",),
         },
-        {"K": COUNT, "N": COUNT, "block_size": COUNT, "bits": 4, "accuracy_level": 0, "weight_prepacked": 0},
+        "K:int! N:int! block_size:int! bits=4 accuracy_level=0 weight_prepacked=0",
     ),
     ContributedOperator(
         "QuantizeLinear",
         "x:R y_scale:R y_zero_point:S? -> y:S",
         like("x", "y"),
         {"R": ("float32", "float16"), "S": ("uint8", "int8", "int16", "uint16", "int4", "uint4")},
-        {"axis": INTEGER},
+        "axis:int",
     ),
     ContributedOperator(
         "DequantizeLinear",
         "x:S x_scale:R x_zero_point:S? -> y:R",
         like("x", "y"),
         {"R": ("float32", "float16"), "S": ("int8", "uint8", "int16", "uint16", "int32", "int4", "uint4")},
-        {"axis": INTEGER},
+        "axis:int",
     ),
 )

@@ -27,8 +27,8 @@ def test_a_family_does_all_iterations_in_at_most_so_many_tasks(
     spatial = data.draw(st.lists(st.booleans(), min_size=len(extents), max_size=len(extents)))
     (family,) = divide([dense(extents, spatial)], Granularity(max_tasks=most))
 
-    assert int(family.volumes_in().sum()) == prod(extents)
-    assert int(family.volumes_out(family.scope.writes[0]).sum()) == prod(extents)
+    assert int(family.iterations().column().sum()) == prod(extents)
+    assert int(family.written(family.scope.writes[0]).column().sum()) == prod(extents)
     declared = prod(extent for extent, is_spatial in zip(extents, spatial, strict=True) if is_spatial)
     assert family.members <= (declared if most is None else min(most, declared))
 
@@ -37,7 +37,7 @@ def test_a_family_does_all_iterations_in_at_most_so_many_tasks(
 def test_pieces_of_a_task_do_all_iterations(extents: list[int], pieces: int) -> None:
     (family,) = split(divide([dense(extents, [False] * len(extents))]), [True], pieces)
 
-    assert int(family.volumes_in().sum()) == prod(extents)
+    assert int(family.iterations().column().sum()) == prod(extents)
     assert family.members <= pieces
 
 
@@ -54,7 +54,7 @@ def test_pieces_of_a_task_do_all_iterations(extents: list[int], pieces: int) -> 
 def test_what_is_left_of_a_row_is_a_smaller_task(extents: list[int], pieces: int, volumes: list[int]) -> None:
     (family,) = split(divide([dense(extents, [False] * len(extents))]), [True], pieces)
 
-    assert family.volumes_in().tolist() == volumes
+    assert family.iterations().column().tolist() == volumes
     found = family.iterations()
     assert (found.total, found.first, found.is_even) == (sum(volumes), volumes[0], len(set(volumes)) == 1)
     assert found.resized(9).column().tolist() == [volumes[0]] * 9

@@ -121,8 +121,8 @@ def test_volumes_are_counted_element_by_element(family: TaskFamily) -> None:
     write = family.scope.writes[0]
     parts = members(family, write)
 
-    assert family.volumes_in().tolist() == [len(part) for part in parts]
-    assert family.volumes_out(write).tolist() == [len(set(part)) for part in parts]
+    assert family.iterations().column().tolist() == [len(part) for part in parts]
+    assert family.written(write).column().tolist() == [len(set(part)) for part in parts]
 
 
 loops = st.lists(st.builds(Loop, st.integers(1, 4), st.integers(-3, 12)), max_size=4)

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,7 +21,6 @@ from dfcompile.canonical_dag import (
     parse_dag,
     read_dag,
 )
-from dfcompile.canonical_dag.forms.networkx_form import from_networkx, to_networkx
 from dfcompile.errors import UserError
 from dfcompile.visualization.dot import Cluster, to_dot
 from tests.strategies import canonical_dags
@@ -88,7 +86,6 @@ def test_text_is_parsed_back() -> None:
 def test_every_form_gives_the_same_dag_back(dag: CanonicalDag) -> None:
     assert parse_dag(format_dag(dag)) == dag
     assert dag_from_json(dag_to_json(dag)) == dag
-    assert from_networkx(to_networkx(dag)) == dag
 
 
 def test_tables_that_no_edge_or_node_uses_are_kept() -> None:
@@ -103,7 +100,6 @@ def test_tables_that_no_edge_or_node_uses_are_kept() -> None:
 
     assert parse_dag(format_dag(dag)) == dag
     assert dag_from_json(dag_to_json(dag)) == dag
-    assert from_networkx(to_networkx(dag)) == dag
 
 
 def test_json_of_a_known_graph() -> None:
@@ -137,17 +133,6 @@ def test_dot_collapses_families_into_clusters() -> None:
     assert 'n1 -> n2 [label="150 ×576", tooltip="[0,1]"];' in dot
     assert 'label="conv1.matmul";' in dot
     assert 'label="conv1";' in to_dot(product(), Cluster.ORIGIN)
-
-
-def test_networkx_needs_only_volumes() -> None:
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_edge("a", "b", volume=4)
-    graph.add_edge("b", "c", volume=2)
-
-    dag = from_networkx(graph)
-
-    assert [dag.node_name(node) for node in range(3)] == ["a", "b", "c"]
-    assert dag.volume_in.tolist() == [0, 4, 2]
 
 
 def text(*lines: str) -> str:

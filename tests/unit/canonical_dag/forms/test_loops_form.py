@@ -20,7 +20,7 @@ from dfcompile.canonical_dag import (
     verify,
 )
 from dfcompile.canonical_dag.annotation import Annotation
-from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
+from dfcompile.canonical_dag.forms.records import format_loops, parse_loops
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
 

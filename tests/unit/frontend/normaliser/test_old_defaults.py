@@ -3,7 +3,7 @@
 import pytest
 from onnx import helper
 
-from dfcompile.frontend.normaliser.old_meanings import with_old_defaults
+from dfcompile.frontend.normaliser.opset import with_old_defaults
 
 
 @pytest.mark.parametrize(("op_type", "before"), [("Resize", 11), ("DFT", 20)])

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from onnx import helper, parser
 
 from dfcompile.frontend.onnx import onnxruntime_evaluation
-from dfcompile.frontend.onnx.exact_products import PRODUCTS, has_products, with_unsigned_operands
-from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated, products_saturate
+from dfcompile.frontend.onnx.onnxruntime_evaluation import (
+    PRODUCTS,
+    evaluated,
+    has_products,
+    products_saturate,
+    with_unsigned_operands,
+)
 from tests.examples import examples
 from tests.onnx_nodes import Array, Node
 from tests.quantised_nodes import Quantised

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from dfcompile.frontend.onnx.result_shapes import right_shapes
+from dfcompile.frontend.onnx.known_shapes import right_shapes
 
 CONSTANTS = {
     "step": np.array(4),
