@@ -67,7 +67,7 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     if pairs is None:
         return None
     members = pairs.members
-    tables = PairBytes(model.flows, model.held, model.dram_room >= model.most_waiting)
+    tables = PairBytes(model.flows, model.held, is_dram_free=model.dram_room >= model.most_waiting)
     blocks = [_fitting(model, tables, members, block) for block in pairs.blocks]
     before = np.concatenate([block for block, _, _ in blocks])
     after = np.concatenate([block for _, block, _ in blocks])
