@@ -157,13 +157,18 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
             return np.asarray((padded[:, self.readers.kernels] & ~padded[:, self.source]).astype(float) @ self.border)
         return np.asarray((self.readers.largest(padded, self.border) * ~padded[:, self.source]).sum(axis=1))
 
+    def taken_inside(self, members: Members) -> Column:
+        """Return the SRAM ``[set, tensor]`` for tiles in flight of what each set makes and reads."""
+        padded = self._padded(members)
+        return np.asarray(self.readers.largest(padded, self.inside) * padded[:, self.source])
+
     def kept(self, members: Members) -> Column:
         """Return the SRAM of each set for what it makes: tiles in flight, and two of what leaves."""
         padded = self._padded(members)
         if self.readers.is_single:
             found = (padded[:, self.source] & padded[:, self.readers.kernels]).astype(float) @ self.inside
         else:
-            found = (self.readers.largest(padded, self.inside) * padded[:, self.source]).sum(axis=1)
+            found = self.taken_inside(members).sum(axis=1)
         return np.asarray(found + self.written_out(members).astype(float) @ (2 * self.written))
 
     def waiting(self, before: Members, inside: Members) -> Column:

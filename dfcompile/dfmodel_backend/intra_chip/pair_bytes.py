@@ -1,10 +1,10 @@
 """Bytes that a configuration moves and holds, for all pairs of many down-sets at once.
 
-A configuration is what a larger down-set has beside a smaller one. Of a tensor it only matters whether its source is in
-either, and how many of its readers are. A figure of a pair is a sum over terms, each a number of bytes that counts
-where the smaller down-set is in one state and the larger one in another: a product of two matrices. That some of many
-readers run takes a term for each of them; it is compared pair by pair instead where they are many. All numbers are
-whole and below 2**53: sums are exact.
+A configuration is what a larger down-set has beside a smaller one. A tensor that it makes was not there before: what it
+takes is the same beside every such smaller down-set. Of one that was there it only matters how many of its readers are
+in either. A figure of a pair is thus a sum of products of what one and the other down-set are like: a product of two
+matrices. That some of many readers run takes a column for each of them; it is compared pair by pair instead where they
+are many. All numbers are whole and below 2**53: sums are exact.
 """
 
 from collections.abc import Iterator
@@ -18,53 +18,44 @@ from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 
 BLOCK_BYTES = 2**25  # of what is multiplied at a time: sums of whole numbers are the same in parts
-NARROW = 16  # readers of whom each has a term
+NARROW = 16  # readers of whom each has a column
 Figures = npt.NDArray[np.float64]  # [figure, before, after]: DRAM traffic, SRAM, and, where it counts, what is alive
 
 
 class _Readers(NamedTuple):
-    """Bytes that count where some of the readers of a tensor run, and what they read is there already."""
+    """Kernels of which some run where the tensor that they read is there already."""
 
-    source: int  # kernel that makes the tensor, or `NOBODY`
+    source: int  # kernel that makes it, or `NOBODY`
     kernels: tuple[int, ...]
-    figures: tuple[float, float, float]
-
-
-class _Term(NamedTuple):
-    """Bytes that count where two down-sets have some of a tensor's kernels; the larger one has its source."""
-
-    source: int  # kernel that makes the tensor, or `NOBODY`
-    is_there: bool  # whether the smaller down-set has it, too
-    kernels: tuple[int, ...]  # that are counted
-    before: tuple[int, int]  # fewest and most of them in the smaller down-set
-    after: tuple[int, int]  # the same of the larger one
-    figures: tuple[float, float, float]
+    moved: float  # bytes of DRAM traffic, then
+    taken: float  # bytes of SRAM, then
 
 
 class PairBytes:
-    """Terms of all tensors of a chip, as columns."""
+    """Tensors of a chip, and who reads them."""
 
     def __init__(self, flows: FlowColumns, held: HeldColumns, *, is_dram_free: bool) -> None:
-        """Find the terms.
+        """Find who reads what.
 
         Args:
             flows: that stream, in the finest tiles.
             held: weights.
             is_dram_free: whether DRAM holds everything, so that nobody asks what is alive.
         """
-        figures = slice(2 if is_dram_free else 3)
+        self._flows = flows
+        self._is_dram_free = is_dram_free
         readers = [*_readers(flows), *_users(held)]
-        terms = [term for term in _terms(flows) if any(term.figures[figures])]
-        terms += [term for one in readers if len(one.kernels) <= NARROW for term in _one_by_one(one)]
-        self._wide = [(*one[:2], np.array(one.figures[figures])) for one in readers if len(one.kernels) > NARROW]
+        narrow = [one for one in readers if len(one.kernels) <= NARROW]
+        self._wide = [one for one in readers if len(one.kernels) > NARROW]
         numbers: dict[tuple[int, ...], int] = {}
-        self._group = np.array([numbers.setdefault(term.kernels, len(numbers)) for term in terms], np.int64)
+        group = np.array([numbers.setdefault(one.kernels, len(numbers)) for one in narrow], np.int64)
         self._counted = [np.array(kernels, np.int64) for kernels in numbers]
-        self._source = np.array([term.source for term in terms], np.int64)
-        self._is_there = np.array([term.is_there for term in terms], bool)
-        self._before = np.array([term.before for term in terms], np.int32).reshape(-1, 2)
-        self._after = np.array([term.after for term in terms], np.int32).reshape(-1, 2)
-        self._figures = np.array([term.figures[figures] for term in terms]).reshape(len(terms), figures.stop).T
+        # A column for each number of readers that have run before.
+        repeats = np.array([len(one.kernels) for one in narrow], np.int64)
+        self._done = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        self._group = np.repeat(group, repeats)
+        self._source = np.repeat(np.array([one.source for one in narrow], np.int64), repeats)
+        self._bytes = np.repeat(np.array([one[2:] for one in narrow]).reshape(len(narrow), 2).T, repeats, axis=1)
 
     def figures(self, before: Members, after: Members) -> Figures:
         """Return ``[figure, before, after]`` of all pairs of down-sets ``[down-set, kernel]``.
@@ -72,87 +63,67 @@ class PairBytes:
         The figures are DRAM traffic, SRAM in the finest tiles with whole weights, and, unless DRAM is free, what is
         alive there beside weights. Of pairs of which the second does not hold the first they mean nothing.
         """
-        figures = len(self._figures)
-        found = np.zeros((figures * len(before), len(after)))
-        counts = self._counts(before), self._counts(after)
-        smaller, larger = _with_nobody(before), _with_nobody(after)
-        width = max(1, BLOCK_BYTES // (8 * (figures * len(before) + len(after))))
+        found = np.zeros((2 if self._is_dram_free else 3, len(before), len(after)))
+        self._add_made(found, before, after)
+        self._add_read(found[:2], before, after)
+        return found
+
+    def _add_made(self, figures: Figures, before: Members, after: Members) -> None:
+        """Add what is written and kept of tensors that are made, and what is alive of all."""
+        flows = self._flows
+        is_open, is_made = ~flows.made(before), flows.made(after)
+        used = np.flatnonzero(is_open.any(axis=0) & is_made.any(axis=0))
+        written = flows.written_out(after)[:, used].astype(float)
+        moved = written * flows.size[used]
+        kept = written * (2 * flows.written[used]) + flows.taken_inside(after)[:, used]
+        for number, added in enumerate((moved, kept, moved)[: len(figures)]):
+            figures[number] += is_open[:, used].astype(float) @ added.T
+        if not self._is_dram_free:
+            figures[2] += flows.waiting(before, np.zeros_like(before))[:, None]
+
+    def _add_read(self, figures: Figures, before: Members, after: Members) -> None:
+        """Add what is read and loaded of tensors that are there already."""
+        # With a last column of nobody: what nobody makes is there from the beginning.
+        is_there = np.concatenate([before, np.ones((len(before), 1), bool)], axis=1)
+        done, following = self._counts(before), self._counts(after)
+        found = figures.reshape(-1, len(after))
+        width = max(1, BLOCK_BYTES // (8 * (len(found) + len(after))))
         for start in range(0, len(self._group), width):
             part = slice(start, start + width)
-            source = self._source[part]
-            is_before = (smaller[:, source] == self._is_there[part]) & self._within(counts[0], self._before, part)
-            is_after = larger[:, source] & self._within(counts[1], self._after, part)
-            used = np.flatnonzero(is_before.any(axis=0) & is_after.any(axis=0))
-            taken = self._figures[:, None, part][:, :, used] * is_before[:, used]
-            found += taken.reshape(len(found), len(used)) @ is_after[:, used].astype(float).T
-        pairs = found.reshape(figures, len(before), len(after))
-        for source_of_all, kernels, sizes in self._wide:
-            done, following = (members[:, kernels].sum(axis=1) for members in (before, after))
-            pairs += sizes[:, None, None] * (smaller[:, [source_of_all]] & (following > done[:, None]))
-        return pairs
+            group = self._group[part]
+            waits = is_there[:, self._source[part]] & (done[:, group] == self._done[part])
+            runs = following[:, group] > self._done[part]
+            used = np.flatnonzero(waits.any(axis=0) & runs.any(axis=0))
+            taken = self._bytes[:, None, start + used] * waits[:, used]
+            found += taken.reshape(len(found), len(used)) @ runs[:, used].astype(float).T
+        for one in self._wide:
+            counts = [members[:, one.kernels].sum(axis=1) for members in (before, after)]
+            figures += np.array(one[2:])[:, None, None] * (is_there[:, [one.source]] & (counts[1] > counts[0][:, None]))
 
     def _counts(self, members: Members) -> Numbers:
         """Return how many kernels of each group are in each down-set."""
         if not self._counted:
             return np.zeros((len(members), 0), np.int64)
         sizes = np.array([len(kernels) for kernels in self._counted])
-        return np.add.reduceat(
-            members[:, np.concatenate(self._counted)].astype(np.int32), np.cumsum(sizes) - sizes, axis=1
-        )
-
-    def _within(self, counts: Numbers, limits: npt.NDArray[np.int32], part: slice) -> Members:
-        found = counts[:, self._group[part]]
-        return (limits[part, 0] <= found) & (found <= limits[part, 1])
-
-
-def _with_nobody(members: Members) -> Members:
-    """Return down-sets with a last column of nobody: what nobody makes is there from the beginning."""
-    return np.concatenate([members, np.ones((len(members), 1), bool)], axis=1)
-
-
-def _one_by_one(readers: _Readers) -> Iterator[_Term]:
-    """Yield a term for each number of readers that have run before."""
-    source, kernels, figures = readers
-    for done in range(len(kernels)):
-        yield _Term(source, True, kernels, (done, done), (done + 1, len(kernels)), figures)
+        first = np.cumsum(sizes) - sizes
+        return np.add.reduceat(members[:, np.concatenate(self._counted)].astype(np.int64), first, axis=1)
 
 
 def _users(held: HeldColumns) -> Iterator[_Readers]:
     """Yield who loads each weight, and then holds it."""
     for (first, end), size in zip(held.users.places, held.size.tolist(), strict=True):
-        yield _Readers(NOBODY, tuple(held.users.kernels[first:end].tolist()), (size, size, 0.0))
+        yield _Readers(NOBODY, tuple(held.users.kernels[first:end].tolist()), size, size)
 
 
 def _readers(flows: FlowColumns) -> Iterator[_Readers]:
-    """Yield who reads each streaming tensor from DRAM, and those that need more SRAM for it than others."""
-    for number, (source, kernels, (first, end)) in enumerate(_ends(flows)):
-        moved = {kernels: float(flows.size[number])} if kernels else {}
+    """Yield who reads each streaming tensor, and those of them that need more SRAM for it than others."""
+    sizes, sources = flows.size.tolist(), flows.source.tolist()
+    for number in np.flatnonzero(flows.is_read).tolist():
+        first, end = flows.readers.places[number]
+        kernels = tuple(flows.readers.kernels[first:end].tolist())
         taken = dict(_neediest(kernels, flows.border[first:end]))
-        for group in moved | taken:
-            yield _Readers(source, group, (moved.get(group, 0.0), taken.get(group, 0.0), 0.0))
-
-
-def _terms(flows: FlowColumns) -> Iterator[_Term]:
-    """Yield what streaming tensors take where they are made, written, and alive."""
-    for number, (source, kernels, (first, end)) in enumerate(_ends(flows)):
-        size, written = float(flows.size[number]), 2 * float(flows.written[number])
-        if source == NOBODY and not kernels:
-            continue
-        counted = kernels or (source,)
-        always = (0, len(counted))
-        needed = always if flows.leaves[number] else (0, len(kernels) - 1)  # as long as not all readers have run
-        yield _Term(source, True, counted, needed, always, (0.0, 0.0, size))
-        if source != NOBODY:
-            yield _Term(source, False, counted, always, needed, (size, written, size))
-            for neediest, more in _neediest(kernels, flows.inside[first:end]):
-                every = len(neediest)
-                yield _Term(source, False, neediest, (0, every), (1, every), (0.0, more, 0.0))
-
-
-def _ends(flows: FlowColumns) -> Iterator[tuple[int, tuple[int, ...], tuple[int, int]]]:
-    """Yield source and readers of each tensor, and where these begin and end."""
-    for source, (first, end), is_read in zip(flows.source.tolist(), flows.readers.places, flows.is_read, strict=True):
-        yield source, tuple(flows.readers.kernels[first:end].tolist()) if is_read else (), (first, end)
+        for group in {kernels: None} | taken:
+            yield _Readers(sources[number], group, sizes[number] * (group == kernels), taken.get(group, 0.0))
 
 
 def _neediest(kernels: tuple[int, ...], sizes: Column) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -160,8 +131,7 @@ def _neediest(kernels: tuple[int, ...], sizes: Column) -> Iterator[tuple[tuple[i
 
     The largest size of some readers is the sum over those groups of which one is among them.
     """
-    order = np.argsort(-sizes, kind="stable").tolist() if kernels else []
-    steps = pairwise([*sizes[order].tolist(), 0.0])
-    for count, (size, less) in enumerate(steps, start=1):
+    order = np.argsort(-sizes, kind="stable").tolist()
+    for count, (size, less) in enumerate(pairwise([*sizes[order].tolist(), 0.0]), start=1):
         if size > less:
             yield tuple(kernels[place] for place in order[:count]), size - less
