@@ -158,9 +158,9 @@ def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) ->
 
 def _core_splits(model: GraphModel, row: Members) -> tuple[CoreSplit, ...]:
     """Return the cores of each kernel of a set: the fewest with which none is slower than the slowest must be."""
-    (cycles,) = [None] if model.rules.utilization else model.cycles(row[None, :])
-    if cycles is None:
+    if model.rules.utilization:
         return ()
+    (cycles,) = model.cycles(row[None, :]).tolist()
     tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
     return tuple(table.splits[table.fewest(cycles)] for table in tables)
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import CELLS, Column, Members, Numbers, members_of, sums_over
-from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles_of_counts
+from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
@@ -143,14 +143,14 @@ def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Num
     counts = np.rint(sums_over(members, which)).astype(np.int64)
     first, inverse = _different(counts, before, after)
     counts = counts.astype(np.min_scalar_type(-1 - len(numbers)))
-    cycles = np.empty(len(first))
+    compute_ns = np.empty(len(first))
     at_a_time = max(1, min(PAIRS, CELLS // max(1, counts.shape[1])))
     for start in range(0, len(first), at_a_time):
         part = first[start : start + at_a_time]
         wanted = counts[after[part]]
         wanted -= counts[before[part]]
-        cycles[start : start + at_a_time] = least_cycles_of_counts(found_tables, wanted, chip.cores)
-    return np.asarray(cycles[inverse] / chip.frequency_ghz)
+        compute_ns[start : start + at_a_time] = model.ns_of(least_cycles(found_tables, wanted, chip.cores))
+    return np.asarray(compute_ns[inverse])
 
 
 def _different(counts: Numbers, before: Numbers, after: Numbers) -> tuple[Numbers, Numbers]:

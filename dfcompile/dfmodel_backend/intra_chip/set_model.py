@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table, least_cycles
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.intra_chip.cores import TOO_FEW, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
@@ -138,45 +138,42 @@ class SetModel(ABC):
         return tuple(found)
 
     @cached_property
-    def different_tables(self) -> tuple[tuple[CoreTable, ...], npt.NDArray[np.int64]]:
+    def different_tables(self) -> tuple[tuple[CoreTable, ...], Numbers]:
         """Tables that differ, and the number of each kernel's among them."""
         different = {id(table): table for table in self.tables}
         numbers = {one: number for number, one in enumerate(different)}
         return tuple(different.values()), np.array([numbers[id(table)] for table in self.tables], np.int64)
 
-    def cycles(self, members: Members) -> list[int | None]:
-        """Return the cycles of the slowest kernel of each set; None without cores enough.
+    def cycles(self, members: Members) -> Numbers:
+        """Return the cycles of the slowest kernel of each set; `TOO_FEW` without cores enough.
 
         Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
         """
         tables, numbers = self.different_tables
         counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
         different, place = np.unique(counts, axis=0, return_inverse=True)
-        wanted = [
-            [(table, count) for table, count in zip(tables, row, strict=True) if count] for row in different.tolist()
-        ]
-        cycles = [least_cycles(one, self.machine.cores) for one in wanted]
-        return [cycles[number] for number in place.reshape(-1).tolist()]
+        return least_cycles(tables, different, self.machine.cores)[place.reshape(-1)]
+
+    def ns_of(self, cycles: Numbers) -> Column:
+        """Return the times of numbers of cycles, infinite without cores enough."""
+        return np.where(cycles == TOO_FEW, inf, cycles).astype(float) / self.machine.frequency_ghz
 
     def core_compute_ns(self, members: Members) -> Column:
         """Return the time of compute of one tile where cores are the only limit, whatever memory units sets need."""
-        return self._ns_of(self.cycles(members))
+        return self.ns_of(self.cycles(members))
 
     def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
         """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
         if self.rules.utilization > 0:
             return np.asarray(members.astype(float) @ self.flop / (self.rules.utilization * self.machine.peak_gflops))
-        if self.pmu is None:
-            return self.core_compute_ns(members)
-        parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
-        cycles = [
-            found and self.pmu.least_cycles(np.flatnonzero(row).tolist(), part, found)  # 0 and None stay
-            for row, part, found in zip(members, parts, self.cycles(members), strict=True)
-        ]
-        return self._ns_of(cycles)
-
-    def _ns_of(self, cycles: list[int | None]) -> Column:
-        return np.array([inf if found is None else float(found) for found in cycles]) / self.machine.frequency_ghz
+        cycles = self.cycles(members)
+        if self.pmu is not None:
+            parts = np.ones(len(members), np.int64) if weight_tiles is None else weight_tiles
+            for number in np.flatnonzero(cycles > 0).tolist():
+                inside = np.flatnonzero(members[number]).tolist()
+                least = self.pmu.least_cycles(inside, int(parts[number]), int(cycles[number]))
+                cycles[number] = TOO_FEW if least is None else least
+        return self.ns_of(cycles)
 
     def streams(
         self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None
