@@ -4,6 +4,8 @@ import itertools
 import math
 import random
 
+import numpy as np
+
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
