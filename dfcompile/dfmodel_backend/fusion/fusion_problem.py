@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.fusion.solvers.memory_unit_path import least_chain_of_pmus
-from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathArcs, PathCosts, Rank, least_chain
+from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, Rank, least_chain
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times, tiles_alone
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, PathArcs, arcs_of, arcs_of_chain
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+from dfcompile.dfmodel_backend.options import MappingOptions
 
 
 class FlowReader(Struct, frozen=True):
@@ -157,21 +156,6 @@ class FusionProblem(Struct, frozen=True, dict=True):
     def shape(self) -> FusionShape:
         """Precedence, and which kernels each configuration may hold: pins, passes, stages."""
         return self.model.shape
-
-    @property
-    def overlap(self) -> Overlap:
-        """What runs at the same time in a configuration."""
-        return self.model.rules.overlap
-
-    @property
-    def counted(self) -> str:
-        """Which of compute, memory and network count: letters of ``CMN``."""
-        return self.model.rules.counted
-
-    @property
-    def least_parts(self) -> npt.NDArray[np.float64]:
-        """Unavoidable compute, DRAM and network time in ns ``[kernel, 3]``; each adds up over any set of kernels."""
-        return self.model.least_parts
 
     @property
     def ns_per_byte(self) -> float:

@@ -11,32 +11,23 @@ from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 
 PAIRS = 500_000  # of down-sets at a time
 ROWS = 256  # of smaller down-sets at a time: of those near to each other the larger ones are the same
 LARGEST_KEY = 2**62
 
 
-class PairArcs(Struct, frozen=True, eq=False):
-    """Possible configurations.
+class PairArcs(PathArcs, frozen=True, eq=False):
+    """Possible configurations with what they take.
 
     Attributes:
-        down_sets: as masks, smaller ones first.
-        before: number of the down-set that ran earlier, per arc.
-        after: number of the down-set that has run then, per arc; ascending.
         time_ns: per arc.
         dram_bytes: moved, per arc.
     """
 
-    down_sets: tuple[int, ...]
-    before: Numbers
-    after: Numbers
     time_ns: Column
     dram_bytes: Column
-
-    def mask(self, arc: int) -> int:
-        """Return the set of kernels of an arc."""
-        return self.down_sets[int(self.after[arc])] ^ self.down_sets[int(self.before[arc])]
 
 
 class _Block(Struct, frozen=True, eq=False):

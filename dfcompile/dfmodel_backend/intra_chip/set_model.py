@@ -152,7 +152,8 @@ class SetModel(ABC):
         tables, numbers = self.different_tables
         counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
         different, place = np.unique(counts, axis=0, return_inverse=True)
-        return least_cycles(tables, different, self.machine.cores)[place.reshape(-1)]
+        cycles: Numbers = least_cycles(tables, different, self.machine.cores)[place.reshape(-1)]
+        return cycles
 
     def ns_of(self, cycles: Numbers) -> Column:
         """Return the times of numbers of cycles, infinite without cores enough."""

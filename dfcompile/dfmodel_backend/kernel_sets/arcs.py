@@ -29,30 +29,38 @@ class SetLimits(Struct, frozen=True, eq=False):
     compute_ns: Column
 
 
-class Arcs(Struct, frozen=True, eq=False):
-    """A configuration each; kernels are numbered.
+class PathArcs(Struct, frozen=True, eq=False):
+    """Possible configurations, each a pair of down-sets; kernels are numbered.
 
     Attributes:
         down_sets: all of them as masks, smaller ones first.
         before: number of the down-set that ran earlier, per arc.
         after: number of the down-set that has run then, per arc; ascending.
+    """
+
+    down_sets: tuple[int, ...]
+    before: Numbers
+    after: Numbers
+
+    def mask(self, arc: int) -> int:
+        """Return the set of kernels of an arc."""
+        return self.down_sets[int(self.after[arc])] ^ self.down_sets[int(self.before[arc])]
+
+
+class Arcs(PathArcs, frozen=True, eq=False):
+    """Possible configurations with their sets of kernels, each of them once.
+
+    Attributes:
         added: number of the set of kernels of the configuration, per arc.
         sets: the different sets, as masks.
         members: the same as ``[set, kernel]``.
         limits: which sets are possible, by what that depends on: filled as it becomes known.
     """
 
-    down_sets: tuple[int, ...]
-    before: Numbers
-    after: Numbers
     added: Numbers
     sets: tuple[int, ...]
     members: Members
     limits: dict[bytes, SetLimits] = field(default_factory=dict)
-
-    def mask(self, arc: int) -> int:
-        """Return the set of kernels of an arc."""
-        return self.sets[int(self.added[arc])]
 
 
 def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool]) -> Arcs:

@@ -14,31 +14,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
 Chain = tuple[int, ...]  # set of kernels of each configuration, in order of execution; 0: empty
 Rank = tuple[float, float, float]  # of a chain: time in ns, DRAM bytes, configurations
 
 TIE = 1e-11  # of the time of all kernels one by one
-
-
-class PathArcs(Protocol):
-    """Possible configurations as pairs of down-sets, ascending by the larger one."""
-
-    @property
-    def down_sets(self) -> tuple[int, ...]:
-        """All of them as masks, smaller ones first."""
-
-    @property
-    def before(self) -> Numbers:
-        """Number of the down-set that ran earlier, per arc."""
-
-    @property
-    def after(self) -> Numbers:
-        """Number of the down-set that has run then, per arc; ascending."""
-
-    def mask(self, arc: int) -> int:
-        """Return the set of kernels of an arc."""
 
 
 class PathCosts(Struct, frozen=True, eq=False):
