@@ -5,26 +5,25 @@ from itertools import accumulate
 from operator import or_
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
+MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
+
 
 class SetLimits(Struct, frozen=True, eq=False):
-    """Sets that are possible.
+    """Which sets are possible, and what they have.
 
     Attributes:
-        fitting: numbers of the possible sets, ascending.
-        weight_tiles: parts in which each of them loads its weights.
-        crossing: bytes per tile at the border of each of them.
-        compute_ns: of a tile of each of them.
+        weight_tiles: parts in which each loads its weights; 0 of one that is not possible.
+        crossing: bytes per tile at the border of each.
+        compute_ns: of a tile of each.
     """
 
-    fitting: npt.NDArray[np.int32]
-    weight_tiles: npt.NDArray[np.int32]
+    weight_tiles: Numbers
     crossing: Column
     compute_ns: Column
 
@@ -61,6 +60,15 @@ class Arcs(PathArcs, frozen=True, eq=False):
     sets: tuple[int, ...]
     members: Members
     limits: dict[bytes, SetLimits] = field(default_factory=dict)
+
+    def limits_of(self, key: bytes, find: Callable[[Members], SetLimits]) -> SetLimits:
+        """Return which sets are possible; what is found for a key is kept as long as there is room."""
+        if key in self.limits:
+            return self.limits[key]
+        found = find(self.members)
+        if len(self.limits) < MOST_LIMITS // max(1, len(self.members)):
+            self.limits[key] = found
+        return found
 
 
 def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool]) -> Arcs:
