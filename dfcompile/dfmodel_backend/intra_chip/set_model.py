@@ -57,6 +57,21 @@ class StepColumns(Struct, frozen=True):
     network_bytes: Column
 
 
+class TimedStep(Struct, frozen=True):
+    """A configuration and its times; of a design per micro-batch and layer."""
+
+    kernels: tuple[str, ...]
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+
+    @property
+    def bound_by(self) -> str:
+        """The longest of compute, memory and network."""
+        return max(("compute", "memory", "network"), key=lambda kind: float(getattr(self, f"{kind}_ns")))
+
+
 _Alone = tuple[list[int], list[int], float, float]
 
 
@@ -163,7 +178,7 @@ class SetModel(ABC):
         """Return the time of compute of one tile where cores are the only limit, whatever memory units sets need."""
         return self.ns_of(self.cycles(members))
 
-    def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+    def tile_compute_ns(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
         if self.rules.utilization > 0:
             return np.asarray(members.astype(float) @ self.flop / (self.rules.utilization * self.machine.peak_gflops))
@@ -176,15 +191,13 @@ class SetModel(ABC):
                 cycles[number] = TOO_FEW if least is None else least
         return self.ns_of(cycles)
 
-    def streams(
-        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None
-    ) -> tuple[Column, Column]:
+    def streams(self, members: Members, weight_tiles: Numbers | None = None) -> tuple[Column, Column]:
         """Return the bytes per tile that stream in and out of each set, with weights in so many tiles."""
         read, written = self.flows.streams(members)
         reads, writes = self.repeats(members, weight_tiles)
         return read * reads, written * writes
 
-    def repeats(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None) -> tuple[Column, Column]:
+    def repeats(self, members: Members, weight_tiles: Numbers | None) -> tuple[Column, Column]:
         """Return how often what streams in is read, and what streams out is written."""
         once = np.ones(len(members))
         if weight_tiles is None or self.rules.reads_once:
@@ -192,7 +205,7 @@ class SetModel(ABC):
         parts: Column = weight_tiles.astype(float)
         return parts, once if self.rules.has_whole_bytes else parts
 
-    def crossing_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+    def crossing_bytes(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the bytes per tile that stream in and out of each set together."""
         reads, writes = self.repeats(members, weight_tiles)
         if np.array_equal(reads, writes):
@@ -220,7 +233,7 @@ class SetModel(ABC):
     def steps(
         self,
         members: Members,
-        weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None,
+        weight_tiles: Numbers | None = None,
         crossing: Column | None = None,
         compute: Column | None = None,
     ) -> StepColumns:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
@@ -211,7 +211,7 @@ class DesignModel(SetModel):
     def _unavoidable_bytes(self) -> Column:
         return self.held.moved
 
-    def repeats(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None) -> tuple[Column, Column]:
+    def repeats(self, members: Members, weight_tiles: Numbers | None) -> tuple[Column, Column]:
         """Return how often what streams in is read, and what streams out is written: once per kernel, as a flaw."""
         reads, writes = super().repeats(members, weight_tiles)
         if self.pmu is None or not self.compatibility.kernels_multiply_traffic:
