@@ -1,7 +1,7 @@
 """Cores and memory units (PMUs) of sets of kernels as configurations: limits of tensors, least cycles, fewest units."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import assert_never
 
@@ -157,7 +157,6 @@ class Allocation(Struct, frozen=True):
 class _Tensors(Struct, frozen=True):
     """Edges of one kernel of a configuration: what it reads inside, what enters and what leaves the configuration."""
 
-    kernel: int
     reads: tuple[int, ...]
     entering: tuple[int, ...]
     leaving: tuple[int, ...]
@@ -249,25 +248,22 @@ class PmuModel:
         return self._known[key]
 
     def _find_least(self, inside: tuple[int, ...], parts: int, at_least: int) -> int | None:
-        tensors = self._all_tensors(inside)
         tables = [self.tables[kernel] for kernel in inside]
-        if not self._is_possible(tensors, parts, max((table.cycles[-1] for table in tables), default=0)):
+        if not self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
             return None
-        least = max((table.cycles[0] for table in tables), default=0)
-        times = sorted({time for table in tables for time in table.cycles if time >= max(least, at_least)} or {0})
+        least = max([at_least, *(table.cycles[0] for table in tables)])
+        times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
         last = len(times) - 1  # which is possible
-        return times[least_enough(0, last, 1, lambda number: self._is_possible(tensors, parts, times[number]))]
+        return times[least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))]
 
     def allocation(self, inside: Sequence[int], parts: int, cycles: int) -> Allocation | None:
         """Return the fewest cores and PMUs, together, with which no kernel takes more than so many cycles.
 
         None if there are too few of them.
         """
-        order, tensors = self.order(inside), self._all_tensors(inside)
-        if any(not self.tables[kernel].least(cycles) for kernel in order):
-            return None
-        found = self._walk(tensors, parts, cycles).fewest_units()
-        return None if found is None else self.count(dict(zip(order, found.splits, strict=True)), parts)
+        walk = self._walk(inside, parts, cycles)
+        splits = None if walk is None else walk.fewest_units()
+        return None if splits is None else self.count(dict(zip(self.order(inside), splits, strict=True)), parts)
 
     def count(self, splits: Mapping[int, CoreSplit], parts: int) -> Allocation:
         """Return what a configuration takes with a given split of each of its kernels."""
@@ -294,40 +290,34 @@ class PmuModel:
 
     def is_possible(self, inside: Sequence[int], parts: int, cycles: int) -> bool:
         """Return whether there are enough cores and PMUs for no kernel to take more than so many cycles."""
-        return self._is_possible(self._all_tensors(inside), parts, cycles)
+        walk = self._walk(inside, parts, cycles)
+        return walk is not None and walk.is_possible()
 
-    def _all_tensors(self, inside: Sequence[int]) -> list[_Tensors]:
-        members = frozenset(inside)
-        return [self._tensors(kernel, members) for kernel in self.order(inside)]
+    def _walk(self, inside: Sequence[int], parts: int, cycles: int) -> Walk | None:
+        """Return the walk through kernels, with the least splits of at most so many cycles; None if one has none."""
+        splits = {kernel: self.tables[kernel].least(cycles) for kernel in self.order(inside)}
+        if not all(splits.values()):
+            return None
+        number_of = {kernel: number for number, kernel in enumerate(splits)}
+        stops = []
+        for kernel, of_kernel in splits.items():
+            tensors = self._tensors(kernel, number_of)
+            choices = tuple(self._choice(kernel, tensors, split, parts) for split in of_kernel)
+            reads = tuple((number_of[self._edges[edge].source], self.needs.inside(edge)) for edge in tensors.reads)
+            stops.append(Stop(choices, reads))
+        return Walk(stops, self.cores, self.pmus)
 
-    def _tensors(self, kernel: int, inside: frozenset[int]) -> _Tensors:
+    def _tensors(self, kernel: int, inside: Collection[int]) -> _Tensors:
         touching = [(number, self._edges[number]) for number in self._touching[kernel]]
         return _Tensors(
-            kernel=kernel,
             reads=tuple(number for number, edge in touching if edge.target == kernel and edge.source in inside),
             entering=tuple(number for number, edge in touching if edge.target == kernel and edge.source not in inside),
             leaving=tuple(number for number, edge in touching if edge.source == kernel and edge.target not in inside),
         )
 
-    def _is_possible(self, tensors: list[_Tensors], parts: int, cycles: int) -> bool:
-        if any(not self.tables[one.kernel].least(cycles) for one in tensors):
-            return False
-        return self._walk(tensors, parts, cycles).is_possible()
-
-    def _walk(self, tensors: list[_Tensors], parts: int, cycles: int) -> Walk:
-        """Return the walk through kernels, each with its least splits of at most so many cycles; all have some."""
-        stop_of = {one.kernel: number for number, one in enumerate(tensors)}
-        stops = []
-        for one in tensors:
-            choices = tuple(self._choice(one, split, parts) for split in self.tables[one.kernel].least(cycles))
-            reads = tuple((stop_of[self._edges[number].source], self.needs.inside(number)) for number in one.reads)
-            stops.append(Stop(choices, reads))
-        return Walk(stops, self.cores, self.pmus)
-
-    def _choice(self, one: _Tensors, split: CoreSplit, parts: int) -> Choice:
-        needs, kernel = self.needs, one.kernel
-        given = needs.given(kernel, split)
+    def _choice(self, kernel: int, tensors: _Tensors, split: CoreSplit, parts: int) -> Choice:
+        needs, given = self.needs, self.needs.given(kernel, split)
         own = needs.added(kernel) + max(needs.weight(kernel, parts), needs.loaded(kernel, split))
-        own += sum(max(needs.crossing(number, parts), given) for number in one.leaving)
-        own += sum(max(needs.crossing(number), needs.taken(number, split)) for number in one.entering)
-        return Choice(split, own, given, tuple(needs.taken(number, split) for number in one.reads))
+        own += sum(max(needs.crossing(number, parts), given) for number in tensors.leaving)
+        own += sum(max(needs.crossing(number), needs.taken(number, split)) for number in tensors.entering)
+        return Choice(split, own, given, tuple(needs.taken(number, split) for number in tensors.reads))
