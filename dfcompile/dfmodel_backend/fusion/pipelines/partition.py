@@ -16,7 +16,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.options import sums_of
 
@@ -79,8 +79,7 @@ class _Walk:
         changes: Numbers = np.flatnonzero(np.r_[True, self._after[1:] != self._after[:-1]])
         self._starts = changes if usable.any() else np.zeros(0, np.int64)
         self._capacity = model.design.machine.dram_bytes or math.inf
-        kept = kept_bytes(model) if model.design.machine.dram_bytes else np.zeros(len(model.shares))
-        self._kept = self.down_sets.astype(float) @ kept
+        self._kept = self.down_sets.astype(float) @ model.stage_bytes
         self._waiting = np.zeros(len(self._before))
         if self._kept[-1] + model.most_waiting > self._capacity:
             for start in range(0, len(self._before), CHUNK):
