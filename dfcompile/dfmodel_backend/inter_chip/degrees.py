@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
+from dfcompile.dfmodel_backend.machine.system import extents
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
@@ -164,19 +165,9 @@ def _factors(design: Design) -> Iterator[tuple[int, ...]]:
                 f"topology {design.machine.topology}: found {chips} chips along a dimension against a divisor of {rest}"
             )
         rest //= chips or 1
-    for filled in _products(rest, given.count(0)):
+    for filled in extents(rest, (rest,) * given.count(0)):
         numbers = iter(filled)
         yield tuple(chips or next(numbers) for chips in given)
-
-
-def _products(total: int, count: int) -> Iterator[tuple[int, ...]]:
-    if count == 1:
-        yield (total,)
-        return
-    for first in range(1, total + 1):
-        if total % first == 0:
-            for rest in _products(total // first, count - 1):
-                yield (first, *rest)
 
 
 def require_whole_heads(design: Design, compatibility: Compatibility) -> None:

@@ -164,7 +164,7 @@ def _least_possible(counts: Column, needed: Column, times: int, cores: int) -> N
 
 
 class SplitTable:
-    """Splits of the cores of a kernel.
+    """Splits of the cores of a kernel: those count that fewer lanes or stages would make slower.
 
     Attributes:
         cycles: every number of cycles that some split takes, ascending.
@@ -176,24 +176,17 @@ class SplitTable:
         self._column_blocks = -(-work.columns // (work.stages_per_core or chip.stages_per_core))
         self._per_block = work.steps  # cycles for one block of rows and columns
         self._lanes = useful_parts(self._row_blocks, chip.cores)
-        self.cycles = tuple(
-            sorted(
-                {self.cycles_of(CoreSplit(lanes, stages)) for lanes in self._lanes for stages in self._stages(lanes)}
-            )
+        splits = (
+            CoreSplit(lanes, stages)
+            for lanes in self._lanes
+            for stages in useful_parts(self._column_blocks, chip.cores // lanes)
         )
+        self.cycles = tuple(sorted({self.cycles_of(split) for split in splits}))
         self._known: dict[int, tuple[CoreSplit, ...]] = {}
-
-    def _stages(self, lanes: int) -> list[int]:
-        return useful_parts(self._column_blocks, self._chip.cores // lanes)
 
     def cycles_of(self, split: CoreSplit) -> int:
         """Return the cycles of a split."""
         return -(-self._row_blocks // split.lanes) * -(-self._column_blocks // split.stages) * self._per_block
-
-    @property
-    def splits(self) -> tuple[CoreSplit, ...]:
-        """All splits that fewer lanes or stages would make slower."""
-        return tuple(CoreSplit(lanes, stages) for lanes in self._lanes for stages in self._stages(lanes))
 
     def least(self, cycles: int) -> tuple[CoreSplit, ...]:
         """Return the splits of at most so many cycles of which neither lanes nor stages can be fewer."""
