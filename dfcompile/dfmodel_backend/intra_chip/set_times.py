@@ -111,7 +111,7 @@ def set_times(model: SetModel, members: Members, limits: SetLimits | None = None
 
 def set_figures(model: SetModel, members: Members, limits: SetLimits | None = None) -> tuple[Column, Column]:
     """Return the time and the DRAM bytes of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
-    found = limits if limits is not None else set_limits(model, members)
+    found = limits or set_limits(model, members)
     times, dram_bytes = (np.full(len(members), np.inf) for _ in range(2))
     possible = np.flatnonzero(found.weight_tiles)
     for part in _parts(model, len(possible)):
@@ -147,8 +147,7 @@ def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) ->
     """
     room = model.dram_room
     if room >= model.most_waiting:
-        known = _limits_of_arcs(model, arcs) if limits is None else limits
-        set_ns, set_bytes = set_figures(model, arcs.members, known)
+        set_ns, set_bytes = set_figures(model, arcs.members, limits or _limits_of_arcs(model, arcs))
         return set_ns[arcs.added], set_bytes[arcs.added]
     times, dram_bytes = (np.full(len(arcs.added), np.inf) for _ in range(2))
     before = members_of(arcs.down_sets, len(model.works))

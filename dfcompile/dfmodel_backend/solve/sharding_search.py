@@ -64,6 +64,7 @@ class ShardingSearch:
     """Finds the sharding of a graph on all chips of a system."""
 
     def __init__(self, graph: DataflowGraph, system: System, options: MappingOptions, evaluate: Evaluate) -> None:
+        self.system = system
         self._evaluate = evaluate
         self._split = SplitGraph(graph, system)
         self._costs = ShardingSums(self._split, system, options)
