@@ -134,7 +134,7 @@ def least_cycles(tables: tuple[CoreTable, ...], counts: Numbers, cores: int) -> 
         half = len(counts) // 2
         return np.concatenate([least_cycles(tables, part, cores) for part in (counts[:half], counts[half:])])
     cycles = sorted({0, *(cycle for number in used for cycle in tables[number].cycles)})
-    needed = np.array([_cores_within(tables[number], cycles, cores) for number in used]).reshape(len(used), -1)
+    needed = np.array([_cores_within(tables[number], cycles, cores) for number in used]).reshape(len(used), len(cycles))
     results = np.array([*cycles, TOO_FEW], np.int64 if cycles[-1] < LARGEST else np.object_)
     found = np.empty(len(counts), results.dtype)
     step = max(1, MOST_ENTRIES // max(1, len(used)))
