@@ -185,7 +185,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         return np.asarray(live.astype(float) @ self.size)
 
 
-class HeldColumns(Struct, frozen=True, eq=False, dict=True):
+class HeldColumns(Struct, frozen=True, eq=False):
     """Tensors that are loaded and then held by each set with one of their kernels; sizes in bytes.
 
     Attributes:
@@ -200,25 +200,15 @@ class HeldColumns(Struct, frozen=True, eq=False, dict=True):
 
     def inside(self, members: Members) -> Column:
         """Return of which tensors each set has a kernel, as numbers to multiply sizes with."""
-        is_one_each = self._is_in_order and members.shape[1] == len(self.users.first)
-        return (members if is_one_each else self.users.any(members)).astype(float)
-
-    @cached_property
-    def _is_in_order(self) -> bool:
-        """Whether the tensors are those of the first kernels, one each."""
-        return self.users.is_single and bool((self.users.kernels == np.arange(len(self.users.first))).all())
+        return self.users.any(members).astype(float)
 
     def first(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by the first kernel of each tensor."""
-        if self._is_in_order and kernels == len(sizes):
-            return sizes
         found = np.zeros(kernels)
         np.add.at(found, self.users.kernels[self.users.first], sizes)
         return found
 
     def alone(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by kernel, of tensors with one kernel."""
-        if self.users.is_single:
-            return self.first(sizes, kernels)
         counts = np.array([end - first for first, end in self.users.places], np.int64)
         return self.first(sizes * (counts == 1), kernels)

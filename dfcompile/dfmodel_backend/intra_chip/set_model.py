@@ -346,7 +346,7 @@ class SetModel(ABC):
 
     @cached_property
     def _unavoidable_bytes(self) -> Column:
-        flows, found = self.flows, self.held.first(self.held.moved, len(self.works)).copy()
+        flows, found = self.flows, self.held.first(self.held.moved, len(self.works))
         leaving = np.flatnonzero(flows.leaves & (flows.source != NOBODY))
         np.add.at(found, flows.source[leaving], flows.size[leaving])
         entering = np.flatnonzero((flows.source == NOBODY) & flows.is_read)

@@ -124,20 +124,6 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     )
 
 
-def arcs_kernel_by_kernel(count: int) -> Arcs:
-    """Return the configurations of one kernel each, in the order of their numbers whatever the edges say [ko24]."""
-    positions = np.arange(count)
-    sets = tuple(1 << position for position in range(count))
-    return Arcs(
-        down_sets=tuple((1 << position) - 1 for position in range(count + 1)),
-        before=positions,
-        after=positions + 1,
-        added=positions,
-        sets=sets,
-        members=members_of(sets, count),
-    )
-
-
 def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
     """Return the configurations of a chain of sets of ``count`` kernels in their order; empty sets are none."""
     used = tuple(kernels for kernels in chain if kernels)

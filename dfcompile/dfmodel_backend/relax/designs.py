@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 
@@ -228,7 +228,7 @@ def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
     by_kernel, is_pipelined = model.design.is_kernel_by_kernel, model.design.is_pipelined
     if by_kernel and not is_pipelined:
         count = len(model.shares)
-        arcs = arcs_kernel_by_kernel(count)
+        arcs = arcs_of_chain(tuple(1 << number for number in range(count)), count)
         shape = replace(problem.shape, allowed=(problem.shape.every_kernel,) * count)
     else:
         arcs = _arcs(problem)

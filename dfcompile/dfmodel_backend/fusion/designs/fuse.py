@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, le
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import shape_of
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -38,7 +38,9 @@ class DesignFusion:
         self.is_complete = True
         self._lattice: DownSets | None = None
         if self._by_kernel and not self._pipelined:
-            self._singles = arcs_kernel_by_kernel(len(design.kernels))
+            self._singles = arcs_of_chain(
+                tuple(1 << number for number in range(len(design.kernels))), len(design.kernels)
+            )
             return
         if design.machine.pmu is not None and not self._solver.counts_memory_units:
             self._solver = DP

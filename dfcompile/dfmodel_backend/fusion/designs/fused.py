@@ -34,7 +34,7 @@ def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
 def kernel_by_kernel(model: DesignModel, arcs: Arcs) -> Fused | None:
     """Return the assignment of each kernel to the configuration of its position, or None if one does not fit.
 
-    ``arcs`` are those of `arcs_kernel_by_kernel`.
+    ``arcs`` are of one kernel each, in the order of their numbers whatever the edges say [ko24].
     """
     times = arc_times(model, arcs)
     if not np.isfinite(times).all():
