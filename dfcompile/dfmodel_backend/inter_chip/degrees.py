@@ -23,14 +23,14 @@ _ORDERS = (("TP", "PP"), ("TP", "DP"), ("PP", "DP"), ("TP", "PP", "DP"), ("SP", 
 class Degrees(Struct, frozen=True):
     """Chips per tensor (TP), pipeline (PP), data (DP) and sequence (SP) parallel group, and the links of each."""
 
-    tensor: int
-    pipeline: int
-    data: int
-    sequence: int
-    tensor_link: Link | None
-    pipeline_link: Link | None
-    data_link: Link | None
-    sequence_link: Link | None
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    sequence: int = 1
+    tensor_link: Link | None = None
+    pipeline_link: Link | None = None
+    data_link: Link | None = None
+    sequence_link: Link | None = None
 
 
 def degrees_of(design: Design) -> Degrees:
@@ -49,9 +49,9 @@ def degrees_of(design: Design) -> Degrees:
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
     match batch.kind:
         case WorkloadKind.DLRM:
-            return Degrees(1, 1, per_copy, 1, None, None, None, None)
+            return Degrees(data=per_copy)
         case WorkloadKind.HPL | WorkloadKind.FFT:
-            return Degrees(1, 1, 1, 1, None, None, None, None)
+            return Degrees()
         case WorkloadKind.LLM:
             return _language_model_degrees(machine)
     assert_never(batch.kind)
@@ -67,20 +67,9 @@ def _language_model_degrees(machine: Machine) -> Degrees:
             f"topology {machine.topology}: found parallelism {', '.join(order)} against TP, PP, DP in order"
         )
     by_name = dict(zip(order, links, strict=True))
-
-    def chips(name: str) -> int:
-        return by_name[name].chips if name in by_name else 1
-
-    return Degrees(
-        chips("TP"),
-        chips("PP"),
-        chips("DP"),
-        chips("SP"),
-        by_name.get("TP"),
-        by_name.get("PP"),
-        by_name.get("DP"),
-        by_name.get("SP"),
-    )
+    tensor, pipeline, data, sequence = groups = [by_name.get(name) for name in ("TP", "PP", "DP", "SP")]
+    chips = (1 if link is None else link.chips for link in groups)
+    return Degrees(*chips, tensor, pipeline, data, sequence)
 
 
 def micro_batches(design: Design, degrees: Degrees) -> Fraction:
