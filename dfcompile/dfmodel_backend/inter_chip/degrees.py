@@ -67,9 +67,12 @@ def _language_model_degrees(machine: Machine) -> Degrees:
             f"topology {machine.topology}: found parallelism {', '.join(order)} against TP, PP, DP in order"
         )
     by_name = dict(zip(order, links, strict=True))
-    tensor, pipeline, data, sequence = groups = [by_name.get(name) for name in ("TP", "PP", "DP", "SP")]
-    chips = (1 if link is None else link.chips for link in groups)
-    return Degrees(*chips, tensor, pipeline, data, sequence)
+    tensor, pipeline, data, sequence = (by_name.get(name) for name in ("TP", "PP", "DP", "SP"))
+
+    def chips(link: Link | None) -> int:
+        return 1 if link is None else link.chips
+
+    return Degrees(chips(tensor), chips(pipeline), chips(data), chips(sequence), tensor, pipeline, data, sequence)
 
 
 def micro_batches(design: Design, degrees: Degrees) -> Fraction:
