@@ -186,23 +186,30 @@ class PmuModel:
         chosen = set(inside)
         return tuple(kernel for kernel in self._order if kernel in chosen)
 
+    def _tensor(self, number: int, writer: CoreSplit | None, reader: CoreSplit | None, parts: int = 1) -> int:
+        """Return the PMUs of a tensor, given the splits of those of its two kernels that are in the configuration."""
+        needs = self.needs
+        whole = needs.inside(number) if writer and reader else needs.crossing(number, parts if writer else 1)
+        given = needs.given(self._edges[number].source, writer) if writer else 0
+        return max(whole, given, needs.taken(number, reader) if reader else 0)
+
+    def _weight(self, kernel: int, split: CoreSplit, parts: int = 1) -> int:
+        """Return the PMUs of the weights of a kernel."""
+        return max(self.needs.weight(kernel, parts), self.needs.loaded(kernel, split))
+
     @cached_property
     def _least_by_edge(self) -> tuple[Column, Column, Column]:
         """Fewest PMUs of each edge inside, where only its source is, and where only its target is."""
-        needs, edges = self.needs, list(enumerate(self._edges))
-        given = [needs.given(edge.source, ONE) for _, edge in edges]
-        taken = [needs.taken(number, ONE) for number, _ in edges]
-        return (
-            np.array([max(needs.inside(number), given[number], taken[number]) for number, _ in edges], float),
-            np.array([max(needs.crossing(number), given[number]) for number, _ in edges], float),
-            np.array([max(needs.crossing(number), taken[number]) for number, _ in edges], float),
+        inside, leaving, entering = (
+            np.array([self._tensor(number, writer, reader) for number in range(len(self._edges))], float)
+            for writer, reader in ((ONE, ONE), (ONE, None), (None, ONE))
         )
+        return inside, leaving, entering
 
     @cached_property
     def _least_own(self) -> Column:
         """Fewest PMUs of each kernel for its weights, and for what the design adds."""
-        needs, kernels = self.needs, range(len(self.tables))
-        return np.array([max(needs.weight(one), needs.loaded(one, ONE)) + needs.added(one) for one in kernels], float)
+        return np.array([self._weight(one, ONE) + self.needs.added(one) for one in range(len(self.tables))], float)
 
     @cached_property
     def held_pmus(self) -> Column:
@@ -267,24 +274,13 @@ class PmuModel:
 
     def count(self, splits: Mapping[int, CoreSplit], parts: int) -> Allocation:
         """Return what a configuration takes with a given split of each of its kernels."""
-        needs = self.needs
-        counts: dict[int, int] = {}
-        for number, edge in enumerate(self._edges):
-            writer, reader = splits.get(edge.source), splits.get(edge.target)
-            if writer is None and reader is None:
-                continue
-            whole = needs.inside(number) if writer and reader else needs.crossing(number, parts if writer else 1)
-            given = needs.given(edge.source, writer) if writer else 0
-            counts[number] = max(whole, given, needs.taken(number, reader) if reader else 0)
+        needs, ordered = self.needs, sorted(splits)
+        ends = ((splits.get(edge.source), splits.get(edge.target)) for edge in self._edges)
         return Allocation(
-            splits={kernel: splits[kernel] for kernel in sorted(splits)},
-            edges=counts,
-            weights={
-                kernel: max(needs.weight(kernel, parts), needs.loaded(kernel, splits[kernel]))
-                for kernel in sorted(splits)
-                if needs.has_weight(kernel)
-            },
-            extras={kernel: needs.added(kernel) for kernel in sorted(splits) if needs.added(kernel)},
+            splits={kernel: splits[kernel] for kernel in ordered},
+            edges={number: self._tensor(number, *both, parts) for number, both in enumerate(ends) if any(both)},
+            weights={one: self._weight(one, splits[one], parts) for one in ordered if needs.has_weight(one)},
+            extras={kernel: needs.added(kernel) for kernel in ordered if needs.added(kernel)},
             cycles=max((self.tables[kernel].cycles_of(split) for kernel, split in splits.items()), default=0),
         )
 
@@ -316,8 +312,8 @@ class PmuModel:
         )
 
     def _choice(self, kernel: int, tensors: _Tensors, split: CoreSplit, parts: int) -> Choice:
-        needs, given = self.needs, self.needs.given(kernel, split)
-        own = needs.added(kernel) + max(needs.weight(kernel, parts), needs.loaded(kernel, split))
-        own += sum(max(needs.crossing(number, parts), given) for number in tensors.leaving)
-        own += sum(max(needs.crossing(number), needs.taken(number, split)) for number in tensors.entering)
-        return Choice(split, own, given, tuple(needs.taken(number, split) for number in tensors.reads))
+        needs = self.needs
+        own = needs.added(kernel) + self._weight(kernel, split, parts)
+        own += sum(self._tensor(number, split, None, parts) for number in tensors.leaving)
+        own += sum(self._tensor(number, None, split) for number in tensors.entering)
+        return Choice(split, own, needs.given(kernel, split), tuple(needs.taken(one, split) for one in tensors.reads))
