@@ -5,6 +5,7 @@ A kernel is split along one of its loops or none on each dimension of the networ
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 
 from msgspec import Struct
@@ -154,8 +155,9 @@ class SplitGraph:
     def __init__(self, graph: DataflowGraph, system: System) -> None:
         self.graph = graph
         self.system = system
-        self.conversions = Conversions(TensorGroup.of(system))
-        self.chips = self.conversions.chips
+        group = TensorGroup.of(system)
+        self.chips = group.chips
+        self._conversions = cache(lambda elements, element_bytes: Conversions(group, elements, element_bytes))
         self.choices = {kernel.name: choices_of(kernel, len(self.chips)) for kernel in graph.kernels}
         self._kernels = {kernel.name: kernel for kernel in graph.kernels}
         self._shares: dict[tuple[str, Choice, tuple[Choice, ...]], TensorShare] = {}
@@ -201,12 +203,12 @@ class SplitGraph:
         if not tensor.source:
             held = sum(share_elements(layout, elements) for layout in different) if different else elements
             return TensorShare(_bytes(tensor, held), whole, (), ())
-        given = self._given(tensor, source)
+        given, conversions = self._given(tensor, source), self._conversions(elements, tensor.element_bytes)
         targets = tuple(layout for layout in different if layout != given)
         is_left_so = not targets and len(readers) == len(tensor.uses)
         if tensor.kind is TensorKind.OUTPUT and is_left_so and not is_complete(given):
-            targets = (self.conversions.completed(given, elements, tensor.element_bytes),)
-        ways = self.conversions.plan(given, targets, elements, tensor.element_bytes)
+            targets = (conversions.completed(given),)
+        ways = conversions.plan(given, targets)
         held = max(share_elements(layout, elements) for layout in (given, *targets))
         return TensorShare(_bytes(tensor, held), given, targets, ways)
 
