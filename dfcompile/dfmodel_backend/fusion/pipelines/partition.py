@@ -11,7 +11,6 @@ from operator import or_
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
@@ -22,14 +21,6 @@ from dfcompile.dfmodel_backend.options import sums_of
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 BOUND_ROUNDING = 1e-13  # relative
-
-
-class Partition(Struct, frozen=True):
-    """Configurations in order with the stage of each, and the time of the slowest stage."""
-
-    chain: list[int]
-    stages: list[int]
-    slowest_ns: float
 
 
 def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fused | None:
@@ -44,15 +35,15 @@ def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> F
     if best is None:
         return None
     low = least_stage_ns(model, walk.down_sets)
-    while best.slowest_ns > low * (1 + ROUNDING):
-        found = walk.partition(best.slowest_ns * (1 - ROUNDING))
+    while best.time_ns > low * (1 + ROUNDING):
+        found = walk.partition(best.time_ns * (1 - ROUNDING))
         if found is None:
             break
         best = found
-        middle = (low + best.slowest_ns) / 2
+        middle = (low + best.time_ns) / 2
         found = walk.partition(middle)
         low, best = (middle, best) if found is None else (low, found)
-    return Fused(configs_of(model, best.chain), best.slowest_ns, tuple(best.stages))
+    return best
 
 
 def stage_times(model: DesignModel, arcs: Arcs) -> Column:
@@ -69,7 +60,7 @@ class _Walk:
     """Chains of configurations in stages of limited time."""
 
     def __init__(self, model: DesignModel, arcs: Arcs) -> None:
-        self._sets = arcs.sets
+        self._model, self._sets = model, arcs.sets
         self._states = len(arcs.down_sets)
         self.down_sets = members_of(arcs.down_sets, len(model.shares))
         self._sends = model.sends_ns(self.down_sets)
@@ -92,7 +83,7 @@ class _Walk:
         # Whether DRAM holds each stage wherever it begins.
         self._is_roomy = self._kept[-1] + self._waiting.max(initial=0.0) <= self._capacity
 
-    def partition(self, limit_ns: float) -> Partition | None:
+    def partition(self, limit_ns: float) -> Fused | None:
         """Return a partition with no stage above a limit, or None."""
         limit_ns = min(limit_ns, sys.float_info.max)  # what is not possible takes infinite time
         seen = {0}
@@ -147,7 +138,7 @@ class _Walk:
             layers.append(following)
         return layers
 
-    def _trace(self, begins: list[list[int]], limit_ns: float) -> Partition:
+    def _trace(self, begins: list[list[int]], limit_ns: float) -> Fused:
         """Return the partition that ends with all kernels, given where its stages may begin."""
         state = self._states - 1
         chain: list[int] = []
@@ -160,7 +151,7 @@ class _Walk:
             chain += sets
             stages += [stage] * len(sets)
             slowest_ns = max(slowest_ns, time_ns)
-        return Partition(chain[::-1], stages[::-1], slowest_ns)
+        return Fused(configs_of(self._model, chain[::-1]), slowest_ns, tuple(stages[::-1]))
 
     def _trace_stage(self, layers: list[Column], state: int, allowed: npt.NDArray[np.bool_]) -> tuple[list[int], int]:
         """Return the sets of a stage's configurations, the last one first, and where it begins."""
