@@ -174,10 +174,6 @@ class SetModel(ABC):
         """Return the times of numbers of cycles, infinite without cores enough."""
         return np.where(cycles == TOO_FEW, inf, cycles).astype(float) / self.machine.frequency_ghz
 
-    def core_compute_ns(self, members: Members) -> Column:
-        """Return the time of compute of one tile where cores are the only limit, whatever memory units sets need."""
-        return self.ns_of(self.cycles(members))
-
     def tile_compute_ns(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
         if self.rules.utilization > 0:

@@ -36,7 +36,7 @@ def least_limits(model: SetModel, members: Members) -> SetLimits:
         assert model.pmu is not None
         return (fewest_pmus(model, members) <= model.pmu.pmus).astype(np.int64)
 
-    return _limits(model, members, whole_weights, lambda members, _: model.core_compute_ns(members))
+    return _limits(model, members, whole_weights, lambda members, _: model.ns_of(model.cycles(members)))
 
 
 def _limits(

@@ -169,7 +169,7 @@ class ChipCounts:
         """Return the fastest mapping on so many chips, or why there is none."""
         if count not in self._found:
             try:
-                self._found[count] = self._alone() if count == 1 else self._fastest_part(count)
+                self._found[count] = self._fastest_part(count) if count > 1 else self._alone()
             except InfeasibleError as error:
                 self._found[count] = error
         return self._found[count]

@@ -27,7 +27,7 @@ def least_chain_of_pmus(model: SetModel, arcs: Arcs, shape: FusionShape) -> tupl
     number = {kernels: place for place, kernels in enumerate(arcs.sets)}
     while True:
         time_ns, chain = least_chain(arcs, bounds.arc_times, shape)
-        open_sets = [] if chain is None else bounds.not_exact([number[kernels] for kernels in chain if kernels])
+        open_sets = [number[kernels] for kernels in chain or () if kernels and not bounds.is_exact[number[kernels]]]
         if not open_sets:
             return time_ns, chain
         for place in open_sets:
@@ -44,12 +44,8 @@ class _Bounds:
         limits = arcs.limits_of(b"bounds" + (model.tile_key or b""), partial(least_limits, model))
         self._compute_ns, self._crossing = limits.compute_ns.copy(), limits.crossing
         self._times = set_times(model, arcs.members, limits)
-        self._is_exact = np.zeros(len(arcs.members), bool)
+        self.is_exact = np.zeros(len(arcs.members), bool)
         self.arc_times = arc_times(model, arcs, limits)
-
-    def not_exact(self, sets: list[int]) -> list[int]:
-        """Return those sets whose times are lower bounds."""
-        return [place for place in sets if not self._is_exact[place]]
 
     def settle(self, place: int) -> None:
         """Find the time of a set, and raise those of larger sets: no kernel is faster with more beside it."""
@@ -57,13 +53,13 @@ class _Bounds:
         row = members[place]
         before_ns = self._compute_ns[place]
         exact = set_limits(self._model, members[place : place + 1])
-        self._is_exact[place] = True
+        self.is_exact[place] = True
         changed = [place]
         self._set_times(np.array([place]), set_times(self._model, members[place : place + 1], exact))
         whole_ns = self._model.tile_compute_ns(members[place : place + 1])[0]
         if before_ns < whole_ns < np.inf:  # where it is infinite larger sets are impossible already
             larger = np.flatnonzero(
-                members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self._is_exact
+                members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self.is_exact
             )  # fmt: skip
             self._compute_ns[larger] = whole_ns
             changed += larger.tolist()
