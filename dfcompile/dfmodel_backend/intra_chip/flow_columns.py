@@ -31,11 +31,6 @@ class Users(Struct, frozen=True, eq=False, dict=True):
         counts = np.array([max(1, len(group)) for group in groups], np.int64)
         return Users(np.array(kernels, np.intp), np.cumsum(counts) - counts)
 
-    @staticmethod
-    def one_each(kernels: Sequence[int]) -> "Users":
-        """Return the kernels of tensors with one each."""
-        return Users(np.array(kernels, np.intp), np.arange(len(kernels)))
-
     @cached_property
     def is_single(self) -> bool:
         """Whether every tensor has one kernel."""
@@ -91,7 +86,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         """Return the columns of tensors with one reader each, given source and reader, size, and tiles in SRAM."""
         return FlowColumns(
             source=np.array([source for source, _ in ends], np.intp),
-            readers=Users.one_each([reader for _, reader in ends]),
+            readers=Users.of([(reader,) for _, reader in ends]),
             is_read=np.ones(len(ends), bool),
             leaves=np.zeros(len(ends), bool),
             size=size,

@@ -93,15 +93,9 @@ class _GraphFlows:
         tensors = [tensor for tensor in graph.tensors if tensor.kind is not TensorKind.WEIGHT]
         source = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
         gives = [_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in source]
-        takes, depth = [], []
-        for tensor, maker in zip(tensors, source, strict=True):
-            for use in tensor.uses:
-                reader = index[use.kernel]
-                takes.append(_cuts_of_input(kernels[reader], use.operand))
-                depth.append(level[reader] - level[maker] + 1 if maker != NOBODY else 0)
-            if not tensor.uses:
-                takes.append(1)
-                depth.append(0)
+        uses = [(maker, use) for tensor, maker in zip(tensors, source, strict=True) for use in tensor.uses or (None,)]
+        takes = [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses]
+        depth = [level[index[use.kernel]] - level[maker] + 1 if use and maker != NOBODY else 0 for maker, use in uses]
         self._counts = [max(1, len(tensor.uses)) for tensor in tensors]
         self._size = np.array([tensor.size_bytes for tensor in tensors], np.int64)
         self._gives, self._takes = np.array(gives, np.int64), np.array(takes, np.int64)

@@ -96,7 +96,7 @@ class DesignModel(SetModel):
         size = np.fromiter((0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares), float)
         # DRAM traffic of each kernel whatever it is fused with
         moved = self._given_traffic + self._weight_traffic / self.micro_batch
-        held = HeldColumns(Users.one_each(range(len(size))), moved, size)
+        held = HeldColumns(Users.of([(kernel,) for kernel in range(len(size))]), moved, size)
         super().__init__(design.machine, tuple(share.work for share in self.shares), self.flows, held, rules)
         self.inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
         self.sram_extra_bytes = np.fromiter((share.kernel.sram_extra_bytes for share in self.shares), float)
