@@ -82,13 +82,13 @@ class ShardingSums:
         """Per kernel the tensors that it reads or makes; of their uses those of earlier kernels come first."""
         touched: list[list[Tensor]] = [[] for _ in self._names]
         for tensor in self._graph.tensors:
-            uses = sorted(tensor.uses, key=lambda use: self._places[use.kernel])
+            uses = sorted(tensor.uses, key=lambda use: self._graph.index[use.kernel])
             for place in dict.fromkeys(self._ends(tensor)):
                 touched[place].append(replace(tensor, uses=tuple(uses)))
         return touched
 
     def _ends(self, tensor: Tensor) -> list[int]:
-        return [self._places[name] for name in (tensor.source, *(use.kernel for use in tensor.uses)) if name]
+        return [self._graph.index[name] for name in (tensor.source, *(use.kernel for use in tensor.uses)) if name]
 
     @cached_property
     def _rest(self) -> list[Sums]:
@@ -127,7 +127,7 @@ class ShardingSums:
 
     def _addition(self, number: int, chosen: tuple[Choice, ...], choice: Choice) -> Sums:
         added = self.of_kernel(self._names[number], choice)
-        place = self._places
+        place = self._graph.index
         for tensor in self._touched[number]:
             if tensor.source == self._names[number]:
                 added = added.plus(self._of_tensor(tensor, choice, ()))
@@ -138,10 +138,6 @@ class ShardingSums:
             before = self._of_tensor(tensor, source, earlier)
             added = added.plus(after.minus(before))
         return added
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self._names)}
 
     def least_ns(self, sums: Sums, settled: int) -> float:
         """Return a time that no mapping beats, of the sums of so many first kernels."""
@@ -171,7 +167,7 @@ class ShardingSums:
 
     def around(self, number: int, chosen: tuple[Choice, ...]) -> Sums:
         """Return what a kernel and the tensors that it makes and reads take."""
-        place = self._places
+        place = self._graph.index
         sums = self.of_kernel(self._names[number], chosen[number])
         for tensor in self._touched[number]:
             source = chosen[place[tensor.source]] if tensor.source else self._whole
