@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-import numpy as np
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
-from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -29,17 +27,6 @@ def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
         for position in range(added.bit_length())
         if added >> position & 1
     }
-
-
-def kernel_by_kernel(model: DesignModel, arcs: Arcs) -> Fused | None:
-    """Return the assignment of each kernel to the configuration of its position, or None if one does not fit.
-
-    ``arcs`` are of one kernel each, in the order of their numbers whatever the edges say [ko24].
-    """
-    times = arc_times(model, arcs)
-    if not np.isfinite(times).all():
-        return None
-    return Fused({share.kernel.id: position for position, share in enumerate(model.shares)}, float(times.sum()))
 
 
 class StageProblem(Struct, frozen=True):
