@@ -13,7 +13,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.machine.system import extents
-from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
 
@@ -82,15 +82,8 @@ def micro_batches(design: Design, degrees: Degrees) -> Fraction:
         UserError: the batch is no whole number of them.
     """
     batch = design.execution.batch
-    match batch.kind:
-        case WorkloadKind.HPL | WorkloadKind.FFT:
-            return Fraction(1)
-        case WorkloadKind.LLM | WorkloadKind.DLRM:
-            return _parts_of(batch, degrees)
-    assert_never(batch.kind)
-
-
-def _parts_of(batch: Batch, degrees: Degrees) -> Fraction:
+    if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
+        return Fraction(1)
     size = max(1, batch.micro_batch)
     count = Fraction(batch.global_batch, size * degrees.data)
     if count.denominator != 1:
