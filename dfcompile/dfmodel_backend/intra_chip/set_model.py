@@ -311,7 +311,7 @@ class SetModel(ABC):
         """DRAM that is left for waiting tensors beside what is always there; negative if that is too much."""
         return self.machine.dram_bytes - self.always_bytes if self.machine.dram_bytes else inf
 
-    @property
+    @cached_property
     def growth_limit(self) -> tuple[Column, float]:
         """What each kernel holds whatever it is fused with, and the most that a configuration may hold; 0: no limit."""
         if self.pmu is not None:

@@ -149,7 +149,7 @@ def _extend(
     """
     if not len(step.starts):
         return step.starts, step.starts
-    ranks = best[:, arcs.before[step.part]]
+    ranks = best.take(arcs.before[step.part], axis=1)
     ranks[0] = np.where(step.usable, combine(ranks[0], costs.time[step.part]), np.inf)
     ranks[1] += costs.dram_bytes[step.part]
     ranks[2] += 1
