@@ -109,18 +109,16 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
     def _has_nobody(self) -> bool:
         return bool((self.source == NOBODY).any() or not self.is_read.all())
 
-    @cached_property
-    def _is_plain(self) -> bool:
-        """Whether every tensor is read, by one kernel, and none leaves."""
-        return self.readers.is_single and bool(self.is_read.all() and not self.leaves.any())
-
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
-        if not self._has_nobody:
-            return members
-        padded = np.zeros((len(members), members.shape[1] + 1), members.dtype)
-        padded[:, :-1] = members
-        return padded
+        return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
+
+    def _needed(self, padded: Members) -> Touched:
+        """Return which tensors somebody needs who is not in a set."""
+        return np.asarray(self.leaves | self.is_read & ~self.readers.all(padded))
+
+    def _read_in(self, padded: Members) -> Touched:
+        return self.readers.any(padded) & ~padded[:, self.source]
 
     def made(self, members: Members) -> Touched:
         """Return which tensors each set makes."""
@@ -129,27 +127,21 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
     def written_out(self, members: Members) -> Touched:
         """Return which tensors each set writes to DRAM."""
         padded = self._padded(members)
-        made, read = padded[:, self.source], self.readers.all(padded)
-        return np.asarray(made & ~read if self._is_plain else made & (self.leaves | self.is_read & ~read))
+        return np.asarray(padded[:, self.source] & self._needed(padded))
 
     def streams(self, members: Members) -> tuple[Column, Column]:
         """Return the bytes that each set reads from DRAM, and those that it writes."""
-        padded = self._padded(members)
-        read_in = self.readers.any(padded) & ~padded[:, self.source]
+        read_in = self._read_in(self._padded(members))
         return read_in.astype(float) @ self.size, self.written_out(members).astype(float) @ self.size
 
     def crossing(self, members: Members) -> Column:
         """Return the bytes at the border of each set."""
-        padded = self._padded(members)
-        made, read = padded[:, self.source], self.readers.any(padded)
-        crosses = made != read if self._is_plain else read & ~made | self.written_out(members)
+        crosses = self._read_in(self._padded(members)) | self.written_out(members)
         return np.asarray(crosses.astype(float) @ self.size)
 
     def entering(self, members: Members) -> Column:
         """Return the SRAM of each set for what comes from DRAM: two tiles."""
         padded = self._padded(members)
-        if self.readers.is_single:
-            return np.asarray((padded[:, self.readers.kernels] & ~padded[:, self.source]).astype(float) @ self.border)
         return np.asarray((self.readers.largest(padded, self.border) * ~padded[:, self.source]).sum(axis=1))
 
     def taken_inside(self, members: Members) -> Column:
@@ -159,12 +151,8 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def kept(self, members: Members) -> Column:
         """Return the SRAM of each set for what it makes: tiles in flight, and two of what leaves."""
-        padded = self._padded(members)
-        if self.readers.is_single:
-            found = (padded[:, self.source] & padded[:, self.readers.kernels]).astype(float) @ self.inside
-        else:
-            found = self.taken_inside(members).sum(axis=1)
-        return np.asarray(found + self.written_out(members).astype(float) @ (2 * self.written))
+        found: Column = self.taken_inside(members).sum(axis=1)
+        return found + self.written_out(members).astype(float) @ (2 * self.written)
 
     def waiting(self, before: Members, inside: Members) -> Column:
         """Return the bytes in DRAM while sets run after the kernels of ``before``.
@@ -174,9 +162,8 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         """
         earlier, later = self._padded(before), self._padded(before | inside)
         is_there = (self.source == NOBODY) | earlier[:, self.source]
-        needed = self.leaves | self.is_read & ~self.readers.all(earlier)
-        needed_after = self.leaves | self.is_read & ~self.readers.all(later)
-        live = is_there & needed | ~is_there & later[:, self.source] & needed_after
+        made = later[:, self.source] & self._needed(later)
+        live = is_there & self._needed(earlier) | ~is_there & made
         return np.asarray(live.astype(float) @ self.size)
 
 
