@@ -72,9 +72,6 @@ class TimedStep(Struct, frozen=True):
         return max(("compute", "memory", "network"), key=lambda kind: float(getattr(self, f"{kind}_ns")))
 
 
-_Alone = tuple[list[int], list[int], float, float]
-
-
 class SetModel(ABC):
     """Constants of every kernel and tensor of a chip, and the figures of any set of kernels."""
 
@@ -267,29 +264,19 @@ class SetModel(ABC):
         return found
 
     @cached_property
-    def _alone(self) -> tuple[_Alone, ...]:
-        """Of each kernel: what is held in parts, what leaves in tiles, what enters, what is added."""
+    def _alone(self) -> list[tuple[list[int], list[int], float]]:
+        """Of each kernel: what is held in parts, what leaves in tiles, what enters or is added."""
         alone = np.eye(len(self.works), dtype=bool)
-        held, leaving = self.held.users.any(alone), self.flows.written_out(alone)
-        entering, extra = self.flows.entering(alone).tolist(), self.sram_extra_bytes.tolist()
-        return tuple(
-            (
-                self.held.size[held[kernel]].astype(int).tolist(),
-                self.flows.written[leaving[kernel]].astype(int).tolist(),
-                entering[kernel],
-                extra[kernel],
-            )
-            for kernel in range(len(self.works))
-        )
+        held = [self.held.size[row].astype(int).tolist() for row in self.held.users.any(alone)]
+        leaving = [self.flows.written[row].astype(int).tolist() for row in self.flows.written_out(alone)]
+        return list(zip(held, leaving, (self.flows.entering(alone) + self.sram_extra_bytes).tolist(), strict=True))
 
     def sram_alone(self, kernel: int, parts: int) -> float:
         """Return the SRAM of a kernel alone, with its weights, and what it puts out meanwhile, in so many parts."""
-        held, leaving, entering, extra = self._alone[kernel]
-        if self.rules.has_whole_bytes:
-            parted: float = sum(-(-size // parts) for size in held) + 2 * sum(-(-size // parts) for size in leaving)
-        else:
-            parted = (2 * sum(leaving) + sum(held)) / parts
-        return parted + entering + extra
+        held, leaving, rest = self._alone[kernel]
+        if not self.rules.has_whole_bytes:
+            return (2 * sum(leaving) + sum(held)) / parts + rest
+        return sum(-(-size // parts) for size in held) + 2 * sum(-(-size // parts) for size in leaving) + rest
 
     def waiting_bytes(self, before: Members, inside: Members) -> Column:
         """Return the bytes of tensors in DRAM while sets run after the kernels of ``before``.
