@@ -6,10 +6,9 @@ and all-reduce as their composition are those of [chan07], [thakur05].
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import permutations, product
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -75,8 +74,6 @@ class TensorGroup(Struct, frozen=True):
 
     def cost(self, collective: Collective) -> tuple[float, float]:
         """Return the time per byte of a whole tensor, and the latency of the hops."""
-        if collective is Collective.NONE:
-            return 0.0, 0.0
         # An all-reduce goes around twice, as a scatter and a gather; everything else passes each link on its way once.
         separate_phases = collective is Collective.ALL_REDUCE
         latency_ns = sum(
@@ -128,25 +125,10 @@ class Step(Struct, frozen=True):
 
 Way = tuple[Step, ...]
 
-_COLLECTIVES: Mapping[ExchangeKind, Collective] = MappingProxyType(
-    {
-        ExchangeKind.SLICE: Collective.NONE,
-        ExchangeKind.ALL_GATHER: Collective.ALL_GATHER,
-        ExchangeKind.REDUCE_SCATTER: Collective.ALL_GATHER,  # as many bytes, the other way round
-        ExchangeKind.ALL_REDUCE: Collective.ALL_REDUCE,
-        ExchangeKind.ALL_TO_ALL: Collective.ALL_TO_ALL,
-    }
-)
-
 
 def splits_of(layout: Layout) -> tuple[Split, ...]:
     """Return the splits of a layout."""
     return tuple(held for held in layout if isinstance(held, Split))
-
-
-def is_complete(layout: Layout) -> bool:
-    """Return whether nothing is left to be combined."""
-    return not any(isinstance(held, Partial) for held in layout)
 
 
 def share_elements(layout: Layout, elements: int) -> int:
@@ -167,14 +149,16 @@ class Conversions:
         self._chips = group.chips
         self._elements = elements
         self._element_bytes = element_bytes
-        self._cost = cache(lambda kind, place: self._outer(place).cost(_COLLECTIVES[kind]))
-        self.way, self.plan = cache(self._shortest), cache(self._plan)
+        self._cost, self.way, self.plan = cache(self._cost_along), cache(self._shortest), cache(self._plan)
 
-    def _outer(self, place: int) -> TensorGroup:
-        """Return the group that a conversion along a dimension needs: in a hierarchy the inner ones, too."""
+    def _cost_along(self, kind: ExchangeKind, place: int) -> tuple[float, float]:
+        """Return what a conversion along a dimension costs in its group: in a hierarchy with the inner ones."""
         shape, links = self._group.shape, self._group.links
         part = slice(place if shape.is_grid else 0, place + 1)
-        return TensorGroup(Topology(shape.kinds[part]), links[part], self._group.link_latency_ns)
+        group = TensorGroup(Topology(shape.kinds[part]), links[part], self._group.link_latency_ns)
+        # A reduce-scatter has as many bytes as an all-gather, the other way round.
+        is_scatter = kind is ExchangeKind.REDUCE_SCATTER
+        return group.cost(Collective.ALL_GATHER if is_scatter else Collective[kind.name])
 
     def _share(self, layout: Layout) -> int:
         return share_elements(layout, self._elements)

@@ -11,14 +11,7 @@ from itertools import product
 from msgspec import Struct
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, LoopKind, LoopPart
-from dfcompile.dfmodel_backend.inter_chip.conversions import (
-    Conversions,
-    Step,
-    TensorGroup,
-    Way,
-    is_complete,
-    share_elements,
-)
+from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, Step, TensorGroup, Way, share_elements
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
@@ -207,7 +200,7 @@ class SplitGraph:
         conversions = self._conversions(elements, tensor.element_bytes)
         targets = tuple(layout for layout in different if layout != given)
         is_left_so = not targets and len(readers) == len(tensor.uses)
-        if tensor.kind is TensorKind.OUTPUT and is_left_so and not is_complete(given):
+        if tensor.kind is TensorKind.OUTPUT and is_left_so and any(isinstance(held, Partial) for held in given):
             targets = (conversions.completed(given),)
         ways = conversions.plan(given, targets)
         held = max(share_elements(layout, elements) for layout in (given, *targets))

@@ -109,13 +109,9 @@ class PmuNeeds:
 
     def taken(self, edge: int, split: CoreSplit) -> int:
         """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""
-        label = self.labels[edge]
-        match label:
-            case LaneStage.LANE:
-                return split.lanes
-            case LaneStage.STAGE:
-                return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
-        assert_never(label)
+        if self.labels[edge] is LaneStage.LANE:
+            return split.lanes
+        return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
 
 
 ONE = CoreSplit(1, 1)
