@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +37,8 @@ def labels_of(design: Design) -> tuple[LaneStage, ...]:
 
 def _label(variant: KernelVariant, *, is_first: bool) -> LaneStage:
     """Return how a kernel spreads the tensor that comes in over its first connection, or over another one."""
-    match variant:
-        case KernelVariant.GEMM_INPUT1_WEIGHT:
-            return LaneStage.STAGE
-        case KernelVariant.GEMM_INPUT1_INPUT2:
-            return LaneStage.LANE if is_first else LaneStage.STAGE
-        case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
-            return LaneStage.LANE
-    assert_never(variant)
+    is_second = variant is KernelVariant.GEMM_INPUT1_INPUT2 and not is_first
+    return LaneStage.STAGE if variant is KernelVariant.GEMM_INPUT1_WEIGHT or is_second else LaneStage.LANE
 
 
 class PmuNeeds:

@@ -159,8 +159,6 @@ def network_units(
 
 def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:
     """Return the price of links and switches; a machine of one chip has none."""
-    if not network.dimensions:
-        return 0.0
     units = _units_of(network, copies, compat)
     links = sum(units.link_gb_per_s) * network.link_price_usd_per_gb_per_s
     return links + sum(units.switch_gb_per_s) * network.switch_price_usd_per_gb_per_s
@@ -168,8 +166,6 @@ def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility
 
 def network_power_w(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:
     """Return the power of links and switches; a machine of one chip has none."""
-    if not network.dimensions:
-        return 0.0
     units = _units_of(network, copies, compat)
     links = sum(
         unit * dimension.link_power_w_per_gb_per_s
@@ -179,6 +175,8 @@ def network_power_w(network: Network, *, copies: int = 1, compat: Compatibility 
 
 
 def _units_of(network: Network, copies: int, compat: Compatibility) -> NetworkUnits:
+    if not network.dimensions:
+        return NetworkUnits((), ())
     chips = [dimension.chips for dimension in network.dimensions]
     gb_per_s = [dimension.link_bandwidth_gb_per_s for dimension in network.dimensions]
     return network_units(topology(network.kind), chips, gb_per_s, copies=copies, compat=compat)
