@@ -1,7 +1,6 @@
 """The pure evaluator of designs: sharding, tiles and configurations give all figures [ko24, section 4]."""
 
 import math
-from typing import assert_never
 
 import numpy as np
 from msgspec import Struct
@@ -130,28 +129,17 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
 
 def _repetitions(batch: Batch) -> int:
     """Return how often the kernels of the graph are needed for a batch of one copy."""
-    match batch.kind:
-        case WorkloadKind.LLM:
-            return batch.global_batch * (batch.layers if batch.layers_in_graph == 1 else 1)
-        case WorkloadKind.DLRM:
-            return batch.global_batch
-        case WorkloadKind.HPL | WorkloadKind.FFT:
-            return 1
-    assert_never(batch.kind)
+    if batch.kind is WorkloadKind.LLM:
+        return batch.global_batch * (batch.layers if batch.layers_in_graph == 1 else 1)
+    return batch.global_batch if batch.kind is WorkloadKind.DLRM else 1
 
 
 def _runs(model: DesignModel) -> float:
     """Return how often the configurations run in a batch, over all chips of a copy."""
     batch, degrees = model.design.execution.batch, model.degrees
-    chips = model.design.machine.chips // batch.copies
-    match batch.kind:
-        case WorkloadKind.LLM:
-            return float(_repetitions(batch)) * (degrees.tensor * degrees.sequence)
-        case WorkloadKind.DLRM:
-            return float(batch.global_batch) / degrees.data * chips
-        case WorkloadKind.HPL | WorkloadKind.FFT:
-            return float(chips)
-    assert_never(batch.kind)
+    if batch.kind is WorkloadKind.LLM:
+        return float(_repetitions(batch)) * (degrees.tensor * degrees.sequence)
+    return float(_repetitions(batch)) / degrees.data * (model.design.machine.chips // batch.copies)
 
 
 def batch_time_ns(model: DesignModel, step_ns: float) -> float:

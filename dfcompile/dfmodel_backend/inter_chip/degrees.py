@@ -6,7 +6,6 @@ Degrees, the size of micro-batches and the number of tiles may be open in a desi
 from collections.abc import Iterator
 from fractions import Fraction
 from math import prod
-from typing import assert_never
 
 from msgspec import Struct
 
@@ -47,14 +46,9 @@ def degrees_of(design: Design) -> Degrees:
     if prod(chips) != per_copy:
         sizes = " x ".join(map(str, chips))
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
-    match batch.kind:
-        case WorkloadKind.DLRM:
-            return Degrees(data=per_copy)
-        case WorkloadKind.HPL | WorkloadKind.FFT:
-            return Degrees()
-        case WorkloadKind.LLM:
-            return _language_model_degrees(machine)
-    assert_never(batch.kind)
+    if batch.kind is WorkloadKind.LLM:
+        return _language_model_degrees(machine)
+    return Degrees(data=per_copy if batch.kind is WorkloadKind.DLRM else 1)
 
 
 def _language_model_degrees(machine: Machine) -> Degrees:
