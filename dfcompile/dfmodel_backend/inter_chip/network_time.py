@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import assert_never
 
 import numpy as np
 from msgspec import Struct
@@ -69,24 +68,19 @@ class NetworkTime:
         kind, links = self._design.execution.batch.kind, self._design.machine.links
         nothing = np.zeros_like(found.reductions)
         periodic = found.sizes[Collective.ALL_REDUCE_PERIODIC] * self._periodic_ns_per_byte
-        match kind:
-            case WorkloadKind.LLM:
-                latency = found.reductions * self._latency_ns + found.gathers * self._gather_ns
-                tensor = nothing + sum(found.sizes[one] * ratio for one, ratio in self._tensor.items())
-                if self._compatibility.network_is_sum:
-                    return (ExchangeNs(tensor, latency + periodic),)
-                along = nothing + sum(size * self._sequence[one] for one, size in found.sequence_sizes.items())
-                return ExchangeNs(tensor, latency), ExchangeNs(nothing, periodic), ExchangeNs(along, nothing)
-            case WorkloadKind.HPL:
-                handed = found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s
-                return (
-                    ExchangeNs(nothing, handed),
-                    ExchangeNs(nothing, found.sizes[Collective.BROADCAST] / links[-1].gb_per_s),
-                )
-            case WorkloadKind.DLRM | WorkloadKind.FFT:
-                exchanged = found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte()
-                return (ExchangeNs(nothing, exchanged + periodic),)
-        assert_never(kind)
+        if kind is WorkloadKind.LLM:
+            latency = found.reductions * self._latency_ns + found.gathers * self._gather_ns
+            tensor = nothing + sum(found.sizes[one] * ratio for one, ratio in self._tensor.items())
+            if self._compatibility.network_is_sum:
+                return (ExchangeNs(tensor, latency + periodic),)
+            along = nothing + sum(size * self._sequence[one] for one, size in found.sequence_sizes.items())
+            return ExchangeNs(tensor, latency), ExchangeNs(nothing, periodic), ExchangeNs(along, nothing)
+        if kind is WorkloadKind.HPL:
+            handed = found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s
+            spread = found.sizes[Collective.BROADCAST] / links[-1].gb_per_s
+            return ExchangeNs(nothing, handed), ExchangeNs(nothing, spread)
+        exchanged = found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte()
+        return (ExchangeNs(nothing, exchanged + periodic),)
 
     def ratio_ns_per_byte(self, collective: Collective) -> float:
         """Return the time per byte of a collective in the tensor parallel group."""

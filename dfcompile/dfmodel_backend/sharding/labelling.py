@@ -227,19 +227,17 @@ class _Programs:
 
     def _require_optimum(self, outcome: Outcome, level: int, *, is_first: bool) -> None:
         name = self._options.solver.value
-        match outcome:
-            case Outcome.OPTIMAL:
-                return
-            case Outcome.INFEASIBLE if is_first:
-                raise InfeasibleError(f"sharding: solver {name!r} proves that no shardings go together (other pins)")
-            case Outcome.INFEASIBLE:
-                raise self._contradiction(level)
-            case Outcome.FEASIBLE | Outcome.NOTHING:
-                limit = f" or {self._options.time_limit_s:g} s" if self._options.time_limit_s else ""
-                raise UserError(
-                    f"sharding: solver {name!r} proves no optimum within {self._options.max_nodes} nodes{limit} "
-                    "(pins of shardings make it easier)"
-                )
+        if outcome is Outcome.OPTIMAL:
+            return
+        if outcome is Outcome.INFEASIBLE and is_first:
+            raise InfeasibleError(f"sharding: solver {name!r} proves that no shardings go together (other pins)")
+        if outcome is Outcome.INFEASIBLE:
+            raise self._contradiction(level)
+        limit = f" or {self._options.time_limit_s:g} s" if self._options.time_limit_s else ""
+        raise UserError(
+            f"sharding: solver {name!r} proves no optimum within {self._options.max_nodes} nodes{limit} "
+            "(pins of shardings make it easier)"
+        )
 
     def _contradiction(self, level: int) -> UserError:
         return UserError(
