@@ -157,11 +157,6 @@ class FusionProblem(Struct, frozen=True, dict=True):
         """Precedence, and which kernels each configuration may hold: pins, passes, stages."""
         return self.model.shape
 
-    @property
-    def ns_per_byte(self) -> float:
-        """Time of a byte of DRAM traffic."""
-        return 1 / self.model.machine.dram_gb_per_s
-
     def may_solve(self, variables: int) -> bool:
         """Return whether an integer program of so many variables may be solved."""
         return variables <= self.options.max_variables

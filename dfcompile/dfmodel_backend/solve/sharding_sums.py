@@ -1,6 +1,6 @@
 """What every mapping of a sharding takes at least, as sums over kernels and tensors."""
 
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import accumulate
 from operator import add, sub
 from typing import NamedTuple
@@ -44,19 +44,15 @@ class ShardingSums:
         self._options = options
         self._split = split
         self._names = [kernel.name for kernel in split.graph.kernels]
-        self._kernels: dict[tuple[str, Choice], Sums] = {}
+        self.of_kernel = cache(self._of_kernel)
         self._additions: dict[tuple[object, ...], Sums] = {}
         self._shapes: dict[tuple[object, ...], tuple[float, float]] = {}
         self._whole: Choice = (WHOLE,) * len(split.chips)
 
-    def of_kernel(self, name: str, choice: Choice) -> Sums:
+    def _of_kernel(self, name: str, choice: Choice) -> Sums:
         """Return what a kernel takes."""
-        key = (name, choice)
-        if key not in self._kernels:
-            compute_ns, slowest_ns = self._compute(self._split.kernel_share(name, choice))
-            split = sum(number != WHOLE for number in choice)
-            self._kernels[key] = Sums(compute_ns, slowest_ns=slowest_ns, splits=split)
-        return self._kernels[key]
+        compute_ns, slowest_ns = self._compute(self._split.kernel_share(name, choice))
+        return Sums(compute_ns, slowest_ns=slowest_ns, splits=sum(number != WHOLE for number in choice))
 
     def _compute(self, kernel: Kernel) -> tuple[float, float]:
         """Return the compute time of a kernel with no core idle, and alone on the chip."""
@@ -65,10 +61,8 @@ class ShardingSums:
             alone = DataflowGraph("kernel", (kernel,), ())
             model = GraphModel(alone, self._system.machine, self._options)
             compute_ns = float(model.least_parts[0, 0])
-            self._shapes[shape] = (
-                compute_ns,
-                compute_ns if self._options.compute_utilization > 0 else model.least_ns(),
-            )
+            alone_ns = compute_ns if self._options.compute_utilization > 0 else model.least_ns()
+            self._shapes[shape] = compute_ns, alone_ns
         return self._shapes[shape]
 
     def _of_tensor(self, tensor: Tensor, source: Choice, readers: tuple[Choice, ...]) -> Sums:

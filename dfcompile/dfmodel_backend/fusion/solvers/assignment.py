@@ -70,7 +70,8 @@ class _AssignmentBuilder:
                 self._add_flow(number, flow, c)
             self._add_held(c)
             self._add_tiled(c)
-            self._limit_sram(c)
+            if not math.isinf(self._terms.sram_bytes):
+                self._problem += self._sum(self._sram[c]) <= 1
             self._keep_apart(c)
         for slots in self._stages:
             self._limit_dram(slots)
@@ -81,10 +82,11 @@ class _AssignmentBuilder:
             return None, outcome
         if not settles_ties or outcome is Outcome.FEASIBLE:
             return self._chain(), outcome
+        machine = self._fusion.model.machine
         program = ChainProgram(
             self._problem,
             time=(time, self._unit_ns),
-            dram_bytes=self._sum([term for terms in self._memory for term in terms], self._fusion.ns_per_byte),
+            dram_bytes=self._sum([term for terms in self._memory for term in terms], 1 / machine.dram_gb_per_s),
             configurations=self._pulp.lpSum(self._used(c) for c in self._slots),
             chain=self._chain,
             without=self._without,
@@ -163,10 +165,6 @@ class _AssignmentBuilder:
                     self._problem += self._at[other][c] + alone <= 1
             self._memory[c].append((alone, tiled.added_memory_ns))
             self._sram[c].append((alone, -tiled.saved_sram_bytes / self._terms.sram_bytes))
-
-    def _limit_sram(self, c: int) -> None:
-        if not math.isinf(self._terms.sram_bytes):
-            self._problem += self._sum(self._sram[c]) <= 1
 
     def _limit_dram(self, slots: range) -> None:
         """What a stage keeps and what waits; how much of a tensor waits depends on the kernels that run."""

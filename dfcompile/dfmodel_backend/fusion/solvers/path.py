@@ -43,10 +43,6 @@ class Ranking(Protocol):
     def tie_ns(self) -> float:
         """Times that differ by no more are the same."""
 
-    @property
-    def ns_per_byte(self) -> float:
-        """Time of a byte of DRAM traffic."""
-
     def rank(self, chain: Chain) -> Rank:
         """Return time in ns, DRAM bytes and configurations of a chain."""
 

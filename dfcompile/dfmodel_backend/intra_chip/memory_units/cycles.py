@@ -86,10 +86,6 @@ class PmuNeeds:
         """Return the PMUs for what the design adds to the SRAM of a kernel's configuration."""
         return math.ceil(self._shares[kernel].kernel.sram_extra_bytes / self._unit) if self._counts_extra else 0
 
-    def loaded(self, kernel: int, split: CoreSplit) -> int:
-        """Return the PMUs from which the cores of a kernel can load its weights: one per lane."""
-        return split.lanes if self.has_weight(kernel) else 0
-
     def given(self, kernel: int, split: CoreSplit) -> int:
         """Return the PMUs that take what the cores of a kernel put out.
 
@@ -183,8 +179,8 @@ class PmuModel:
         return max(whole, given, needs.taken(number, reader) if reader else 0)
 
     def _weight(self, kernel: int, split: CoreSplit, parts: int = 1) -> int:
-        """Return the PMUs of the weights of a kernel."""
-        return max(self.needs.weight(kernel, parts), self.needs.loaded(kernel, split))
+        """Return the PMUs of the weights of a kernel: its cores load them from one per lane."""
+        return max(self.needs.weight(kernel, parts), split.lanes) if self.needs.has_weight(kernel) else 0
 
     @cached_property
     def _least_by_edge(self) -> tuple[Column, Column, Column]:
