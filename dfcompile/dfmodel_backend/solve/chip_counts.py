@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import takewhile
 
 from msgspec import Struct
@@ -82,8 +83,7 @@ class ChipCounts:
         self._graph = graph
         self._system = system
         self._options = options or MappingOptions()
-        self._found: dict[int, _Found | InfeasibleError] = {}
-        self._prepared: dict[int, tuple[ShardingSearch, ...]] = {}
+        self._on, self._searches = cache(self._find_on), cache(self._prepare)
 
     def fastest(self, chips: int) -> Mapping:
         """Shard the graph over numbers of chips up to ``chips``, fuse each share, and keep the fastest.
@@ -165,14 +165,12 @@ class ChipCounts:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
         return tried, fastest
 
-    def _on(self, count: int) -> _Found | InfeasibleError:
+    def _find_on(self, count: int) -> _Found | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
-        if count not in self._found:
-            try:
-                self._found[count] = self._fastest_part(count) if count > 1 else self._alone()
-            except InfeasibleError as error:
-                self._found[count] = error
-        return self._found[count]
+        try:
+            return self._fastest_part(count) if count > 1 else self._alone()
+        except InfeasibleError as error:
+            return error
 
     def _alone(self) -> _Found:
         mapping = map_graph(self._graph, self._system.one_chip, self._options)
@@ -196,16 +194,13 @@ class ChipCounts:
         found, search = best
         return _Found(self._of_all_chips(found, search.system), bound_s, found.share, search)
 
-    def _searches(self, count: int) -> tuple[ShardingSearch, ...]:
+    def _prepare(self, count: int) -> tuple[ShardingSearch, ...]:
         """Return the search on each part of so many chips; one that takes as long as another one is left out."""
-        if count not in self._prepared:
-            different: dict[tuple[object, ...], System] = {}
-            for part in self._system.parts(count):
-                different.setdefault(TensorGroup.of(part).likeness, part)
-            self._prepared[count] = tuple(
-                ShardingSearch(self._graph, part, self._options, self._mapped_by(part)) for part in different.values()
-            )
-        return self._prepared[count]
+        different: dict[tuple[object, ...], System] = {}
+        for part in self._system.parts(count):
+            different.setdefault(TensorGroup.of(part).likeness, part)
+        parts = different.values()
+        return tuple(ShardingSearch(self._graph, part, self._options, self._mapped_by(part)) for part in parts)
 
     def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
         options = replace(self._options, solver=DEFAULT_SOLVER)
