@@ -95,16 +95,6 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
             written=tile,
         )
 
-    def predecessors(self, kernels: int) -> tuple[int, ...]:
-        """Return the set of the direct predecessors of each kernel."""
-        masks = [0] * kernels
-        for source, (first, end) in zip(self.source.tolist(), self.readers.places, strict=True):
-            if source != NOBODY:
-                for reader in self.readers.kernels[first:end].tolist():
-                    if reader != NOBODY:
-                        masks[reader] |= 1 << source
-        return tuple(masks)
-
     @cached_property
     def _has_nobody(self) -> bool:
         return bool((self.source == NOBODY).any() or not self.is_read.all())

@@ -8,7 +8,7 @@ import numpy as np
 from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, predecessors_of
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, TensorKind
@@ -34,7 +34,7 @@ class GraphModel(SetModel):
             HeldColumns(users, size, size),
             Rules(options.overlap, utilization=options.compute_utilization),
         )
-        self.options = options
+        self.options, self._ends = options, graph.ends
 
     @property
     def always_bytes(self) -> float:
@@ -53,7 +53,7 @@ class GraphModel(SetModel):
         """Precedence; every configuration may hold every kernel."""
         count = len(self.works)
         return FusionShape(
-            predecessors=self.flows.predecessors(count),
+            predecessors=predecessors_of(count, self._ends),
             allowed=((1 << count) - 1,) * (self.options.max_configurations or count),
             most_kernels=self.machine.cores,
         )

@@ -94,10 +94,15 @@ class DataflowGraph(Struct, frozen=True, dict=True):
         """Position of each kernel."""
         return {kernel.name: position for position, kernel in enumerate(self.kernels)}
 
+    @property
+    def ends(self) -> list[tuple[int, int]]:
+        """Numbers of the kernels that make and read each tensor between kernels."""
+        return _ends(self.index, self.tensors)
+
     @cached_property
     def topological_numbers(self) -> tuple[int, ...]:
         """Length of the longest path from a source kernel, per kernel."""
-        return tuple(topological_numbers(len(self.kernels), _ends(self.index, self.tensors)))
+        return tuple(topological_numbers(len(self.kernels), self.ends))
 
     @cached_property
     def connections(self) -> tuple[Connection, ...]:
@@ -153,5 +158,4 @@ def _in_topological_order(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ..
 
 
 def _ends(index: dict[str, int], tensors: tuple[Tensor, ...]) -> list[tuple[int, int]]:
-    """Return the numbers of the kernels that make and read each tensor between kernels."""
     return [(index[tensor.source], index[use.kernel]) for tensor in tensors if tensor.source for use in tensor.uses]
