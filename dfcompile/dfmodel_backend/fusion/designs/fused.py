@@ -8,6 +8,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
 from dfcompile.dfmodel_backend.milp import Outcome
 
 
@@ -22,10 +23,7 @@ class Fused(Struct, frozen=True):
 def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
     """Return the configuration of each kernel, by id."""
     return {
-        model.shares[position].kernel.id: slot
-        for slot, added in enumerate(chain)
-        for position in range(added.bit_length())
-        if added >> position & 1
+        model.shares[position].kernel.id: slot for slot, added in enumerate(chain) for position in kernels_of(added)
     }
 
 
