@@ -129,19 +129,14 @@ def least_cycles(tables: tuple[CoreTable, ...], counts: Numbers, cores: int) -> 
         Cycles of the slowest kernel of each set, 0 of none, or `TOO_FEW` if even one core each is too many.
     """
     used = np.flatnonzero(counts.any(axis=0))
-    most = max(1, MOST_ENTRIES // max(1, sum(len(tables[number].cycles) for number in used)))
-    if len(used) > most and len(counts) > 1:  # sets with fewer different kernels have smaller tables
+    entries = max(len(counts), sum(len(tables[number].cycles) for number in used)) * len(used)
+    if entries > MOST_ENTRIES and len(counts) > 1:  # sets with fewer different kernels have smaller tables
         half = len(counts) // 2
         return np.concatenate([least_cycles(tables, part, cores) for part in (counts[:half], counts[half:])])
     cycles = sorted({0, *(cycle for number in used for cycle in tables[number].cycles)})
     needed = np.array([_cores_within(tables[number], cycles, cores) for number in used]).reshape(len(used), len(cycles))
-    results = np.array([*cycles, TOO_FEW], np.int64 if cycles[-1] < LARGEST else np.object_)
-    found = np.empty(len(counts), results.dtype)
-    step = max(1, MOST_ENTRIES // max(1, len(used)))
-    for start in range(0, len(counts), step):
-        part = slice(start, start + step)
-        found[part] = results[_least_possible(counts[part, used].astype(float), needed, len(cycles), cores)]
-    return found
+    results: Numbers = np.array([*cycles, TOO_FEW], np.int64 if cycles[-1] < LARGEST else np.object_)
+    return results[_least_possible(counts[:, used].astype(float), needed, len(cycles), cores)]
 
 
 def _cores_within(table: CoreTable, cycles: list[int], cores: int) -> Column:

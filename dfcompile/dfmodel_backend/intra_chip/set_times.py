@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
@@ -156,12 +157,9 @@ def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) ->
     # Kernels with several inputs are not tiled: they let a tile wait.
     least = cut / model.tiles if model.inputs.any() else cut
     possible = np.flatnonzero((least[arcs.before] <= room) & (least[arcs.after] <= room))
-    if limits is None:
-        needed, place = np.unique(arcs.added[possible], return_inverse=True)
-        set_ns, set_bytes = set_figures(model, arcs.members[needed])
-    else:
-        set_ns, set_bytes = set_figures(model, arcs.members, limits)
-        place = arcs.added[possible]
+    needed, place = np.unique(arcs.added[possible], return_inverse=True)
+    known = limits and SetLimits(*(column[needed] for column in astuple(limits)))
+    set_ns, set_bytes = set_figures(model, arcs.members[needed], known)
     times[possible], dram_bytes[possible] = set_ns[place], set_bytes[place]
     doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
     doubtful = doubtful[np.isfinite(times[doubtful])]
