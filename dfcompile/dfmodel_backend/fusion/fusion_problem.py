@@ -1,10 +1,11 @@
 """What a solver of fusion is given, sets of kernels of a model with costs and limits, and what it returns.
 
-Programs that do not list sets get a chip's figures kernel by kernel, as numbers.
+Programs that do not list sets get a chip's figures kernel by kernel, as numbers. Those of pipelines get the
+kernels of all layers, to be parted into stages.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +18,11 @@ from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times, tiles_alone
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, PathArcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 
 
@@ -331,3 +335,43 @@ class FusionProblem(Struct, frozen=True, dict=True):
             added = model.steps(row, parts).memory_ns - model.steps(row).memory_ns
             saved = model.sram_alone(kernel, 1) - model.sram_alone(kernel, tiles)
             yield TiledWeights(kernel, saved, float(added[0]))
+
+
+class Fused(Struct, frozen=True):
+    """An assignment of kernels, by id, to configurations, and its time."""
+
+    configs: dict[int, int]
+    time_ns: float
+    stages: tuple[int, ...] = ()  # pipeline stage of each configuration; empty if each stage runs the whole graph
+
+
+def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
+    """Return the configuration of each kernel, by id."""
+    return {
+        model.shares[position].kernel.id: slot for slot, added in enumerate(chain) for position in kernels_of(added)
+    }
+
+
+class StageProblem(Struct, frozen=True):
+    """The kernels of all layers, to be parted into stages and fused in each.
+
+    Attributes:
+        model: costs and limits.
+        problem: the same of sets of kernels.
+        below_ns: a slowest stage of more is of no interest.
+        time_limit_s: of an integer program; 0: none.
+        arcs: gives all possible configurations or, if they are too many, some of them.
+    """
+
+    model: DesignModel
+    problem: FusionProblem
+    below_ns: float
+    time_limit_s: float
+    arcs: Callable[[], Arcs]
+
+
+class Stages(Struct, frozen=True):
+    """What was found: the stages or, with their outcome, none."""
+
+    fused: Fused | None
+    outcome: Outcome

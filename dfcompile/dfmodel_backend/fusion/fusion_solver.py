@@ -7,8 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.fusion.designs.fused import FuseStages, StageProblem, Stages
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
@@ -17,6 +16,7 @@ from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.plugins import faults_of, is_own
 
 Solve: TypeAlias = Callable[[FusionProblem], Fusion]
+FuseStages: TypeAlias = Callable[[StageProblem], Stages]
 
 
 class FusionSolver(Struct, frozen=True):

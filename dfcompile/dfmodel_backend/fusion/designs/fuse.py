@@ -7,9 +7,8 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, StageProblem, configs_of
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
-from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, FusionProblem, StageProblem, configs_of
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import stage_times, staged
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs

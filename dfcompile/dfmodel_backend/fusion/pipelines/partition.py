@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, configs_of
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs

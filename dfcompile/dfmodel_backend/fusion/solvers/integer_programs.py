@@ -4,8 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import StageProblem, Stages
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import staged

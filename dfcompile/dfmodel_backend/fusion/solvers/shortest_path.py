@@ -1,7 +1,12 @@
 """The built-in solvers without a program: the shortest path over all down-sets, or over those of a few orders."""
 
-from dfcompile.dfmodel_backend.fusion.designs.fused import StageProblem, Stages
-from dfcompile.dfmodel_backend.fusion.fusion_problem import ALONG_ORDERS, SHORTEST_PATH, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import (
+    ALONG_ORDERS,
+    SHORTEST_PATH,
+    FusionProblem,
+    StageProblem,
+    Stages,
+)
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
 from dfcompile.dfmodel_backend.milp import Outcome
