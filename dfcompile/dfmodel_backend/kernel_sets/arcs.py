@@ -1,6 +1,7 @@
 """Possible configurations: pairs of down-sets of kernels, as columns."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import accumulate
 from operator import or_
 
@@ -89,15 +90,13 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     """
     beyond = tuple(shape.every_kernel & ~mask for mask in dict.fromkeys(shape.allowed))
     takes_all = 0 in beyond  # some slot does
-    known: dict[int, bool] = {}
 
     def is_allowed(added: int) -> bool:
         return takes_all or any(not added & kernels for kernels in beyond)
 
+    @cache
     def grows(added: int) -> bool:
-        if added not in known:
-            known[added] = is_allowed(added) and may_grow(added)
-        return known[added]
+        return is_allowed(added) and may_grow(added)
 
     number = {down_set: place for place, down_set in enumerate(lattice)}
     sets: dict[int, int] = {}

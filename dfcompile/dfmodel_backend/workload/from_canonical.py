@@ -27,7 +27,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     arrays = {tensor.name: tensor for tensor in dag.tensors}
     prepared, weights = _known_before(dag.kernels, arrays)
     mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
-    uses, writers = _uses(mapped, weights), _makers(mapped)
+    uses, writers = _uses(mapped, weights), makers_of(mapped)
     tensors = {
         name: tuple(_tensors(array, writers.get(name, ()), uses.get(name, ()), is_weight=name in weights))
         for name, array in arrays.items()
@@ -58,7 +58,7 @@ def _known_before(
         for array in (*kernel.inputs, *kernel.outputs):
             if array not in arrays:
                 raise VerificationError(f"kernel {kernel.name!r}: no tensor {array!r} in the canonical dag")
-    makers = _makers(kernels)
+    makers = makers_of(kernels)
     known = frozenset(name for name, array in arrays.items() if array.role is TensorRole.PARAMETER)
     prepared: dict[str, None] = {}
     while found := [one.name for one in kernels if one.name not in prepared and known.issuperset(one.inputs)]:
@@ -67,7 +67,7 @@ def _known_before(
     return tuple(kernel.name for kernel in kernels if kernel.name in prepared), known
 
 
-def _makers(kernels: tuple[Kernel, ...]) -> dict[str, list[Kernel]]:
+def makers_of(kernels: tuple[Kernel, ...]) -> dict[str, list[Kernel]]:
     """Return the kernels that write each array."""
     found: dict[str, list[Kernel]] = {}
     for kernel in kernels:
