@@ -40,11 +40,6 @@ class _Block(Struct, frozen=True, eq=False):
     after: npt.NDArray[np.int32]
 
 
-class _Order(Struct, frozen=True, eq=False):
-    members: Members
-    blocks: tuple[_Block, ...]
-
-
 def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: int) -> PairArcs | None:
     """Return all possible configurations between down-sets, or None if there are more pairs than the budget.
 
@@ -57,12 +52,10 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     pairs = _ordered(down_sets, len(model.works), most, budget)
     if pairs is None:
         return None
-    members = pairs.members
+    members, blocks = pairs
     tables = PairBytes(model.flows, model.held, is_dram_free=model.dram_room >= model.most_waiting)
-    blocks = [_fitting(model, tables, members, block) for block in pairs.blocks]
-    before = np.concatenate([block for block, _, _ in blocks])
-    after = np.concatenate([block for _, block, _ in blocks])
-    dram_bytes = np.concatenate([block for _, _, block in blocks])
+    fitting = zip(*(_fitting(model, tables, members, block) for block in blocks), strict=True)
+    before, after, dram_bytes = map(np.concatenate, fitting)
     order = np.lexsort((before, after))
     before, after, dram_bytes = before[order], after[order], dram_bytes[order]
     time_ns = _times(model, members, before, after, dram_bytes)
@@ -72,7 +65,7 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
 
 
 @lru_cache(maxsize=2)  # of one graph whatever its kernels cost, as where shardings are compared: a quarter of the time
-def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -> _Order | None:
+def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -> tuple[Members, list[_Block]] | None:
     """Return the pairs of which the second holds the first and up to ``most`` kernels more; None above the budget."""
     members = members_of(down_sets, kernels)
     members.setflags(write=False)
@@ -89,7 +82,7 @@ def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -
             return None
         blocks.append(_Block(first, last, end, before.astype(np.int32), after.astype(np.int32)))
         first = last
-    return _Order(members, tuple(blocks))
+    return members, blocks
 
 
 def _within(
@@ -106,8 +99,6 @@ def _within(
 def _fitting(model: GraphModel, tables: PairBytes, members: Members, block: _Block) -> tuple[Numbers, Numbers, Column]:
     """Return the pairs of a block that fit SRAM and DRAM, and what they move; a kernel alone counts as fitting."""
     first, before, after = block.first, block.before, block.after
-    if not len(before):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     figures = tables.figures(members[first : block.last], members[first : block.end])
     traffic, sram, *alive = (figure[before, after] for figure in figures)
     sizes = members[first : block.end].sum(axis=1)
