@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, StrEnum, unique
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
 
@@ -109,13 +109,17 @@ def _solver(options: MilpOptions) -> pulp.LpSolver:
     import pulp
 
     limit_s = options.time_limit_s or None
-    if options.solver is MilpSolver.HIGHS:
-        # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
-        return pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0, mip_max_nodes=options.max_nodes)
-    # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads is one
-    # thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they end.
-    path = pulp.PULP_CBC_CMD.pulp_cbc_path
-    return pulp.COIN_CMD(path=path, msg=False, timeLimit=limit_s, gapRel=0.0, maxNodes=options.max_nodes)
+    match options.solver:
+        case MilpSolver.HIGHS:
+            # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
+            return pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0, mip_max_nodes=options.max_nodes)
+        case MilpSolver.CBC:
+            # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads
+            # is one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they
+            # end.
+            path = pulp.PULP_CBC_CMD.pulp_cbc_path
+            return pulp.COIN_CMD(path=path, msg=False, timeLimit=limit_s, gapRel=0.0, maxNodes=options.max_nodes)
+    assert_never(options.solver)
 
 
 def is_one(variable: pulp.LpVariable) -> bool:

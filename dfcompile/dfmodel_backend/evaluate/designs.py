@@ -1,6 +1,7 @@
 """The pure evaluator of designs: sharding, tiles and configurations give all figures [ko24, section 4]."""
 
 import math
+from typing import assert_never
 
 import numpy as np
 from msgspec import Struct
@@ -129,9 +130,14 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
 
 def _repetitions(batch: Batch) -> int:
     """Return how often the kernels of the graph are needed for a batch of one copy."""
-    if batch.kind is WorkloadKind.LLM:
-        return batch.global_batch * (batch.layers if batch.layers_in_graph == 1 else 1)
-    return batch.global_batch if batch.kind is WorkloadKind.DLRM else 1
+    match batch.kind:
+        case WorkloadKind.LLM:
+            return batch.global_batch * (batch.layers if batch.layers_in_graph == 1 else 1)
+        case WorkloadKind.DLRM:
+            return batch.global_batch
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return 1
+    assert_never(batch.kind)
 
 
 def _runs(model: DesignModel) -> float:

@@ -6,13 +6,14 @@ Degrees, the size of micro-batches and the number of tiles may be open in a desi
 from collections.abc import Iterator
 from fractions import Fraction
 from math import prod
+from typing import assert_never
 
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.machine.system import extents
-from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
 
@@ -46,9 +47,14 @@ def degrees_of(design: Design) -> Degrees:
     if prod(chips) != per_copy:
         sizes = " x ".join(map(str, chips))
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
-    if batch.kind is WorkloadKind.LLM:
-        return _language_model_degrees(machine)
-    return Degrees(data=per_copy if batch.kind is WorkloadKind.DLRM else 1)
+    match batch.kind:
+        case WorkloadKind.DLRM:
+            return Degrees(data=per_copy)
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return Degrees()
+        case WorkloadKind.LLM:
+            return _language_model_degrees(machine)
+    assert_never(batch.kind)
 
 
 def _language_model_degrees(machine: Machine) -> Degrees:
@@ -76,8 +82,15 @@ def micro_batches(design: Design, degrees: Degrees) -> Fraction:
         UserError: the batch is no whole number of them.
     """
     batch = design.execution.batch
-    if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
-        return Fraction(1)
+    match batch.kind:
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return Fraction(1)
+        case WorkloadKind.LLM | WorkloadKind.DLRM:
+            return _parts_of(batch, degrees)
+    assert_never(batch.kind)
+
+
+def _parts_of(batch: Batch, degrees: Degrees) -> Fraction:
     size = max(1, batch.micro_batch)
     count = Fraction(batch.global_batch, size * degrees.data)
     if count.denominator != 1:

@@ -11,7 +11,7 @@ from enum import StrEnum, unique
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -67,7 +67,12 @@ def conversion(given: Layout, needed: Layout) -> Collective:
     """Return the collective that changes a layout; it moves each byte of the tensor once."""
     if given in (needed, Layout.REPLICATED):
         return Collective.NONE
-    return Collective.ALL_GATHER if needed is Layout.REPLICATED else Collective.ALL_TO_ALL
+    match needed:
+        case Layout.REPLICATED:
+            return Collective.ALL_GATHER
+        case Layout.ROWS | Layout.COLUMNS:
+            return Collective.ALL_TO_ALL
+    assert_never(needed)
 
 
 STATISTICS = 2  # per vector: mean and variance of a normalization, maximum and sum of a softmax

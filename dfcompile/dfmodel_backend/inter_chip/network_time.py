@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import assert_never
 
 import numpy as np
 from msgspec import Struct
@@ -113,13 +114,16 @@ class NetworkTime:
     def _periodic_ratio(self) -> float:
         """Return the time per byte of the all-reduce of gradients."""
         execution, link = self._design.execution, self._degrees.data_link
-        if execution.batch.kind is not WorkloadKind.LLM:
-            separate, links = execution.separate_reduce_scatter, self._design.machine.links
-            return everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
-        if link is None or link.chips <= 1:
-            return 0.0
-        per_byte = self._domain_ns_per_byte if self._has_domain else self._ns_per_byte
-        return per_byte(Collective.ALL_REDUCE_PERIODIC, link)
+        match execution.batch.kind:
+            case WorkloadKind.LLM:
+                if link is None or link.chips <= 1:
+                    return 0.0
+                per_byte = self._domain_ns_per_byte if self._has_domain else self._ns_per_byte
+                return per_byte(Collective.ALL_REDUCE_PERIODIC, link)
+            case WorkloadKind.DLRM | WorkloadKind.HPL | WorkloadKind.FFT:
+                separate, links = execution.separate_reduce_scatter, self._design.machine.links
+                return everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
+        assert_never(execution.batch.kind)
 
     def _exchange_ns_per_byte(self) -> float:
         """Return the time per byte that each chip sends to each other; recommendation models give one chip's sum."""

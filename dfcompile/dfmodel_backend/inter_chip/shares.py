@@ -1,6 +1,7 @@
 """The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
 
 from math import prod
+from typing import assert_never
 
 from msgspec import Struct
 
@@ -119,11 +120,16 @@ def _stages(design: Design, kernel: DesignKernel) -> int:
 
 def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:
     batch = design.execution.batch
-    if batch.kind is WorkloadKind.LLM:
-        return [(sharding.shard, degrees.tensor), (kernel.tiling.shard, tiles)]
-    if batch.kind is WorkloadKind.HPL:
-        return list(zip((Dim.M, Dim.K), grid(design), strict=True))
-    return [(Dim.N, design.machine.chips // batch.copies)] if batch.kind is WorkloadKind.FFT else []
+    match batch.kind:
+        case WorkloadKind.LLM:
+            return [(sharding.shard, degrees.tensor), (kernel.tiling.shard, tiles)]
+        case WorkloadKind.HPL:
+            return list(zip((Dim.M, Dim.K), grid(design), strict=True))
+        case WorkloadKind.FFT:
+            return [(Dim.N, design.machine.chips // batch.copies)]
+        case WorkloadKind.DLRM:
+            return []
+    assert_never(batch.kind)
 
 
 def grid(design: Design) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """A sharded and tiled design: constants of its kernels and connections on one chip [ko24, section 4]."""
 
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -135,9 +136,14 @@ class DesignModel(SetModel):
         return self.degrees.tensor if is_split and not self.compatibility.layouts_change_by_share else 1
 
     def _exchanged_shares(self, share: Share, collective: Collective) -> int:
-        if collective is Collective.ALL_REDUCE_PERIODIC:
-            return self.tiles_of_gradient(share)
-        return self.chips_of_output(share) if collective in (Collective.ALL_GATHER, Collective.ALL_TO_ALL) else 1
+        match collective:
+            case Collective.ALL_REDUCE_PERIODIC:
+                return self.tiles_of_gradient(share)
+            case Collective.ALL_GATHER | Collective.ALL_TO_ALL:
+                return self.chips_of_output(share)
+            case Collective.NONE | Collective.ALL_REDUCE | Collective.POINT_TO_POINT | Collective.BROADCAST:
+                return 1
+        assert_never(collective)
 
     def _parts(self, share: Share) -> int:
         return 1 if self.compatibility.weights_of_one_tile or share.kernel.num_input else self.tiles

@@ -8,6 +8,7 @@ the right or the bottom. Topologies of more dimensions have no border per dimens
 
 from collections.abc import Iterator
 from enum import StrEnum, unique
+from typing import assert_never
 
 from msgspec import Struct
 
@@ -79,22 +80,26 @@ def _passages(model: DesignModel, decision: Decision, placed: PlacedUnits) -> It
     """Yield the numbers of a tensor and of its kernel, the cells that use the link, its dimensions, and whether in."""
     place = {kernel.kernel: number for number, kernel in enumerate(placed.kernels)}
     for number, tensor in enumerate(placed.tensors):
-        if tensor.role is Role.WEIGHTS:
-            yield number, place[tensor.number], tensor.cells, (None,), True
-        if tensor.role is not Role.TENSOR:
-            continue
-        edge = model.edges[tensor.number]
-        writer, reader = place.get(edge.source), place.get(edge.target)
-        outside = _partners(model.design, decision, edge)
-        if writer is None:
-            assert reader is not None
-            yield number, reader, tensor.cells, outside, True
-            continue
-        if reader is None:
-            yield number, writer, tensor.cells, outside, False
-        for collective, _ in edge.exchange:
-            dimensions = exchange_dimensions(model.design, collective)
-            yield from ((number, writer, tensor.cells, dimensions, is_in) for is_in in (False, True))
+        match tensor.role:
+            case Role.WEIGHTS:
+                yield number, place[tensor.number], tensor.cells, (None,), True
+            case Role.TENSOR:
+                edge = model.edges[tensor.number]
+                writer, reader = place.get(edge.source), place.get(edge.target)
+                outside = _partners(model.design, decision, edge)
+                if writer is None:
+                    assert reader is not None
+                    yield number, reader, tensor.cells, outside, True
+                    continue
+                if reader is None:
+                    yield number, writer, tensor.cells, outside, False
+                for collective, _ in edge.exchange:
+                    dimensions = exchange_dimensions(model.design, collective)
+                    yield from ((number, writer, tensor.cells, dimensions, is_in) for is_in in (False, True))
+            case Role.ADDED:
+                pass
+            case _:
+                assert_never(tensor.role)
     for number, kernel in enumerate(placed.kernels):
         for collective, _ in model.shares[kernel.kernel].exchange:
             dimensions = exchange_dimensions(model.design, collective)
@@ -123,12 +128,17 @@ def nearest_border(cell: Cell, grid: PmuGrid) -> Border:
 def exchange_dimensions(design: Design, collective: Collective) -> tuple[int, ...]:
     """Return the dimensions of the network, of more than one chip, over which a collective goes."""
     links = design.machine.links
-    found = list(range(len(links)))
-    if design.execution.batch.kind is WorkloadKind.LLM:
-        group = "DP" if collective is Collective.ALL_REDUCE_PERIODIC else "TP"
-        found = [number for number in found if links[number].parallelism == group]
-    elif design.execution.batch.kind is WorkloadKind.HPL:
-        found = found[:1] if collective is Collective.POINT_TO_POINT else found[-1:]
+    kind = design.execution.batch.kind
+    match kind:
+        case WorkloadKind.LLM:
+            group = "DP" if collective is Collective.ALL_REDUCE_PERIODIC else "TP"
+            found = [number for number, link in enumerate(links) if link.parallelism == group]
+        case WorkloadKind.HPL:
+            found = [0] if collective is Collective.POINT_TO_POINT else [len(links) - 1]
+        case WorkloadKind.DLRM | WorkloadKind.FFT:
+            found = list(range(len(links)))
+        case _:
+            assert_never(kind)
     return tuple(number for number in found if links[number].chips > 1)
 
 

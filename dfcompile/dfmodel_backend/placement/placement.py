@@ -54,7 +54,12 @@ class PlacedKernel(Struct, frozen=True):
     def inlets(self, label: LaneStage) -> tuple[Cell, ...]:
         """Return the PCUs where rows (of lanes) or columns (of stages) come in."""
         stages = self.split.stages
-        return self.cells[::stages] if label is LaneStage.LANE else self.cells[:stages]
+        match label:
+            case LaneStage.LANE:
+                return self.cells[::stages]
+            case LaneStage.STAGE:
+                return self.cells[:stages]
+        assert_never(label)
 
     @property
     def outlets(self) -> tuple[Cell, ...]:

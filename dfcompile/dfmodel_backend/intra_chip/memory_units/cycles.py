@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,14 @@ def labels_of(design: Design) -> tuple[LaneStage, ...]:
 
 def _label(variant: KernelVariant, *, is_first: bool) -> LaneStage:
     """Return how a kernel spreads the tensor that comes in over its first connection, or over another one."""
-    is_second = variant is KernelVariant.GEMM_INPUT1_INPUT2 and not is_first
-    return LaneStage.STAGE if variant is KernelVariant.GEMM_INPUT1_WEIGHT or is_second else LaneStage.LANE
+    match variant:
+        case KernelVariant.GEMM_INPUT1_WEIGHT:
+            return LaneStage.STAGE
+        case KernelVariant.GEMM_INPUT1_INPUT2:
+            return LaneStage.LANE if is_first else LaneStage.STAGE
+        case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
+            return LaneStage.LANE
+    assert_never(variant)
 
 
 class PmuNeeds:
@@ -98,9 +105,13 @@ class PmuNeeds:
 
     def taken(self, edge: int, split: CoreSplit) -> int:
         """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""
-        if self.labels[edge] is LaneStage.LANE:
-            return split.lanes
-        return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
+        label = self.labels[edge]
+        match label:
+            case LaneStage.LANE:
+                return split.lanes
+            case LaneStage.STAGE:
+                return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
+        assert_never(label)
 
 
 ONE = CoreSplit(1, 1)
