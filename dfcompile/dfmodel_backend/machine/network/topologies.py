@@ -1,10 +1,9 @@
 """Topologies of networks, each a product of dimensions, and the links and switches that they take [ko24]."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -27,24 +26,6 @@ DIMENSION_KINDS: Final = PluginKind(
     package="dfcompile.dfmodel_backend.machine.network.dimensions",
     group="dfcompile.topologies",
     key=lambda kind: kind.name,
-)
-
-# Those of [ko24]; any other product of dimensions of known kinds is a topology as well.
-NAMED: Mapping[str, str] = MappingProxyType(
-    {
-        "r": "ring",
-        "sw": "one switch",
-        "fc": "fully connected",
-        "r_r": "two-dimensional torus",
-        "r_fc": "rings, fully connected (ZionEX)",
-        "r_sw": "rings behind a switch (DGX-1)",
-        "sw_sw": "switches behind a switch (DGX-2)",
-        "fc_fc": "dragonfly",
-        "r_r_r": "three-dimensional torus",
-        "r_sw_sw": "DGX-1 behind one more level of switches",
-        "sw_sw_sw": "three levels of switches, a fat tree",
-        "r_r_r_r": "four-dimensional torus",
-    }
 )
 
 
