@@ -200,7 +200,8 @@ class DesignModel(SetModel):
     @cached_property
     def stage_bytes(self) -> Column:
         """What each kernel keeps in the DRAM of its stage of a pipeline; nothing if all stages run the same graph."""
-        return self.kept_bytes.sum(axis=0) * self.design.is_pipelined
+        kept: Column = self.kept_bytes.sum(axis=0) * self.design.is_pipelined
+        return kept
 
     @cached_property
     def kept_bytes(self) -> Column:
@@ -333,7 +334,9 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
     """Return what the kernels of one pipeline stage keep in DRAM all the time; all kernels unless given."""
     batch = model.design.execution.batch
     kept = model.kept_bytes if positions is None else model.kept_bytes[:, positions]
-    return DramNeed(*kept.sum(axis=1).tolist(), batch.table_bytes / (model.design.machine.chips // batch.copies))
+    weights, gradients, optimizer, activations = kept.sum(axis=1).tolist()
+    tables = batch.table_bytes / (model.design.machine.chips // batch.copies)
+    return DramNeed(weights, gradients, optimizer, activations, tables)
 
 
 def never_fits_dram(whole: DesignModel) -> bool:

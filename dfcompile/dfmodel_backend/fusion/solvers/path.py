@@ -166,7 +166,7 @@ def _first_of_least(starts: Numbers, ranks: Column, tie: float) -> Numbers:
         ranks: those to choose from.
         tie: times that differ by no more are the same.
     """
-    count = ranks.shape[1]
+    count = len(ranks[0])
     sizes = np.diff(np.append(starts, count))
     is_least = np.isfinite(ranks[0]) & (ranks[0] <= np.repeat(np.minimum.reduceat(ranks[0], starts), sizes) + tie)
     for column in ranks[1:]:
