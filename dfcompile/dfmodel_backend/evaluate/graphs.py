@@ -174,18 +174,14 @@ def total_figures(
 
 def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
     index = graph.index
-    masks = []
     place: dict[str, int] = {}
     for number, names in enumerate(assignment):
-        mask = 0
         for name in names:
             if name not in index:
                 raise UserError(f"configuration {number}: no kernel {name!r}{nearest(name, index)}")
             if name in place:
                 raise UserError(f"kernel {name!r}: found in configurations {place[name]} and {number} against one")
             place[name] = number
-            mask |= 1 << index[name]
-        masks.append(mask)
     for name in index:
         if name not in place:
             raise UserError(f"kernel {name!r}: found in no configuration")
@@ -195,7 +191,7 @@ def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
                 f"connection {edge.source!r} to {edge.target!r}: found configurations {place[edge.source]} and "
                 f"{place[edge.target]} against ascending ones"
             )
-    return masks
+    return [sum(1 << index[name] for name in names) for names in assignment]
 
 
 class Mapping(Struct, frozen=True):

@@ -13,7 +13,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.machine.system import extents
-from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
 
@@ -86,19 +86,15 @@ def micro_batches(design: Design, degrees: Degrees) -> Fraction:
         case WorkloadKind.HPL | WorkloadKind.FFT:
             return Fraction(1)
         case WorkloadKind.LLM | WorkloadKind.DLRM:
-            return _parts_of(batch, degrees)
+            size = max(1, batch.micro_batch)
+            count = Fraction(batch.global_batch, size * degrees.data)
+            if count.denominator != 1:
+                raise UserError(
+                    f"field 'execution.{batch.kind}.global_batch_size': found {batch.global_batch} against a multiple "
+                    f"of micro_batch_size x DP = {size} x {degrees.data}"
+                )
+            return count
     assert_never(batch.kind)
-
-
-def _parts_of(batch: Batch, degrees: Degrees) -> Fraction:
-    size = max(1, batch.micro_batch)
-    count = Fraction(batch.global_batch, size * degrees.data)
-    if count.denominator != 1:
-        raise UserError(
-            f"field 'execution.{batch.kind}.global_batch_size': found {batch.global_batch} against a multiple of "
-            f"micro_batch_size x DP = {size} x {degrees.data}"
-        )
-    return count
 
 
 def micro_batch_sizes(design: Design, degrees: Degrees) -> tuple[int, ...]:
