@@ -4,88 +4,51 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from dfcompile.dfmodel_backend.assumption import Assumption
-    from dfcompile.dfmodel_backend.attained.breakdown import TimeParts
-    from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
-    from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-    from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
-    from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-    from dfcompile.dfmodel_backend.check.mappings import check_mapping
-    from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
-    from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
-    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, Mapping, evaluate_mapping
-    from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
-    from dfcompile.dfmodel_backend.import_faults import plugin_faults
-    from dfcompile.dfmodel_backend.machine.asked_system import load_system
-    from dfcompile.dfmodel_backend.machine.named_systems import named_systems
-    from dfcompile.dfmodel_backend.machine.roofs import Roofs
-    from dfcompile.dfmodel_backend.machine.system import Amount, System
-    from dfcompile.dfmodel_backend.machine.system_file import read_named_system
-    from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
-    from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
-    from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout, tensor_layouts
-    from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
-    from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
-    from dfcompile.dfmodel_backend.solve.corrections import Correction
-    from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
-    from dfcompile.dfmodel_backend.solve.mapper import map_graph
-    from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
-    from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
-    from dfcompile.dfmodel_backend.workload.graph import (
-        Connection,
-        DataflowGraph,
-        Tensor,
-        TensorKind,
-        Use,
-    )
-
-__all__ = [
-    "Amount",
-    "Assumption",
-    "AttainedCounts",
-    "ChipCounts",
-    "Configuration",
-    "Connection",
-    "Correction",
-    "DataflowGraph",
-    "Decision",
-    "DesignFigures",
-    "DesignSolution",
-    "Exchange",
-    "ExchangeKind",
-    "Figures",
-    "KernelFigures",
-    "LeastCosts",
-    "LowerShare",
-    "Mapping",
-    "MappingOptions",
-    "Overlap",
-    "PlacedConfiguration",
-    "Roofs",
-    "StepFigures",
-    "System",
-    "TaskConfiguration",
-    "TaskMapping",
-    "TaskModel",
-    "Tensor",
-    "TensorKind",
-    "TensorLayout",
-    "TimeParts",
-    "Use",
-    "check_mapping",
-    "check_task_mapping",
-    "dataflow_graph",
-    "evaluate_mapping",
-    "find_solver",
-    "fusion_solvers",
-    "load_system",
-    "map_graph",
-    "map_tasks",
-    "named_systems",
-    "plugin_faults",
-    "read_named_system",
-    "tensor_layouts",
-]
+    from dfcompile.dfmodel_backend.assumption import Assumption as Assumption
+    from dfcompile.dfmodel_backend.attained.breakdown import TimeParts as TimeParts
+    from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures as KernelFigures
+    from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts as LeastCosts
+    from dfcompile.dfmodel_backend.attained.mapping import TaskMapping as TaskMapping
+    from dfcompile.dfmodel_backend.attained.mapping import map_tasks as map_tasks
+    from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration as TaskConfiguration
+    from dfcompile.dfmodel_backend.attained.task_model import TaskModel as TaskModel
+    from dfcompile.dfmodel_backend.check.mappings import check_mapping as check_mapping
+    from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping as check_task_mapping
+    from dfcompile.dfmodel_backend.evaluate.designs import Decision as Decision
+    from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures as DesignFigures
+    from dfcompile.dfmodel_backend.evaluate.designs import StepFigures as StepFigures
+    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration as Configuration
+    from dfcompile.dfmodel_backend.evaluate.graphs import Figures as Figures
+    from dfcompile.dfmodel_backend.evaluate.graphs import Mapping as Mapping
+    from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_mapping as evaluate_mapping
+    from dfcompile.dfmodel_backend.fusion.registry import find_solver as find_solver
+    from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers as fusion_solvers
+    from dfcompile.dfmodel_backend.import_faults import plugin_faults as plugin_faults
+    from dfcompile.dfmodel_backend.machine.asked_system import load_system as load_system
+    from dfcompile.dfmodel_backend.machine.named_systems import named_systems as named_systems
+    from dfcompile.dfmodel_backend.machine.roofs import Roofs as Roofs
+    from dfcompile.dfmodel_backend.machine.system import Amount as Amount
+    from dfcompile.dfmodel_backend.machine.system import System as System
+    from dfcompile.dfmodel_backend.machine.system_file import read_named_system as read_named_system
+    from dfcompile.dfmodel_backend.options import MappingOptions as MappingOptions
+    from dfcompile.dfmodel_backend.options import Overlap as Overlap
+    from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration as PlacedConfiguration
+    from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout as TensorLayout
+    from dfcompile.dfmodel_backend.sharding.tensor_layouts import tensor_layouts as tensor_layouts
+    from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts as AttainedCounts
+    from dfcompile.dfmodel_backend.solve.attained_counts import LowerShare as LowerShare
+    from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts as ChipCounts
+    from dfcompile.dfmodel_backend.solve.corrections import Correction as Correction
+    from dfcompile.dfmodel_backend.solve.design_search import DesignSolution as DesignSolution
+    from dfcompile.dfmodel_backend.solve.mapper import map_graph as map_graph
+    from dfcompile.dfmodel_backend.workload.exchange import Exchange as Exchange
+    from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind as ExchangeKind
+    from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph as dataflow_graph
+    from dfcompile.dfmodel_backend.workload.graph import Connection as Connection
+    from dfcompile.dfmodel_backend.workload.graph import DataflowGraph as DataflowGraph
+    from dfcompile.dfmodel_backend.workload.graph import Tensor as Tensor
+    from dfcompile.dfmodel_backend.workload.graph import TensorKind as TensorKind
+    from dfcompile.dfmodel_backend.workload.graph import Use as Use
 
 # Names by module, which is imported when one is first used: who reads a system file needs no solver.
 _NAMES: Final = {
@@ -118,6 +81,7 @@ _NAMES: Final = {
     "workload.from_canonical": ("dataflow_graph",),
     "workload.graph": ("Connection", "DataflowGraph", "Tensor", "TensorKind", "Use"),
 }
+__all__ = [name for names in _NAMES.values() for name in names]
 _PLACES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
 

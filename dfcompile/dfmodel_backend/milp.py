@@ -117,13 +117,8 @@ def _solver(options: MilpOptions) -> pulp.LpSolver:
             # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads
             # is one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they
             # end.
-            return pulp.COIN_CMD(
-                path=pulp.PULP_CBC_CMD.pulp_cbc_path,
-                msg=False,
-                timeLimit=limit_s,
-                gapRel=0.0,
-                maxNodes=options.max_nodes,
-            )
+            path = pulp.PULP_CBC_CMD.pulp_cbc_path
+            return pulp.COIN_CMD(path=path, msg=False, timeLimit=limit_s, gapRel=0.0, maxNodes=options.max_nodes)
     assert_never(options.solver)
 
 

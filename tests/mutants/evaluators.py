@@ -37,7 +37,7 @@ EVALUATORS = (
         "size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)",
         "size += share.weight_bytes * self.tiles_of_weight(share)",
     ),
-    Mutant(_FLOWS, "crosses = made != read if self._is_plain", "crosses = made & ~read if self._is_plain"),
+    Mutant(_FLOWS, "self._padded(members)) | self.written_out(members)", "self._padded(members))"),
     Mutant(_FLOWS, "border=2 * tile,", "border=tile,"),
     Mutant(_SHARDED, "others = per_stage * in_flight - 1", "others = per_stage * in_flight"),
     Mutant(
@@ -47,15 +47,15 @@ EVALUATORS = (
     ),
     Mutant(
         _FLOWS,
-        "is_there & needed | ~is_there & later[:, self.source] & needed_after",
-        "is_there & needed | ~is_there & later[:, self.source]",
+        "later[:, self.source] & self._needed(later)",
+        "later[:, self.source]",
     ),
     Mutant(
         _FLOWS,
-        "made & (self.leaves | self.is_read & ~read)",
-        "made & (self.is_read & ~read)",
+        "self.leaves | self.is_read & ~self.readers.all(padded)",
+        "self.is_read & ~self.readers.all(padded)",
     ),
-    Mutant(_FLOWS, "live = is_there & needed | ~is_there &", "live = is_there & needed & ~is_there &"),
+    Mutant(_FLOWS, "self._needed(earlier) | ~is_there &", "self._needed(earlier) & ~is_there &"),
     Mutant("dfmodel_backend/evaluate/graphs.py", "energy_j=power * time_s", "energy_j=power"),
     Mutant("canonical_dag/analysis/work_and_depth.py", "return deepest - 1 + largest", "return deepest + largest"),
 )

@@ -194,16 +194,14 @@ def _has_pins(message: schema.DSE) -> bool:
     return not one_by_one and execution.num_config not in (0, len(message.dataflow_graph.kernels))
 
 
-def _edges_in_order(message: schema.DSE) -> Iterator[tuple[int, int]]:
-    """Yield the edges such that all that enter a kernel come before those that leave it."""
+def _edges_in_order(message: schema.DSE) -> list[tuple[int, int]]:
+    """Return the edges such that all that enter a kernel come before those that leave it."""
     graph = message.dataflow_graph
     place = {kernel.id: number for number, kernel in enumerate(graph.kernels)}
-    readers: list[list[int]] = [[] for _ in place]
-    for connection in graph.connections:
-        readers[place[connection.startIdx]].append(connection.endIdx)
-    ends = [(place[connection.startIdx], place[connection.endIdx]) for connection in graph.connections]
-    for giver in topological_order(len(place), ends):
-        yield from ((graph.kernels[giver].id, taker) for taker in readers[giver])
+    edges = [(connection.startIdx, connection.endIdx) for connection in graph.connections]
+    order = topological_order(len(place), [(place[giver], place[taker]) for giver, taker in edges])
+    rank = {graph.kernels[number].id: position for position, number in enumerate(order)}
+    return sorted(edges, key=lambda edge: rank[edge[0]])
 
 
 def pmu_grid_of(message: schema.DSE, where: str) -> PmuGrid | None:

@@ -65,14 +65,8 @@ def _translate_kernel(oldest: schema.Oldest_Kernel, kernel: schema.Kernel, where
     kernel.name, kernel.id, kernel.config = oldest.name, oldest.id, oldest.config
     kernel.type = _either("type", oldest.type, old.type, where)
     kernel.fwd_bwd = _either("fwd_bwd", oldest.fwd_bwd, old.fwd_bwd, where)
-    first, second, weight = (
-        _size(name, size, where)
-        for name, size in (
-            ("input_tensor_1_size", old.input_tensor_1_size),
-            ("input_tensor_2_size", old.input_tensor_2_size),
-            ("weight_tensor_size", old.weight_tensor_size),
-        )
-    )
+    sizes = ("input_tensor_1_size", "input_tensor_2_size", "weight_tensor_size")
+    first, second, weight = (_size(field, getattr(old, field), where) for field in sizes)
     if weight and second:
         raise UserError(f"{where}: found both 'weight_tensor_size' and 'input_tensor_2_size' against one of them")
     variant: Variant
@@ -123,18 +117,16 @@ def _translate_system(oldest: schema.Oldest_System, system: schema.System, where
     if name not in _TOPOLOGIES:
         raise UserError(f"{where}: topology {name} of the oldest format: found no equal against today's topologies")
     shape, parallelism = _TOPOLOGIES[name]
-    target = getattr(system, shape)
+    target, lone = getattr(system, shape), name == "SINGLE_CHIP"
     for axis, word in zip("xyz", parallelism, strict=False):
-        lone = name == "SINGLE_CHIP"
         setattr(target, axis, 1 if lone else getattr(links, axis))
         setattr(target, f"link_bw_{axis}", NO_LIMIT_GB_PER_S if lone else getattr(links, f"link_bw_{axis}"))
         setattr(target, f"par_{axis}", word)
-    for axis in "xyz" if name == "SINGLE_CHIP" else "xyz"[len(parallelism) :]:
+    for axis in "xyz" if lone else "xyz"[len(parallelism) :]:
         for field in (axis, f"link_bw_{axis}"):
-            if getattr(links, field) > (name == "SINGLE_CHIP" and field == axis):
-                raise UserError(
-                    f"{where}: field 'system.{field}': found {getattr(links, field):g} against none of {name}"
-                )
+            value = getattr(links, field)
+            if value > (lone and field == axis):
+                raise UserError(f"{where}: field 'system.{field}': found {value:g} against none of {name}")
 
 
 def _topology(oldest: schema.Oldest_System, where: str) -> tuple[str, schema.Oldest_System | schema.Oldest_Links]:

@@ -53,12 +53,12 @@ def design_of(message: schema.DSE, where: str) -> Design:
     """
     check_values(message, where)
     kernels = tuple(_kernel(kernel, where) for kernel in message.dataflow_graph.kernels)
-    known = {kernel.id for kernel in kernels}
     if not kernels:
         raise UserError(f"{where}: field 'dataflow_graph.kernels': found none against at least one")
-    if len(known) != len(kernels):
-        twice = next(k.name for number, k in enumerate(kernels) if k.id in {other.id for other in kernels[:number]})
-        raise UserError(f"{where}: kernel {twice!r}: its id is taken by another kernel")
+    known: dict[int, int] = {}  # positions by id
+    for number, kernel in enumerate(kernels):
+        if known.setdefault(kernel.id, number) != number:
+            raise UserError(f"{where}: kernel {kernel.name!r}: its id is taken by another kernel")
     edges: dict[tuple[int, int], DesignEdge] = {}
     for edge in message.dataflow_graph.connections:
         ends = (edge.startIdx, edge.endIdx)
@@ -71,18 +71,13 @@ def design_of(message: schema.DSE, where: str) -> Design:
             raise UserError(f"{where}: connection {edge.id}: {ends[0]} to {ends[1]} is there twice")
         label = LaneStage[schema.LaneStage.Name(edge.lane_stage_type)] if edge.lane_stage_type else None
         edges[ends] = DesignEdge(*ends, edge.zero_out, label)
-    _reject_cycle(kernels, tuple(edges), where)
+    ordered = topological_order(len(kernels), [(known[source], known[target]) for source, target in edges])
+    if len(ordered) < len(kernels):
+        stuck = kernels[min(set(range(len(kernels))) - set(ordered))]
+        raise UserError(f"{where}: kernel {stuck.name!r}: part of, or behind, a cycle of connections (remove one)")
     machine, execution = _machine(message, where), _execution(message.execution, where)
     check_consistency(message, where)
     return Design(kernels, tuple(edges.values()), machine, execution)
-
-
-def _reject_cycle(kernels: tuple[DesignKernel, ...], edges: tuple[tuple[int, int], ...], where: str) -> None:
-    place = {kernel.id: number for number, kernel in enumerate(kernels)}
-    ordered = set(topological_order(len(kernels), [(place[source], place[target]) for source, target in edges]))
-    for number, kernel in enumerate(kernels):
-        if number not in ordered:
-            raise UserError(f"{where}: kernel {kernel.name!r}: part of, or behind, a cycle of connections (remove one)")
 
 
 _DIMS = (Dim.NONE, Dim.OUTER, Dim.M, Dim.K, Dim.N, Dim.NONE)

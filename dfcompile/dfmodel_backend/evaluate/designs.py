@@ -9,6 +9,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation, PmuModel
+from dfcompile.dfmodel_backend.intra_chip.set_model import TimedStep
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
@@ -36,15 +37,9 @@ class Decision(Struct, frozen=True):
     stages: tuple[int, ...] = ()
 
 
-class StepFigures(Struct, frozen=True):
+class StepFigures(TimedStep, frozen=True):
     """One configuration, per micro-batch and layer."""
 
-    kernels: tuple[str, ...]
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
-    bound_by: str  # the longest of compute, memory and network
     dram_bytes: float  # moved
     network_bytes: float
     sram_bytes: float
@@ -148,15 +143,9 @@ def _repetitions(batch: Batch) -> int:
 def _runs(model: DesignModel) -> float:
     """Return how often the configurations run in a batch, over all chips of a copy."""
     batch, degrees = model.design.execution.batch, model.degrees
-    chips = model.design.machine.chips // batch.copies
-    match batch.kind:
-        case WorkloadKind.LLM:
-            return float(_repetitions(batch)) * (degrees.tensor * degrees.sequence)
-        case WorkloadKind.DLRM:
-            return float(batch.global_batch) / degrees.data * chips
-        case WorkloadKind.HPL | WorkloadKind.FFT:
-            return float(chips)
-    assert_never(batch.kind)
+    if batch.kind is WorkloadKind.LLM:
+        return float(_repetitions(batch)) * (degrees.tensor * degrees.sequence)
+    return float(_repetitions(batch)) / degrees.data * (model.design.machine.chips // batch.copies)
 
 
 def batch_time_ns(model: DesignModel, step_ns: float) -> float:
@@ -206,24 +195,21 @@ def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[Step
     found = []
     for number, row in enumerate(members):
         inside = np.flatnonzero(row).tolist()
-        times = {
-            "compute": float(columns.compute_ns[number]),
-            "memory": float(columns.memory_ns[number]),
-            "network": float(columns.network_ns[number]),
-        }
+        compute_ns, memory_ns, network_ns = (
+            float(one[number]) for one in (columns.compute_ns, columns.memory_ns, columns.network_ns)
+        )
         units = None
         if model.pmu is not None and inside:
-            slowest_ns = _hidden_ns(model, times["memory"], times["network"]) / int(tiles[number])
+            slowest_ns = _hidden_ns(model, memory_ns, network_ns) / int(tiles[number])
             units = _allocation(model, model.pmu, inside, int(weight_tiles[number]), slowest_ns)
-            times["compute"] = int(tiles[number]) * units.cycles / model.design.machine.frequency_ghz
+            compute_ns = int(tiles[number]) * units.cycles / model.design.machine.frequency_ghz
         found.append(
             StepFigures(
                 kernels=tuple(model.works[kernel].name for kernel in inside),
-                compute_ns=times["compute"],
-                memory_ns=times["memory"],
-                network_ns=times["network"],
+                compute_ns=compute_ns,
+                memory_ns=memory_ns,
+                network_ns=network_ns,
                 time_ns=float(columns.time_ns[number]),
-                bound_by=max(times, key=lambda kind: times[kind]),
                 dram_bytes=float(columns.dram_bytes[number]),
                 network_bytes=float(columns.network_bytes[number]),
                 sram_bytes=float(sram[number]),

@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.set_model import TimedStep
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
@@ -23,16 +24,10 @@ Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configu
 NS_PER_S = 1e9
 
 
-class Configuration(Struct, frozen=True):
+class Configuration(TimedStep, frozen=True):
     """One configuration of a mapping and its figures."""
 
-    kernels: tuple[str, ...]
     core_splits: tuple[CoreSplit, ...]  # one per kernel; empty if a compute utilization is assumed instead
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
-    bound_by: str  # compute, memory or network: the longest
     dram_read_bytes: int
     dram_write_bytes: int
     dram_live_bytes: int  # weights, and tensors that wait in DRAM while the configuration runs
@@ -66,7 +61,7 @@ def evaluate_mapping(
         UserError: a kernel is unknown, missing or assigned twice, or an edge runs backwards.
         InfeasibleError: a configuration breaks a limit of cores or SRAM.
     """
-    return total_figures(graph, system, _configurations(graph, system, assignment, options or MappingOptions()))
+    return evaluate_sharding(graph, system.one_chip, {}, assignment, options or MappingOptions())
 
 
 def evaluate_sharding(
@@ -85,17 +80,10 @@ def evaluate_sharding(
         UserError: as `evaluate_mapping`.
         InfeasibleError: as `evaluate_mapping`.
     """
-    if system.chips == 1:
-        return evaluate_mapping(graph, system, assignment, options)
-    share = share_graph(graph, system, sharding)
-    return total_figures(graph, system, _configurations(share.graph, system, assignment, options), share)
-
-
-def _configurations(
-    graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions
-) -> tuple[Configuration, ...]:
-    model = GraphModel(graph, system.machine, options)
-    return configurations_of(model, _masks(graph, assignment))
+    share = None if system.chips == 1 else share_graph(graph, system, sharding)
+    mapped = graph if share is None else share.graph
+    model = GraphModel(mapped, system.machine, options)
+    return total_figures(graph, system, configurations_of(model, _masks(mapped, assignment)), share)
 
 
 def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configuration, ...]:
@@ -119,31 +107,23 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
     before: Members = np.cumsum(members, axis=0) > members
     live = model.waiting_bytes(before, members) + model.always_bytes
     tiles, sram = _fewest_tiles(model, members, weight_tiles)
-    found = []
-    for number, row in enumerate(members):
-        times = {
-            "compute": float(steps.compute_ns[number]),
-            "memory": float(steps.memory_ns[number]),
-            "network": float(steps.network_ns[number]),
-        }
-        found.append(
-            Configuration(
-                kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
-                core_splits=_core_splits(model, row),
-                compute_ns=times["compute"],
-                memory_ns=times["memory"],
-                network_ns=times["network"],
-                time_ns=float(steps.time_ns[number]),
-                bound_by=max(times, key=lambda kind: times[kind]),
-                dram_read_bytes=int(read[number] + held[number]),
-                dram_write_bytes=int(written[number]),
-                dram_live_bytes=int(live[number]),
-                sram_bytes=int(sram[number]),
-                tiles=int(tiles[number]),
-                weight_tiles=int(weight_tiles[number]),
-            )
+    return tuple(
+        Configuration(
+            kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
+            core_splits=_core_splits(model, row),
+            compute_ns=float(steps.compute_ns[number]),
+            memory_ns=float(steps.memory_ns[number]),
+            network_ns=float(steps.network_ns[number]),
+            time_ns=float(steps.time_ns[number]),
+            dram_read_bytes=int(read[number] + held[number]),
+            dram_write_bytes=int(written[number]),
+            dram_live_bytes=int(live[number]),
+            sram_bytes=int(sram[number]),
+            tiles=int(tiles[number]),
+            weight_tiles=int(weight_tiles[number]),
         )
-    return tuple(found)
+        for number, row in enumerate(members)
+    )
 
 
 def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) -> tuple[Numbers, Column]:
@@ -158,9 +138,9 @@ def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) ->
 
 def _core_splits(model: GraphModel, row: Members) -> tuple[CoreSplit, ...]:
     """Return the cores of each kernel of a set: the fewest with which none is slower than the slowest must be."""
-    (cycles,) = [None] if model.rules.utilization else model.cycles(row[None, :])
-    if cycles is None:
+    if model.rules.utilization:
         return ()
+    (cycles,) = model.cycles(row[None, :]).tolist()
     tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
     return tuple(table.splits[table.fewest(cycles)] for table in tables)
 
@@ -194,18 +174,14 @@ def total_figures(
 
 def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
     index = graph.index
-    masks = []
     place: dict[str, int] = {}
     for number, names in enumerate(assignment):
-        mask = 0
         for name in names:
             if name not in index:
                 raise UserError(f"configuration {number}: no kernel {name!r}{nearest(name, index)}")
             if name in place:
                 raise UserError(f"kernel {name!r}: found in configurations {place[name]} and {number} against one")
             place[name] = number
-            mask |= 1 << index[name]
-        masks.append(mask)
     for name in index:
         if name not in place:
             raise UserError(f"kernel {name!r}: found in no configuration")
@@ -215,7 +191,7 @@ def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
                 f"connection {edge.source!r} to {edge.target!r}: found configurations {place[edge.source]} and "
                 f"{place[edge.target]} against ascending ones"
             )
-    return masks
+    return [sum(1 << index[name] for name in names) for names in assignment]
 
 
 class Mapping(Struct, frozen=True):

@@ -6,9 +6,10 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProble
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.fusion.solvers.path import PathArcs, PathCosts
+from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions

@@ -1,26 +1,29 @@
 """What a solver of fusion is given, sets of kernels of a model with costs and limits, and what it returns.
 
-Programs that do not list sets get a chip's figures kernel by kernel, as numbers.
+Programs that do not list sets get a chip's figures kernel by kernel, as numbers. Those of pipelines get the
+kernels of all layers, to be parted into stages.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.fusion.solvers.memory_unit_path import least_chain_of_pmus
-from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathArcs, PathCosts, Rank, least_chain
+from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, Rank, least_chain
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times, tiles_alone
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, PathArcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+from dfcompile.dfmodel_backend.milp import Outcome
+from dfcompile.dfmodel_backend.options import MappingOptions
 
 
 class FlowReader(Struct, frozen=True):
@@ -157,26 +160,6 @@ class FusionProblem(Struct, frozen=True, dict=True):
     def shape(self) -> FusionShape:
         """Precedence, and which kernels each configuration may hold: pins, passes, stages."""
         return self.model.shape
-
-    @property
-    def overlap(self) -> Overlap:
-        """What runs at the same time in a configuration."""
-        return self.model.rules.overlap
-
-    @property
-    def counted(self) -> str:
-        """Which of compute, memory and network count: letters of ``CMN``."""
-        return self.model.rules.counted
-
-    @property
-    def least_parts(self) -> npt.NDArray[np.float64]:
-        """Unavoidable compute, DRAM and network time in ns ``[kernel, 3]``; each adds up over any set of kernels."""
-        return self.model.least_parts
-
-    @property
-    def ns_per_byte(self) -> float:
-        """Time of a byte of DRAM traffic."""
-        return 1 / self.model.machine.dram_gb_per_s
 
     def may_solve(self, variables: int) -> bool:
         """Return whether an integer program of so many variables may be solved."""
@@ -352,3 +335,43 @@ class FusionProblem(Struct, frozen=True, dict=True):
             added = model.steps(row, parts).memory_ns - model.steps(row).memory_ns
             saved = model.sram_alone(kernel, 1) - model.sram_alone(kernel, tiles)
             yield TiledWeights(kernel, saved, float(added[0]))
+
+
+class Fused(Struct, frozen=True):
+    """An assignment of kernels, by id, to configurations, and its time."""
+
+    configs: dict[int, int]
+    time_ns: float
+    stages: tuple[int, ...] = ()  # pipeline stage of each configuration; empty if each stage runs the whole graph
+
+
+def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
+    """Return the configuration of each kernel, by id."""
+    return {
+        model.shares[position].kernel.id: slot for slot, added in enumerate(chain) for position in kernels_of(added)
+    }
+
+
+class StageProblem(Struct, frozen=True):
+    """The kernels of all layers, to be parted into stages and fused in each.
+
+    Attributes:
+        model: costs and limits.
+        problem: the same of sets of kernels.
+        below_ns: a slowest stage of more is of no interest.
+        time_limit_s: of an integer program; 0: none.
+        arcs: gives all possible configurations or, if they are too many, some of them.
+    """
+
+    model: DesignModel
+    problem: FusionProblem
+    below_ns: float
+    time_limit_s: float
+    arcs: Callable[[], Arcs]
+
+
+class Stages(Struct, frozen=True):
+    """What was found: the stages or, with their outcome, none."""
+
+    fused: Fused | None
+    outcome: Outcome

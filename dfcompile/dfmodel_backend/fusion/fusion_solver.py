@@ -7,15 +7,16 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.fusion.designs.fused import FuseStages, StageProblem, Stages
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpSolver
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.plugins import faults_of, is_own
 
 Solve: TypeAlias = Callable[[FusionProblem], Fusion]
+FuseStages: TypeAlias = Callable[[StageProblem], Stages]
 
 
 class FusionSolver(Struct, frozen=True):
@@ -151,10 +152,7 @@ def _require_place(shape: FusionShape, number: int, kernels: int, done: int) -> 
         raise VerificationError(f"{where}: found {_listed(misplaced)}, which may not be there")
     if kernels.bit_count() > shape.most_kernels:
         raise VerificationError(f"{where}: found {kernels.bit_count()} kernels against at most {shape.most_kernels}")
-    left = kernels
-    while left:  # a set has few of thousands of kernels
-        kernel = (left & -left).bit_length() - 1
-        left &= left - 1
+    for kernel in kernels_of(kernels):
         needed = shape.predecessors[kernel]
         if needed & ~done:
             raise VerificationError(f"{where}: found kernel {kernel} before {_listed(needed & ~done)}")
@@ -167,5 +165,5 @@ def _require_limits(problem: FusionProblem, chain: Chain) -> None:
 
 
 def _listed(kernels: int) -> str:
-    numbers = [str(kernel) for kernel in range(kernels.bit_length()) if kernels >> kernel & 1]
+    numbers = [str(kernel) for kernel in kernels_of(kernels)]
     return f"kernel{'s' * (len(numbers) > 1)} {', '.join(numbers)}"

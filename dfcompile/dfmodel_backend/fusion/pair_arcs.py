@@ -7,36 +7,27 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import CELLS, Column, Members, Numbers, members_of, sums_over
-from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles_of_counts
+from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 
 PAIRS = 500_000  # of down-sets at a time
 ROWS = 256  # of smaller down-sets at a time: of those near to each other the larger ones are the same
 LARGEST_KEY = 2**62
 
 
-class PairArcs(Struct, frozen=True, eq=False):
-    """Possible configurations.
+class PairArcs(PathArcs, frozen=True, eq=False):
+    """Possible configurations with what they take.
 
     Attributes:
-        down_sets: as masks, smaller ones first.
-        before: number of the down-set that ran earlier, per arc.
-        after: number of the down-set that has run then, per arc; ascending.
         time_ns: per arc.
         dram_bytes: moved, per arc.
     """
 
-    down_sets: tuple[int, ...]
-    before: Numbers
-    after: Numbers
     time_ns: Column
     dram_bytes: Column
-
-    def mask(self, arc: int) -> int:
-        """Return the set of kernels of an arc."""
-        return self.down_sets[int(self.after[arc])] ^ self.down_sets[int(self.before[arc])]
 
 
 class _Block(Struct, frozen=True, eq=False):
@@ -47,11 +38,6 @@ class _Block(Struct, frozen=True, eq=False):
     end: int
     before: npt.NDArray[np.int32]
     after: npt.NDArray[np.int32]
-
-
-class _Order(Struct, frozen=True, eq=False):
-    members: Members
-    blocks: tuple[_Block, ...]
 
 
 def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: int) -> PairArcs | None:
@@ -66,12 +52,10 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     pairs = _ordered(down_sets, len(model.works), most, budget)
     if pairs is None:
         return None
-    members = pairs.members
-    tables = PairBytes(model.flows, model.held, model.dram_room >= model.most_waiting)
-    blocks = [_fitting(model, tables, members, block) for block in pairs.blocks]
-    before = np.concatenate([block for block, _, _ in blocks])
-    after = np.concatenate([block for _, block, _ in blocks])
-    dram_bytes = np.concatenate([block for _, _, block in blocks])
+    members, blocks = pairs
+    tables = PairBytes(model.flows, model.held, is_dram_free=model.dram_room >= model.most_waiting)
+    fitting = zip(*(_fitting(model, tables, members, block) for block in blocks), strict=True)
+    before, after, dram_bytes = map(np.concatenate, fitting)
     order = np.lexsort((before, after))
     before, after, dram_bytes = before[order], after[order], dram_bytes[order]
     time_ns = _times(model, members, before, after, dram_bytes)
@@ -81,7 +65,7 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
 
 
 @lru_cache(maxsize=2)  # of one graph whatever its kernels cost, as where shardings are compared: a quarter of the time
-def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -> _Order | None:
+def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -> tuple[Members, list[_Block]] | None:
     """Return the pairs of which the second holds the first and up to ``most`` kernels more; None above the budget."""
     members = members_of(down_sets, kernels)
     members.setflags(write=False)
@@ -98,7 +82,7 @@ def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -
             return None
         blocks.append(_Block(first, last, end, before.astype(np.int32), after.astype(np.int32)))
         first = last
-    return _Order(members, tuple(blocks))
+    return members, blocks
 
 
 def _within(
@@ -115,8 +99,6 @@ def _within(
 def _fitting(model: GraphModel, tables: PairBytes, members: Members, block: _Block) -> tuple[Numbers, Numbers, Column]:
     """Return the pairs of a block that fit SRAM and DRAM, and what they move; a kernel alone counts as fitting."""
     first, before, after = block.first, block.before, block.after
-    if not len(before):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     figures = tables.figures(members[first : block.last], members[first : block.end])
     traffic, sram, *alive = (figure[before, after] for figure in figures)
     sizes = members[first : block.end].sum(axis=1)
@@ -143,14 +125,14 @@ def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Num
     counts = np.rint(sums_over(members, which)).astype(np.int64)
     first, inverse = _different(counts, before, after)
     counts = counts.astype(np.min_scalar_type(-1 - len(numbers)))
-    cycles = np.empty(len(first))
+    compute_ns = np.empty(len(first))
     at_a_time = max(1, min(PAIRS, CELLS // max(1, counts.shape[1])))
     for start in range(0, len(first), at_a_time):
         part = first[start : start + at_a_time]
         wanted = counts[after[part]]
         wanted -= counts[before[part]]
-        cycles[start : start + at_a_time] = least_cycles_of_counts(found_tables, wanted, chip.cores)
-    return np.asarray(cycles[inverse] / chip.frequency_ghz)
+        compute_ns[start : start + at_a_time] = model.ns_of(least_cycles(found_tables, wanted, chip.cores))
+    return np.asarray(compute_ns[inverse])
 
 
 def _different(counts: Numbers, before: Numbers, after: Numbers) -> tuple[Numbers, Numbers]:

@@ -6,10 +6,9 @@ and all-reduce as their composition are those of [chan07], [thakur05].
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import permutations, product
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -75,8 +74,6 @@ class TensorGroup(Struct, frozen=True):
 
     def cost(self, collective: Collective) -> tuple[float, float]:
         """Return the time per byte of a whole tensor, and the latency of the hops."""
-        if collective is Collective.NONE:
-            return 0.0, 0.0
         # An all-reduce goes around twice, as a scatter and a gather; everything else passes each link on its way once.
         separate_phases = collective is Collective.ALL_REDUCE
         latency_ns = sum(
@@ -128,25 +125,10 @@ class Step(Struct, frozen=True):
 
 Way = tuple[Step, ...]
 
-_COLLECTIVES: Mapping[ExchangeKind, Collective] = MappingProxyType(
-    {
-        ExchangeKind.SLICE: Collective.NONE,
-        ExchangeKind.ALL_GATHER: Collective.ALL_GATHER,
-        ExchangeKind.REDUCE_SCATTER: Collective.ALL_GATHER,  # as many bytes, the other way round
-        ExchangeKind.ALL_REDUCE: Collective.ALL_REDUCE,
-        ExchangeKind.ALL_TO_ALL: Collective.ALL_TO_ALL,
-    }
-)
-
 
 def splits_of(layout: Layout) -> tuple[Split, ...]:
     """Return the splits of a layout."""
     return tuple(held for held in layout if isinstance(held, Split))
-
-
-def is_complete(layout: Layout) -> bool:
-    """Return whether nothing is left to be combined."""
-    return not any(isinstance(held, Partial) for held in layout)
 
 
 def share_elements(layout: Layout, elements: int) -> int:
@@ -155,73 +137,64 @@ def share_elements(layout: Layout, elements: int) -> int:
 
 
 class Conversions:
-    """Conversions between layouts on the chips of a group; what is found is kept."""
+    """Conversions of an array between layouts on the chips of a group; what is found is kept.
 
-    def __init__(self, group: TensorGroup) -> None:
+    Attributes:
+        way: the fastest steps from one layout to another.
+        plan: the ways from a layout to all of several.
+    """
+
+    def __init__(self, group: TensorGroup, elements: int, element_bytes: int) -> None:
         self._group = group
         self._chips = group.chips
-        self._cost = cache(lambda kind, place: self._outer[place].cost(_COLLECTIVES[kind]))
-        self._known_way, self._known_plan = cache(self._shortest), cache(self._plan)
+        self._elements = elements
+        self._element_bytes = element_bytes
+        self._cost, self.way, self.plan = cache(self._cost_along), cache(self._shortest), cache(self._plan)
 
-    @property
-    def chips(self) -> tuple[int, ...]:
-        """Chips along each dimension."""
-        return self._chips
-
-    @cached_property
-    def _outer(self) -> tuple[TensorGroup, ...]:
-        """The groups that a conversion along each dimension needs: in a hierarchy the inner ones, too."""
+    def _cost_along(self, kind: ExchangeKind, place: int) -> tuple[float, float]:
+        """Return what a conversion along a dimension costs in its group: in a hierarchy with the inner ones."""
         shape, links = self._group.shape, self._group.links
-        firsts = [number if shape.is_grid else 0 for number in range(len(links))]
-        return tuple(
-            TensorGroup(
-                Topology(shape.kinds[first : number + 1]), links[first : number + 1], self._group.link_latency_ns
-            )
-            for number, first in enumerate(firsts)
-        )
+        part = slice(place if shape.is_grid else 0, place + 1)
+        group = TensorGroup(Topology(shape.kinds[part]), links[part], self._group.link_latency_ns)
+        # A reduce-scatter has as many bytes as an all-gather, the other way round.
+        is_scatter = kind is ExchangeKind.REDUCE_SCATTER
+        return group.cost(Collective.ALL_GATHER if is_scatter else Collective[kind.name])
 
-    def plan(self, given: Layout, needed: tuple[Layout, ...], elements: int, element_bytes: int) -> tuple[Way, ...]:
+    def _share(self, layout: Layout) -> int:
+        return share_elements(layout, self._elements)
+
+    def _plan(self, given: Layout, needed: tuple[Layout, ...]) -> tuple[Way, ...]:
         """Return the ways to all of several layouts; each may start at any layout that there is by then.
 
         All orders of up to `MOST_ORDERED` layouts are tried; of more the nearest comes first.
         """
-        return self._known_plan(given, needed, elements, element_bytes)
-
-    def _plan(self, given: Layout, needed: tuple[Layout, ...], elements: int, element_bytes: int) -> tuple[Way, ...]:
         if len(needed) > MOST_ORDERED:
-            nearest = min(needed, key=lambda one: _rank(self.way(given, one, elements, element_bytes)))
-            order = (nearest, *(one for one in needed if one != nearest))
-            return self._in_order(given, order, elements, element_bytes)
-        plans = (self._in_order(given, order, elements, element_bytes) for order in permutations(needed))
+            nearest = min(needed, key=lambda one: _rank(self.way(given, one)))
+            return self._in_order(given, (nearest, *(one for one in needed if one != nearest)))
+        plans = (self._in_order(given, order) for order in permutations(needed))
         return min(plans, key=lambda ways: _rank([step for way in ways for step in way]))
 
-    def _in_order(self, given: Layout, order: Sequence[Layout], elements: int, element_bytes: int) -> tuple[Way, ...]:
+    def _in_order(self, given: Layout, order: Sequence[Layout]) -> tuple[Way, ...]:
         there = {given: None}
         ways: dict[Layout, Way] = {}
         for target in order:
-            starts = (self.way(start, target, elements, element_bytes) for start in there)
-            ways[target] = min(starts, key=_rank)
+            ways[target] = min((self.way(start, target) for start in there), key=_rank)
             there |= dict.fromkeys(step.after for step in ways[target])
         # In the order in which they are made, so that each start is there.
         return tuple(ways[target] for target in order)
 
-    def completed(self, given: Layout, elements: int, element_bytes: int) -> Layout:
+    def completed(self, given: Layout) -> Layout:
         """Return the layout without partial results that is fastest to reach."""
-        if is_complete(given):
-            return given
-        options = [(None, *self._helpers(given, place, elements)) if isinstance(held, Partial) else (held, None)
-                   for place, held in enumerate(given)]  # fmt: skip
-        layouts = [one for one in product(*options) if are_independent(splits_of(one), elements)]
-        layouts = [one for one in layouts if is_complete(one)]
-        return min(layouts, key=lambda one: _rank(self.way(given, one, elements, element_bytes)))
+        options = [
+            (None, *self._helpers(given, place)) if isinstance(held, Partial) else (held, None)
+            for place, held in enumerate(given)
+        ]
+        layouts = [one for one in product(*options) if are_independent(splits_of(one), self._elements)]
+        return min(layouts, key=lambda one: _rank(self.way(given, one)))
 
-    def way(self, given: Layout, needed: Layout, elements: int, element_bytes: int) -> Way:
-        """Return the fastest steps from one layout to another."""
-        return () if given == needed else self._known_way(given, needed, elements, element_bytes)
-
-    def _shortest(self, given: Layout, needed: Layout, elements: int, element_bytes: int) -> Way:
+    def _shortest(self, given: Layout, needed: Layout) -> Way:
         held = [
-            tuple(dict.fromkeys((given[place], needed[place], None, *self._helpers(given, place, elements))))
+            tuple(dict.fromkeys((given[place], needed[place], None, *self._helpers(given, place))))
             for place in range(len(given))
         ]
         heap: list[tuple[float, int, int, Layout, Way]] = [(0.0, 0, 0, given, ())]
@@ -234,17 +207,18 @@ class Conversions:
             if layout in done:
                 continue
             done.add(layout)
-            for step in self._steps(layout, needed, held, elements, element_bytes):
+            for step in self._steps(layout, needed, held):
                 if step.after not in done:
                     pushed += 1
                     total = cost + step.time_ns * (1 + STEP_COST) + STEP_COST
                     heapq.heappush(heap, (total, moved + step.moved_bytes, pushed, step.after, (*way, step)))
         raise InternalError(f"layout {given}: found no way to {needed}")
 
-    def _helpers(self, given: Layout, place: int, elements: int) -> tuple[Split, ...]:
+    def _helpers(self, given: Layout, place: int) -> tuple[Split, ...]:
         """Return splits in which partial results may be scattered: blocks of all, or of what others have in a row."""
         if not isinstance(given[place], Partial):
             return ()
+        elements = self._elements
         outer = [self._chips[d] for d in range(len(given) - 1, place, -1) if isinstance(given[d], Partial)]
         found = []
         bases = [((elements,), elements), *(((*split.moduli, split.block), split.block) for split in splits_of(given))]
@@ -256,53 +230,46 @@ class Conversions:
             found.append(canonical(elements, moduli, -(-block // self._chips[place])))
         return tuple(dict.fromkeys(found))
 
-    def _steps(
-        self, layout: Layout, needed: Layout, held: Sequence[Sequence[Held]], elements: int, element_bytes: int
-    ) -> Iterator[Step]:
+    def _steps(self, layout: Layout, needed: Layout, held: Sequence[Sequence[Held]]) -> Iterator[Step]:
         for place, options in enumerate(held):
             for option in options:
                 kind = _kind(layout[place], option)
                 if kind is None:
                     continue
                 after = (*layout[:place], option, *layout[place + 1 :])
-                if after == needed or are_independent(splits_of(after), elements):
-                    yield self._step(kind, place, layout, after, elements, element_bytes)
+                if after == needed or are_independent(splits_of(after), self._elements):
+                    yield self._step(kind, place, layout, after)
         if len(layout) > 1:
-            yield from self._together(layout, needed, elements, element_bytes)
+            yield from self._together(layout, needed)
 
-    def _step(
-        self, kind: ExchangeKind, place: int, before: Layout, after: Layout, elements: int, element_bytes: int
-    ) -> Step:
-        others = (*before[:place], *before[place + 1 :])
-        message = share_elements(others, elements) * element_bytes
-        moved = self._moved(kind, place, before, after, elements) * element_bytes
-        time_ns = 0.0
-        if moved:
-            time_ns = self._time_ns(kind, place, self._passing(place, before, elements) * element_bytes)
+    def _step(self, kind: ExchangeKind, place: int, before: Layout, after: Layout) -> Step:
+        message = self._share((*before[:place], *before[place + 1 :])) * self._element_bytes
+        moved = self._moved(kind, place, before, after) * self._element_bytes
+        time_ns = self._time_ns(kind, place, self._passing(place, before) * self._element_bytes) if moved else 0.0
         return Step(kind, (place,), before, after, message, moved, time_ns)
 
     def _time_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
         per_byte, latency_ns = self._cost(kind, place)
         return size_bytes * per_byte + latency_ns
 
-    def _passing(self, place: int, before: Layout, elements: int) -> int:
+    def _passing(self, place: int, before: Layout) -> int:
         """Return the elements of all chips that share the links along a dimension.
 
         On a grid each group has links of its own; in a hierarchy all inner groups share a gateway, and what it hands on
         comes from, or goes to, their chips over inner links.
         """
         if self._group.shape.is_grid or not place:
-            return share_elements((*before[:place], *before[place + 1 :]), elements)
+            return self._share((*before[:place], *before[place + 1 :]))
         partial = math.prod(
             count for count, held in zip(self._chips[:place], before, strict=False) if isinstance(held, Partial)
         )
-        return share_elements(before[place + 1 :], elements) * partial
+        return self._share(before[place + 1 :]) * partial
 
-    def _moved(self, kind: ExchangeKind, place: int, before: Layout, after: Layout, elements: int) -> int:
+    def _moved(self, kind: ExchangeKind, place: int, before: Layout, after: Layout) -> int:
         """Return the elements that all chips together receive; chips that have the same do the same."""
         others = [number for number in range(len(before)) if number != place]
         copies = math.prod(self._chips[other] for other in others if not isinstance(before[other], Split))
-        count = self._chips[place]
+        count, elements = self._chips[place], self._elements
         match kind:
             case ExchangeKind.SLICE:
                 return 0
@@ -313,10 +280,10 @@ class Conversions:
             case ExchangeKind.ALL_TO_ALL:
                 return moved_elements(splits_of((before[place],)), splits_of((after[place],)), elements) * copies
 
-    def _together(self, layout: Layout, needed: Layout, elements: int, element_bytes: int) -> Iterator[Step]:
+    def _together(self, layout: Layout, needed: Layout) -> Iterator[Step]:
         """Yield conversions of all chips at once."""
         whole: Layout = (None,) * len(layout)
-        everyone, size = math.prod(self._chips), elements * element_bytes
+        everyone, size = math.prod(self._chips), self._elements * self._element_bytes
         dimensions = tuple(range(len(layout)))
         if all(isinstance(held, Partial) for held in layout):
             time_ns = self._group.time_ns(Collective.ALL_REDUCE, size)
@@ -326,7 +293,7 @@ class Conversions:
         time_ns = self._group.time_ns(Collective.ALL_GATHER, size)
         yield Step(ExchangeKind.ALL_GATHER, dimensions, layout, whole, size, (everyone - 1) * size, time_ns)
         if len(splits_of(needed)) == len(needed):
-            moved = moved_elements(splits_of(layout), splits_of(needed), elements) * element_bytes
+            moved = moved_elements(splits_of(layout), splits_of(needed), self._elements) * self._element_bytes
             time_ns = self._group.time_ns(Collective.ALL_TO_ALL, size) if moved else 0.0
             yield Step(ExchangeKind.ALL_TO_ALL, dimensions, layout, needed, size, moved, time_ns)
 

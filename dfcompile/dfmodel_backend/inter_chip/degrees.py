@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
-from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
+from dfcompile.dfmodel_backend.machine.system import extents
+from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
 
@@ -22,14 +23,14 @@ _ORDERS = (("TP", "PP"), ("TP", "DP"), ("PP", "DP"), ("TP", "PP", "DP"), ("SP", 
 class Degrees(Struct, frozen=True):
     """Chips per tensor (TP), pipeline (PP), data (DP) and sequence (SP) parallel group, and the links of each."""
 
-    tensor: int
-    pipeline: int
-    data: int
-    sequence: int
-    tensor_link: Link | None
-    pipeline_link: Link | None
-    data_link: Link | None
-    sequence_link: Link | None
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    sequence: int = 1
+    tensor_link: Link | None = None
+    pipeline_link: Link | None = None
+    data_link: Link | None = None
+    sequence_link: Link | None = None
 
 
 def degrees_of(design: Design) -> Degrees:
@@ -48,9 +49,9 @@ def degrees_of(design: Design) -> Degrees:
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
     match batch.kind:
         case WorkloadKind.DLRM:
-            return Degrees(1, 1, per_copy, 1, None, None, None, None)
+            return Degrees(data=per_copy)
         case WorkloadKind.HPL | WorkloadKind.FFT:
-            return Degrees(1, 1, 1, 1, None, None, None, None)
+            return Degrees()
         case WorkloadKind.LLM:
             return _language_model_degrees(machine)
     assert_never(batch.kind)
@@ -66,20 +67,12 @@ def _language_model_degrees(machine: Machine) -> Degrees:
             f"topology {machine.topology}: found parallelism {', '.join(order)} against TP, PP, DP in order"
         )
     by_name = dict(zip(order, links, strict=True))
+    tensor, pipeline, data, sequence = (by_name.get(name) for name in ("TP", "PP", "DP", "SP"))
 
-    def chips(name: str) -> int:
-        return by_name[name].chips if name in by_name else 1
+    def chips(link: Link | None) -> int:
+        return 1 if link is None else link.chips
 
-    return Degrees(
-        chips("TP"),
-        chips("PP"),
-        chips("DP"),
-        chips("SP"),
-        by_name.get("TP"),
-        by_name.get("PP"),
-        by_name.get("DP"),
-        by_name.get("SP"),
-    )
+    return Degrees(chips(tensor), chips(pipeline), chips(data), chips(sequence), tensor, pipeline, data, sequence)
 
 
 def micro_batches(design: Design, degrees: Degrees) -> Fraction:
@@ -93,19 +86,15 @@ def micro_batches(design: Design, degrees: Degrees) -> Fraction:
         case WorkloadKind.HPL | WorkloadKind.FFT:
             return Fraction(1)
         case WorkloadKind.LLM | WorkloadKind.DLRM:
-            return _parts_of(batch, degrees)
+            size = max(1, batch.micro_batch)
+            count = Fraction(batch.global_batch, size * degrees.data)
+            if count.denominator != 1:
+                raise UserError(
+                    f"field 'execution.{batch.kind}.global_batch_size': found {batch.global_batch} against a multiple "
+                    f"of micro_batch_size x DP = {size} x {degrees.data}"
+                )
+            return count
     assert_never(batch.kind)
-
-
-def _parts_of(batch: Batch, degrees: Degrees) -> Fraction:
-    size = max(1, batch.micro_batch)
-    count = Fraction(batch.global_batch, size * degrees.data)
-    if count.denominator != 1:
-        raise UserError(
-            f"field 'execution.{batch.kind}.global_batch_size': found {batch.global_batch} against a multiple of "
-            f"micro_batch_size x DP = {size} x {degrees.data}"
-        )
-    return count
 
 
 def micro_batch_sizes(design: Design, degrees: Degrees) -> tuple[int, ...]:
@@ -164,19 +153,9 @@ def _factors(design: Design) -> Iterator[tuple[int, ...]]:
                 f"topology {design.machine.topology}: found {chips} chips along a dimension against a divisor of {rest}"
             )
         rest //= chips or 1
-    for filled in _products(rest, given.count(0)):
+    for filled in extents(rest, (rest,) * given.count(0)):
         numbers = iter(filled)
         yield tuple(chips or next(numbers) for chips in given)
-
-
-def _products(total: int, count: int) -> Iterator[tuple[int, ...]]:
-    if count == 1:
-        yield (total,)
-        return
-    for first in range(1, total + 1):
-        if total % first == 0:
-            for rest in _products(total // first, count - 1):
-                yield (first, *rest)
 
 
 def require_whole_heads(design: Design, compatibility: Compatibility) -> None:

@@ -63,13 +63,6 @@ def needed_layout(consumer: DesignKernel, sharding: Dim, tensor_bytes: float) ->
     return _SECOND_OPERAND[sharding] if second else _FIRST_OPERAND[sharding]
 
 
-def needs_by_letter(kernels: Sequence[DesignKernel], edges: Sequence[DesignEdge]) -> tuple[Needs, ...]:
-    """Return, per edge, in which layout its reader takes the tensor for each split of the reader, by [ko24]'s table."""
-    by_id = {kernel.id: kernel for kernel in kernels}
-    ends = [(by_id[edge.source], by_id[edge.target]) for edge in edges]
-    return tuple({dim: needed_layout(taker, dim, giver.output_bytes) for dim in Dim} for giver, taker in ends)
-
-
 def conversion(given: Layout, needed: Layout) -> Collective:
     """Return the collective that changes a layout; it moves each byte of the tensor once."""
     if given in (needed, Layout.REPLICATED):
@@ -119,13 +112,9 @@ _OPERANDS: Mapping[KernelVariant, tuple[Operand, ...]] = MappingProxyType(
 )
 
 
-def needs_by_axes(kernels: Sequence[DesignKernel], edges: Sequence[DesignEdge]) -> tuple[Needs, ...]:
-    """Return, per edge, in which layout its reader takes the tensor for each split of the reader."""
-    return _known_needs(tuple(kernels), tuple(edges))
-
-
 @lru_cache(maxsize=8)  # thousands of choices of one design have the same kernels
-def _known_needs(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...]) -> tuple[Needs, ...]:
+def needs_by_axes(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...]) -> tuple[Needs, ...]:
+    """Return, per edge, in which layout its reader takes the tensor for each split of the reader."""
     by_id = {kernel.id: kernel for kernel in kernels}
     read: dict[int, list[tuple[int, DesignKernel]]] = {}
     for at, edge in enumerate(edges):
@@ -196,10 +185,17 @@ def exchanged_statistics(kernel: DesignKernel, sharding: Dim, rows: int, columns
 
 
 def needs_of(
-    kernels: Sequence[DesignKernel], edges: Sequence[DesignEdge], compatibility: Compatibility
+    kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...], compatibility: Compatibility
 ) -> tuple[Needs, ...]:
-    """Return, per edge, in which layout its reader takes the tensor for each split of the reader."""
-    return needs_by_letter(kernels, edges) if compatibility.layouts_by_letter else needs_by_axes(kernels, edges)
+    """Return, per edge, in which layout its reader takes the tensor for each split of the reader.
+
+    As a flaw by the table of [ko24].
+    """
+    if not compatibility.layouts_by_letter:
+        return needs_by_axes(kernels, edges)
+    by_id = {kernel.id: kernel for kernel in kernels}
+    ends = [(by_id[edge.source], by_id[edge.target]) for edge in edges]
+    return tuple({dim: needed_layout(taker, dim, giver.output_bytes) for dim in Dim} for giver, taker in ends)
 
 
 def layer_edges(design: Design) -> tuple[DesignEdge, ...]:

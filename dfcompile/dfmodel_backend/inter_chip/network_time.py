@@ -69,24 +69,19 @@ class NetworkTime:
         kind, links = self._design.execution.batch.kind, self._design.machine.links
         nothing = np.zeros_like(found.reductions)
         periodic = found.sizes[Collective.ALL_REDUCE_PERIODIC] * self._periodic_ns_per_byte
-        match kind:
-            case WorkloadKind.LLM:
-                latency = found.reductions * self._latency_ns + found.gathers * self._gather_ns
-                tensor = nothing + sum(found.sizes[one] * ratio for one, ratio in self._tensor.items())
-                if self._compatibility.network_is_sum:
-                    return (ExchangeNs(tensor, latency + periodic),)
-                along = nothing + sum(size * self._sequence[one] for one, size in found.sequence_sizes.items())
-                return ExchangeNs(tensor, latency), ExchangeNs(nothing, periodic), ExchangeNs(along, nothing)
-            case WorkloadKind.HPL:
-                handed = found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s
-                return (
-                    ExchangeNs(nothing, handed),
-                    ExchangeNs(nothing, found.sizes[Collective.BROADCAST] / links[-1].gb_per_s),
-                )
-            case WorkloadKind.DLRM | WorkloadKind.FFT:
-                exchanged = found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte()
-                return (ExchangeNs(nothing, exchanged + periodic),)
-        assert_never(kind)
+        if kind is WorkloadKind.LLM:
+            latency = found.reductions * self._latency_ns + found.gathers * self._gather_ns
+            tensor = nothing + sum(found.sizes[one] * ratio for one, ratio in self._tensor.items())
+            if self._compatibility.network_is_sum:
+                return (ExchangeNs(tensor, latency + periodic),)
+            along = nothing + sum(size * self._sequence[one] for one, size in found.sequence_sizes.items())
+            return ExchangeNs(tensor, latency), ExchangeNs(nothing, periodic), ExchangeNs(along, nothing)
+        if kind is WorkloadKind.HPL:
+            handed = found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s
+            spread = found.sizes[Collective.BROADCAST] / links[-1].gb_per_s
+            return ExchangeNs(nothing, handed), ExchangeNs(nothing, spread)
+        exchanged = found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte()
+        return (ExchangeNs(nothing, exchanged + periodic),)
 
     def ratio_ns_per_byte(self, collective: Collective) -> float:
         """Return the time per byte of a collective in the tensor parallel group."""
@@ -118,18 +113,17 @@ class NetworkTime:
 
     def _periodic_ratio(self) -> float:
         """Return the time per byte of the all-reduce of gradients."""
-        kind, execution, links = self._design.execution.batch.kind, self._design.execution, self._design.machine.links
-        link, periodic = self._degrees.data_link, Collective.ALL_REDUCE_PERIODIC
-        match kind:
+        execution, link = self._design.execution, self._degrees.data_link
+        match execution.batch.kind:
             case WorkloadKind.LLM:
                 if link is None or link.chips <= 1:
                     return 0.0
                 per_byte = self._domain_ns_per_byte if self._has_domain else self._ns_per_byte
-                return per_byte(periodic, link)
+                return per_byte(Collective.ALL_REDUCE_PERIODIC, link)
             case WorkloadKind.DLRM | WorkloadKind.HPL | WorkloadKind.FFT:
-                separate = execution.separate_reduce_scatter
+                separate, links = execution.separate_reduce_scatter, self._design.machine.links
                 return everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
-        assert_never(kind)
+        assert_never(execution.batch.kind)
 
     def _exchange_ns_per_byte(self) -> float:
         """Return the time per byte that each chip sends to each other; recommendation models give one chip's sum."""

@@ -119,19 +119,17 @@ def _stages(design: Design, kernel: DesignKernel) -> int:
 
 
 def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:
-    kind = design.execution.batch.kind
-    per_copy = design.machine.chips // design.execution.batch.copies
-    match kind:
+    batch = design.execution.batch
+    match batch.kind:
         case WorkloadKind.LLM:
             return [(sharding.shard, degrees.tensor), (kernel.tiling.shard, tiles)]
         case WorkloadKind.HPL:
-            x, y = grid(design)
-            return [(Dim.M, x), (Dim.K, y)]
+            return list(zip((Dim.M, Dim.K), grid(design), strict=True))
         case WorkloadKind.FFT:
-            return [(Dim.N, per_copy)]
+            return [(Dim.N, design.machine.chips // batch.copies)]
         case WorkloadKind.DLRM:
             return []
-    assert_never(kind)
+    assert_never(batch.kind)
 
 
 def grid(design: Design) -> tuple[int, int]:
@@ -148,21 +146,17 @@ def _exchange(
     if kernel.collective is Collective.NONE:
         is_reduced = kind is WorkloadKind.LLM and sharding is Dim.K and degrees.tensor > 1
         return [(Collective.ALL_REDUCE, output_bytes)] if is_reduced else []
+    if kind is WorkloadKind.HPL:
+        x, y = grid(design)
+        found = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
+        if kernel.collective_2 is Collective.POINT_TO_POINT:
+            found.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
+        return found
+    if kind is WorkloadKind.FFT:
+        return [(kernel.collective, size / (design.machine.chips // batch.copies) ** 2)]
+    whole = output_bytes if kind is WorkloadKind.LLM else size
     once = kernel.collective is Collective.ALL_REDUCE_PERIODIC
-    match kind:
-        case WorkloadKind.LLM:
-            return [(kernel.collective, output_bytes / micro_batches if once else output_bytes)]
-        case WorkloadKind.HPL:
-            x, y = grid(design)
-            found = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
-            if kernel.collective_2 is Collective.POINT_TO_POINT:
-                found.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
-            return found
-        case WorkloadKind.FFT:
-            return [(kernel.collective, size / (design.machine.chips // batch.copies) ** 2)]
-        case WorkloadKind.DLRM:
-            return [(kernel.collective, size / micro_batches if once else size)]
-    assert_never(kind)
+    return [(kernel.collective, whole / micro_batches if once else whole)]
 
 
 def edge_shares(

@@ -88,9 +88,6 @@ def _groups(splits: Sequence[Split], elements: int) -> list[tuple[list[int], int
 
 
 def _counts_in_period(splits: Sequence[Split], low: int, period: int) -> dict[tuple[int, ...], int]:
-    if len(splits) == 1 and len(splits[0].moduli) == 1 and splits[0].moduli[0] == period:
-        block = splits[0].block
-        return {(place,): min(block, period - place * block) // low for place in range(-(-period // block))}
     starts = distinct(np.concatenate([split.starts(period) for split in splits]))
     lengths = np.diff(np.append(starts, period)) // low
     counts: dict[tuple[int, ...], int] = {}

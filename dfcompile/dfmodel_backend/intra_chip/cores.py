@@ -12,6 +12,7 @@ from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 LARGEST = 2**62
+TOO_FEW = -1  # cycles of a set with more kernels than cores
 MOST_ENTRIES = 4_000_000  # of a table of cores, and of what is looked up at a time
 _KEPT = 256  # tables: those of very large chips take a megabyte
 
@@ -87,28 +88,6 @@ def _table_of_blocks(row_blocks: int, column_blocks: int, steps_per_block: int, 
     )
 
 
-def least_cycles(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
-    """Split a chip so that the slowest kernel is as fast as possible, and return its cycles.
-
-    Exact: a time is possible if the fewest cores with which every kernel meets it fit, and the least possible
-    time is found by bisection.
-
-    Args:
-        wanted: tables, and how many kernels have each; kernels of one shape share a table.
-        cores: of the chip.
-
-    Returns:
-        Cycles of the slowest kernel, 0 of none, or None if even one core each is too many.
-    """
-    if sum(count for _, count in wanted) > cores:
-        return None
-    area = -(-sum(table.least_area * count for table, count in wanted) // cores)
-    low = max([area, *(table.cycles[0] for table, _ in wanted)])
-    high = max((table.cycles[-1] for table, _ in wanted), default=0)  # always possible
-    least = least_enough(low, high, max(1, low >> 7), lambda cycles: _cores_for(wanted, cycles, cores) <= cores)
-    return max((table.cycles[table.fewest(least)] for table, _ in wanted), default=0)
-
-
 def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool]) -> int:
     """Return the least number from ``low`` on that is enough; all larger ones are, and ``high`` is.
 
@@ -120,15 +99,6 @@ def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool
             break
         low, step = low + step, step * 2
     return low + bisect_left(range(low, high), x=True, key=is_enough)
-
-
-def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> int:
-    total = 0
-    for table, count in wanted:
-        total += count * table.cores[table.fewest(cycles)]
-        if total > limit:
-            break
-    return total
 
 
 def useful_parts(blocks: int, limit: int) -> list[int]:
@@ -144,32 +114,29 @@ def useful_parts(blocks: int, limit: int) -> list[int]:
     return parts
 
 
-def least_cycles_of_counts(tables: tuple[CoreTable, ...], counts: Numbers, cores: int) -> Column:
-    """Return the cycles of the slowest kernel of each set under the best split, infinite if there are too few cores.
+def least_cycles(tables: tuple[CoreTable, ...], counts: Numbers, cores: int) -> Numbers:
+    """Split a chip so that the slowest kernel of each set is as fast as possible, and return its cycles.
 
-    The answer is among the cycles of the tables: one bisection over all of these, for all sets side by side.
+    Exact: a time is possible if the fewest cores with which every kernel meets it fit, and the least possible time is
+    among the cycles of the tables: one bisection over all of these, for all sets side by side.
 
     Args:
         tables: of kernels; sets have some of each.
         counts: ``[set, table]``.
         cores: of the chip.
+
+    Returns:
+        Cycles of the slowest kernel of each set, 0 of none, or `TOO_FEW` if even one core each is too many.
     """
-    found = np.full(len(counts), np.inf)
     used = np.flatnonzero(counts.any(axis=0))
-    if not len(used):
-        return np.zeros(len(counts))
-    most = max(1, MOST_ENTRIES // max(1, sum(len(tables[number].cycles) for number in used)))
-    if len(used) > most and len(counts) > 1:  # sets with fewer different kernels have smaller tables
+    entries = max(len(counts), sum(len(tables[number].cycles) for number in used)) * len(used)
+    if entries > MOST_ENTRIES and len(counts) > 1:  # sets with fewer different kernels have smaller tables
         half = len(counts) // 2
-        parts = (counts[:half], counts[half:])
-        return np.concatenate([least_cycles_of_counts(tables, part, cores) for part in parts])
-    cycles = sorted({cycle for number in used for cycle in tables[number].cycles})
-    needed = np.stack([_cores_within(tables[number], cycles, cores) for number in used], axis=1)
-    exact = np.array([float(cycle) for cycle in cycles])
-    step = max(1, MOST_ENTRIES // len(used))
-    for start in range(0, len(counts), step):
-        found[start : start + step] = _bisect(counts[start : start + step, used].astype(float), needed, exact, cores)
-    return found
+        return np.concatenate([least_cycles(tables, part, cores) for part in (counts[:half], counts[half:])])
+    cycles = sorted({0, *(cycle for number in used for cycle in tables[number].cycles)})
+    needed = np.array([_cores_within(tables[number], cycles, cores) for number in used]).reshape(len(used), len(cycles))
+    results: Numbers = np.array([*cycles, TOO_FEW], np.int64 if cycles[-1] < LARGEST else np.object_)
+    return results[_least_possible(counts[:, used].astype(float), needed, len(cycles), cores)]
 
 
 def _cores_within(table: CoreTable, cycles: list[int], cores: int) -> Column:
@@ -178,21 +145,21 @@ def _cores_within(table: CoreTable, cycles: list[int], cores: int) -> Column:
     return np.where(fewest < 0, cores + 1.0, np.array(table.cores, float)[fewest])
 
 
-def _bisect(counts: Column, needed: Column, exact: Column, cores: int) -> Column:
+def _least_possible(counts: Column, needed: Column, times: int, cores: int) -> Numbers:
+    """Return the number of the first time that each set can meet, that of the times if not even the last one."""
     low = np.zeros(len(counts), np.int64)
-    high = np.full(len(counts), len(exact), np.int64)  # that many: not even the most cycles are enough
+    high = np.full(len(counts), times, np.int64)
     while (low < high).any():
         middle = (low + high) // 2
-        taken = np.einsum("st,st->s", counts, needed[np.minimum(middle, len(exact) - 1)])
-        fits = taken <= cores
+        fits = np.einsum("st,ts->s", counts, needed[:, np.minimum(middle, times - 1)]) <= cores
         is_open = low < high
         high = np.where(is_open & fits, middle, high)
         low = np.where(is_open & ~fits, middle + 1, low)
-    return np.append(exact, np.inf)[low]
+    return low
 
 
 class SplitTable:
-    """Splits of the cores of a kernel.
+    """Splits of the cores of a kernel: those count that fewer lanes or stages would make slower.
 
     Attributes:
         cycles: every number of cycles that some split takes, ascending.
@@ -204,24 +171,17 @@ class SplitTable:
         self._column_blocks = -(-work.columns // (work.stages_per_core or chip.stages_per_core))
         self._per_block = work.steps  # cycles for one block of rows and columns
         self._lanes = useful_parts(self._row_blocks, chip.cores)
-        self.cycles = tuple(
-            sorted(
-                {self.cycles_of(CoreSplit(lanes, stages)) for lanes in self._lanes for stages in self._stages(lanes)}
-            )
+        splits = (
+            CoreSplit(lanes, stages)
+            for lanes in self._lanes
+            for stages in useful_parts(self._column_blocks, chip.cores // lanes)
         )
+        self.cycles = tuple(sorted({self.cycles_of(split) for split in splits}))
         self._known: dict[int, tuple[CoreSplit, ...]] = {}
-
-    def _stages(self, lanes: int) -> list[int]:
-        return useful_parts(self._column_blocks, self._chip.cores // lanes)
 
     def cycles_of(self, split: CoreSplit) -> int:
         """Return the cycles of a split."""
         return -(-self._row_blocks // split.lanes) * -(-self._column_blocks // split.stages) * self._per_block
-
-    @property
-    def splits(self) -> tuple[CoreSplit, ...]:
-        """All splits that fewer lanes or stages would make slower."""
-        return tuple(CoreSplit(lanes, stages) for lanes in self._lanes for stages in self._stages(lanes))
 
     def least(self, cycles: int) -> tuple[CoreSplit, ...]:
         """Return the splits of at most so many cycles of which neither lanes nor stages can be fewer."""

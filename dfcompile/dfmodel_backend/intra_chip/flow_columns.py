@@ -31,11 +31,6 @@ class Users(Struct, frozen=True, eq=False, dict=True):
         counts = np.array([max(1, len(group)) for group in groups], np.int64)
         return Users(np.array(kernels, np.intp), np.cumsum(counts) - counts)
 
-    @staticmethod
-    def one_each(kernels: Sequence[int]) -> "Users":
-        """Return the kernels of tensors with one each."""
-        return Users(np.array(kernels, np.intp), np.arange(len(kernels)))
-
     @cached_property
     def is_single(self) -> bool:
         """Whether every tensor has one kernel."""
@@ -91,7 +86,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         """Return the columns of tensors with one reader each, given source and reader, size, and tiles in SRAM."""
         return FlowColumns(
             source=np.array([source for source, _ in ends], np.intp),
-            readers=Users.one_each([reader for _, reader in ends]),
+            readers=Users.of([(reader,) for _, reader in ends]),
             is_read=np.ones(len(ends), bool),
             leaves=np.zeros(len(ends), bool),
             size=size,
@@ -100,32 +95,20 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
             written=tile,
         )
 
-    def predecessors(self, kernels: int) -> tuple[int, ...]:
-        """Return the set of the direct predecessors of each kernel."""
-        masks = [0] * kernels
-        for source, (first, end) in zip(self.source.tolist(), self.readers.places, strict=True):
-            if source != NOBODY:
-                for reader in self.readers.kernels[first:end].tolist():
-                    if reader != NOBODY:
-                        masks[reader] |= 1 << source
-        return tuple(masks)
-
     @cached_property
     def _has_nobody(self) -> bool:
         return bool((self.source == NOBODY).any() or not self.is_read.all())
 
-    @cached_property
-    def _is_plain(self) -> bool:
-        """Whether every tensor is read, by one kernel, and none leaves."""
-        return self.readers.is_single and bool(self.is_read.all() and not self.leaves.any())
-
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
-        if not self._has_nobody:
-            return members
-        padded = np.zeros((len(members), members.shape[1] + 1), members.dtype)
-        padded[:, :-1] = members
-        return padded
+        return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
+
+    def _needed(self, padded: Members) -> Touched:
+        """Return which tensors somebody needs who is not in a set."""
+        return np.asarray(self.leaves | self.is_read & ~self.readers.all(padded))
+
+    def _read_in(self, padded: Members) -> Touched:
+        return self.readers.any(padded) & ~padded[:, self.source]
 
     def made(self, members: Members) -> Touched:
         """Return which tensors each set makes."""
@@ -134,37 +117,32 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
     def written_out(self, members: Members) -> Touched:
         """Return which tensors each set writes to DRAM."""
         padded = self._padded(members)
-        made, read = padded[:, self.source], self.readers.all(padded)
-        return np.asarray(made & ~read if self._is_plain else made & (self.leaves | self.is_read & ~read))
+        return np.asarray(padded[:, self.source] & self._needed(padded))
 
     def streams(self, members: Members) -> tuple[Column, Column]:
         """Return the bytes that each set reads from DRAM, and those that it writes."""
-        padded = self._padded(members)
-        read_in = self.readers.any(padded) & ~padded[:, self.source]
+        read_in = self._read_in(self._padded(members))
         return read_in.astype(float) @ self.size, self.written_out(members).astype(float) @ self.size
 
     def crossing(self, members: Members) -> Column:
         """Return the bytes at the border of each set."""
-        padded = self._padded(members)
-        made, read = padded[:, self.source], self.readers.any(padded)
-        crosses = made != read if self._is_plain else read & ~made | self.written_out(members)
+        crosses = self._read_in(self._padded(members)) | self.written_out(members)
         return np.asarray(crosses.astype(float) @ self.size)
 
     def entering(self, members: Members) -> Column:
         """Return the SRAM of each set for what comes from DRAM: two tiles."""
         padded = self._padded(members)
-        if self.readers.is_single:
-            return np.asarray((padded[:, self.readers.kernels] & ~padded[:, self.source]).astype(float) @ self.border)
         return np.asarray((self.readers.largest(padded, self.border) * ~padded[:, self.source]).sum(axis=1))
+
+    def taken_inside(self, members: Members) -> Column:
+        """Return the SRAM ``[set, tensor]`` for tiles in flight of what each set makes and reads."""
+        padded = self._padded(members)
+        return np.asarray(self.readers.largest(padded, self.inside) * padded[:, self.source])
 
     def kept(self, members: Members) -> Column:
         """Return the SRAM of each set for what it makes: tiles in flight, and two of what leaves."""
-        padded = self._padded(members)
-        if self.readers.is_single:
-            found = (padded[:, self.source] & padded[:, self.readers.kernels]).astype(float) @ self.inside
-        else:
-            found = (self.readers.largest(padded, self.inside) * padded[:, self.source]).sum(axis=1)
-        return np.asarray(found + self.written_out(members).astype(float) @ (2 * self.written))
+        found: Column = self.taken_inside(members).sum(axis=1)
+        return found + self.written_out(members).astype(float) @ (2 * self.written)
 
     def waiting(self, before: Members, inside: Members) -> Column:
         """Return the bytes in DRAM while sets run after the kernels of ``before``.
@@ -174,13 +152,12 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         """
         earlier, later = self._padded(before), self._padded(before | inside)
         is_there = (self.source == NOBODY) | earlier[:, self.source]
-        needed = self.leaves | self.is_read & ~self.readers.all(earlier)
-        needed_after = self.leaves | self.is_read & ~self.readers.all(later)
-        live = is_there & needed | ~is_there & later[:, self.source] & needed_after
+        made = later[:, self.source] & self._needed(later)
+        live = is_there & self._needed(earlier) | ~is_there & made
         return np.asarray(live.astype(float) @ self.size)
 
 
-class HeldColumns(Struct, frozen=True, eq=False, dict=True):
+class HeldColumns(Struct, frozen=True, eq=False):
     """Tensors that are loaded and then held by each set with one of their kernels; sizes in bytes.
 
     Attributes:
@@ -195,25 +172,15 @@ class HeldColumns(Struct, frozen=True, eq=False, dict=True):
 
     def inside(self, members: Members) -> Column:
         """Return of which tensors each set has a kernel, as numbers to multiply sizes with."""
-        is_one_each = self._is_in_order and members.shape[1] == len(self.users.first)
-        return (members if is_one_each else self.users.any(members)).astype(float)
-
-    @cached_property
-    def _is_in_order(self) -> bool:
-        """Whether the tensors are those of the first kernels, one each."""
-        return self.users.is_single and bool((self.users.kernels == np.arange(len(self.users.first))).all())
+        return self.users.any(members).astype(float)
 
     def first(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by the first kernel of each tensor."""
-        if self._is_in_order and kernels == len(sizes):
-            return sizes
         found = np.zeros(kernels)
         np.add.at(found, self.users.kernels[self.users.first], sizes)
         return found
 
     def alone(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by kernel, of tensors with one kernel."""
-        if self.users.is_single:
-            return self.first(sizes, kernels)
         counts = np.array([end - first for first, end in self.users.places], np.int64)
         return self.first(sizes * (counts == 1), kernels)

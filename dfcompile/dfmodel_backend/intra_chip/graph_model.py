@@ -8,7 +8,7 @@ import numpy as np
 from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, predecessors_of
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, TensorKind
@@ -34,7 +34,7 @@ class GraphModel(SetModel):
             HeldColumns(users, size, size),
             Rules(options.overlap, utilization=options.compute_utilization),
         )
-        self.options = options
+        self.options, self._ends = options, graph.ends
 
     @property
     def always_bytes(self) -> float:
@@ -53,7 +53,7 @@ class GraphModel(SetModel):
         """Precedence; every configuration may hold every kernel."""
         count = len(self.works)
         return FusionShape(
-            predecessors=self.flows.predecessors(count),
+            predecessors=predecessors_of(count, self._ends),
             allowed=((1 << count) - 1,) * (self.options.max_configurations or count),
             most_kernels=self.machine.cores,
         )
@@ -93,15 +93,9 @@ class _GraphFlows:
         tensors = [tensor for tensor in graph.tensors if tensor.kind is not TensorKind.WEIGHT]
         source = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
         gives = [_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in source]
-        takes, depth = [], []
-        for tensor, maker in zip(tensors, source, strict=True):
-            for use in tensor.uses:
-                reader = index[use.kernel]
-                takes.append(_cuts_of_input(kernels[reader], use.operand))
-                depth.append(level[reader] - level[maker] + 1 if maker != NOBODY else 0)
-            if not tensor.uses:
-                takes.append(1)
-                depth.append(0)
+        uses = [(maker, use) for tensor, maker in zip(tensors, source, strict=True) for use in tensor.uses or (None,)]
+        takes = [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses]
+        depth = [level[index[use.kernel]] - level[maker] + 1 if use and maker != NOBODY else 0 for maker, use in uses]
         self._counts = [max(1, len(tensor.uses)) for tensor in tensors]
         self._size = np.array([tensor.size_bytes for tensor in tensors], np.int64)
         self._gives, self._takes = np.array(gives, np.int64), np.array(takes, np.int64)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table, least_cycles
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.intra_chip.cores import TOO_FEW, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
@@ -57,7 +57,19 @@ class StepColumns(Struct, frozen=True):
     network_bytes: Column
 
 
-_Alone = tuple[list[int], list[int], float, float]
+class TimedStep(Struct, frozen=True):
+    """A configuration and its times; of a design per micro-batch and layer."""
+
+    kernels: tuple[str, ...]
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+
+    @property
+    def bound_by(self) -> str:
+        """The longest of compute, memory and network."""
+        return max(("compute", "memory", "network"), key=lambda kind: float(getattr(self, f"{kind}_ns")))
 
 
 class SetModel(ABC):
@@ -138,55 +150,47 @@ class SetModel(ABC):
         return tuple(found)
 
     @cached_property
-    def different_tables(self) -> tuple[tuple[CoreTable, ...], npt.NDArray[np.int64]]:
+    def different_tables(self) -> tuple[tuple[CoreTable, ...], Numbers]:
         """Tables that differ, and the number of each kernel's among them."""
         different = {id(table): table for table in self.tables}
         numbers = {one: number for number, one in enumerate(different)}
         return tuple(different.values()), np.array([numbers[id(table)] for table in self.tables], np.int64)
 
-    def cycles(self, members: Members) -> list[int | None]:
-        """Return the cycles of the slowest kernel of each set; None without cores enough.
+    def cycles(self, members: Members) -> Numbers:
+        """Return the cycles of the slowest kernel of each set; `TOO_FEW` without cores enough.
 
         Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
         """
         tables, numbers = self.different_tables
         counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
         different, place = np.unique(counts, axis=0, return_inverse=True)
-        wanted = [
-            [(table, count) for table, count in zip(tables, row, strict=True) if count] for row in different.tolist()
-        ]
-        cycles = [least_cycles(one, self.machine.cores) for one in wanted]
-        return [cycles[number] for number in place.reshape(-1).tolist()]
+        cycles: Numbers = least_cycles(tables, different, self.machine.cores)[place.reshape(-1)]
+        return cycles
 
-    def core_compute_ns(self, members: Members) -> Column:
-        """Return the time of compute of one tile where cores are the only limit, whatever memory units sets need."""
-        return self._ns_of(self.cycles(members))
+    def ns_of(self, cycles: Numbers) -> Column:
+        """Return the times of numbers of cycles, infinite without cores enough."""
+        return np.where(cycles == TOO_FEW, inf, cycles).astype(float) / self.machine.frequency_ghz
 
-    def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+    def tile_compute_ns(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
         if self.rules.utilization > 0:
             return np.asarray(members.astype(float) @ self.flop / (self.rules.utilization * self.machine.peak_gflops))
-        if self.pmu is None:
-            return self.core_compute_ns(members)
-        parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
-        cycles = [
-            found and self.pmu.least_cycles(np.flatnonzero(row).tolist(), part, found)  # 0 and None stay
-            for row, part, found in zip(members, parts, self.cycles(members), strict=True)
-        ]
-        return self._ns_of(cycles)
+        cycles = self.cycles(members)
+        if self.pmu is not None:
+            parts = np.ones(len(members), np.int64) if weight_tiles is None else weight_tiles
+            for number in np.flatnonzero(cycles > 0).tolist():
+                inside = np.flatnonzero(members[number]).tolist()
+                least = self.pmu.least_cycles(inside, int(parts[number]), int(cycles[number]))
+                cycles[number] = TOO_FEW if least is None else least
+        return self.ns_of(cycles)
 
-    def _ns_of(self, cycles: list[int | None]) -> Column:
-        return np.array([inf if found is None else float(found) for found in cycles]) / self.machine.frequency_ghz
-
-    def streams(
-        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None
-    ) -> tuple[Column, Column]:
+    def streams(self, members: Members, weight_tiles: Numbers | None = None) -> tuple[Column, Column]:
         """Return the bytes per tile that stream in and out of each set, with weights in so many tiles."""
         read, written = self.flows.streams(members)
         reads, writes = self.repeats(members, weight_tiles)
         return read * reads, written * writes
 
-    def repeats(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None) -> tuple[Column, Column]:
+    def repeats(self, members: Members, weight_tiles: Numbers | None) -> tuple[Column, Column]:
         """Return how often what streams in is read, and what streams out is written."""
         once = np.ones(len(members))
         if weight_tiles is None or self.rules.reads_once:
@@ -194,7 +198,7 @@ class SetModel(ABC):
         parts: Column = weight_tiles.astype(float)
         return parts, once if self.rules.has_whole_bytes else parts
 
-    def crossing_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+    def crossing_bytes(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the bytes per tile that stream in and out of each set together."""
         reads, writes = self.repeats(members, weight_tiles)
         if np.array_equal(reads, writes):
@@ -222,7 +226,7 @@ class SetModel(ABC):
     def steps(
         self,
         members: Members,
-        weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None,
+        weight_tiles: Numbers | None = None,
         crossing: Column | None = None,
         compute: Column | None = None,
     ) -> StepColumns:
@@ -260,29 +264,19 @@ class SetModel(ABC):
         return found
 
     @cached_property
-    def _alone(self) -> tuple[_Alone, ...]:
-        """Of each kernel: what is held in parts, what leaves in tiles, what enters, what is added."""
+    def _alone(self) -> list[tuple[list[int], list[int], float]]:
+        """Of each kernel: what is held in parts, what leaves in tiles, what enters or is added."""
         alone = np.eye(len(self.works), dtype=bool)
-        held, leaving = self.held.users.any(alone), self.flows.written_out(alone)
-        entering, extra = self.flows.entering(alone).tolist(), self.sram_extra_bytes.tolist()
-        return tuple(
-            (
-                self.held.size[held[kernel]].astype(int).tolist(),
-                self.flows.written[leaving[kernel]].astype(int).tolist(),
-                entering[kernel],
-                extra[kernel],
-            )
-            for kernel in range(len(self.works))
-        )
+        held = [self.held.size[row].astype(int).tolist() for row in self.held.users.any(alone)]
+        leaving = [self.flows.written[row].astype(int).tolist() for row in self.flows.written_out(alone)]
+        return list(zip(held, leaving, (self.flows.entering(alone) + self.sram_extra_bytes).tolist(), strict=True))
 
     def sram_alone(self, kernel: int, parts: int) -> float:
         """Return the SRAM of a kernel alone, with its weights, and what it puts out meanwhile, in so many parts."""
-        held, leaving, entering, extra = self._alone[kernel]
-        if self.rules.has_whole_bytes:
-            parted: float = sum(-(-size // parts) for size in held) + 2 * sum(-(-size // parts) for size in leaving)
-        else:
-            parted = (2 * sum(leaving) + sum(held)) / parts
-        return parted + entering + extra
+        held, leaving, rest = self._alone[kernel]
+        if not self.rules.has_whole_bytes:
+            return (2 * sum(leaving) + sum(held)) / parts + rest
+        return sum(-(-size // parts) for size in held) + 2 * sum(-(-size // parts) for size in leaving) + rest
 
     def waiting_bytes(self, before: Members, inside: Members) -> Column:
         """Return the bytes of tensors in DRAM while sets run after the kernels of ``before``.
@@ -304,7 +298,7 @@ class SetModel(ABC):
         """DRAM that is left for waiting tensors beside what is always there; negative if that is too much."""
         return self.machine.dram_bytes - self.always_bytes if self.machine.dram_bytes else inf
 
-    @property
+    @cached_property
     def growth_limit(self) -> tuple[Column, float]:
         """What each kernel holds whatever it is fused with, and the most that a configuration may hold; 0: no limit."""
         if self.pmu is not None:
@@ -335,7 +329,7 @@ class SetModel(ABC):
 
     @cached_property
     def _unavoidable_bytes(self) -> Column:
-        flows, found = self.flows, self.held.first(self.held.moved, len(self.works)).copy()
+        flows, found = self.flows, self.held.first(self.held.moved, len(self.works))
         leaving = np.flatnonzero(flows.leaves & (flows.source != NOBODY))
         np.add.at(found, flows.source[leaving], flows.size[leaving])
         entering = np.flatnonzero((flows.source == NOBODY) & flows.is_read)

@@ -5,18 +5,18 @@ those are left to feed cores.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import astuple
 
-from dfcompile.dfmodel_backend.columns import Column, Members, members_of
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
 
-MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
 CHUNK = 8192  # rows that are worked on at a time, to bound memory
 CELLS = 2**22  # rows times kernels at a time: fewer rows of more than 512 kernels
 ROUNDING = 1e-12
@@ -24,10 +24,7 @@ ROUNDING = 1e-12
 
 def set_limits(model: SetModel, members: Members) -> SetLimits:
     """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
-    rows = _rows_at_a_time(model)
-    starts = range(0, max(1, len(members)), rows)
-    parts = [astuple(_chunk(model, members[start : start + rows], start)) for start in starts]
-    return SetLimits(*map(np.concatenate, zip(*parts, strict=True)))
+    return _limits(model, members, fewest_weight_tiles, model.tile_compute_ns)
 
 
 def least_limits(model: SetModel, members: Members) -> SetLimits:
@@ -35,15 +32,29 @@ def least_limits(model: SetModel, members: Members) -> SetLimits:
 
     No set that is possible is left out, and none is slower: compute is that of cores, weights are whole.
     """
-    assert model.pmu is not None
-    fits = _fits_cores(model, members) & (fewest_pmus(model, members) <= model.pmu.pmus)
-    rows = np.flatnonzero(fits)
-    return SetLimits(
-        fitting=rows.astype(np.int32),
-        weight_tiles=np.ones(len(rows), np.int32),
-        crossing=model.crossing_bytes(members[rows]),
-        compute_ns=model.core_compute_ns(members[rows]),
-    )
+
+    def whole_weights(model: SetModel, members: Members) -> Numbers:
+        assert model.pmu is not None
+        return (fewest_pmus(model, members) <= model.pmu.pmus).astype(np.int64)
+
+    return _limits(model, members, whole_weights, lambda members, _: model.ns_of(model.cycles(members)))
+
+
+def _limits(
+    model: SetModel,
+    members: Members,
+    tiles_of: Callable[[SetModel, Members], Numbers],
+    compute_ns_of: Callable[[Members, Numbers], Column],
+) -> SetLimits:
+    """Return the limits of sets, given in how many tiles their weights come, and the compute of possible ones."""
+    tiles = np.zeros(len(members), np.int64)
+    crossing, compute_ns = (np.full(len(members), np.inf) for _ in range(2))
+    for part in _parts(model, len(members)):
+        tiles[part] = np.where(_fits_cores(model, members[part]), tiles_of(model, members[part]), 0)
+        rows = part.start + np.flatnonzero(tiles[part])
+        crossing[rows] = model.crossing_bytes(members[rows], tiles[rows])
+        compute_ns[rows] = compute_ns_of(members[rows], tiles[rows])
+    return SetLimits(tiles, crossing, compute_ns)
 
 
 def _fits_cores(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
@@ -55,31 +66,13 @@ def _fits_cores(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
     return fits
 
 
-def _rows_at_a_time(model: SetModel) -> int:
-    return max(1, min(CHUNK, CELLS // max(1, len(model.works))))
+def _parts(model: SetModel, rows: int) -> Iterator[slice]:
+    """Yield stretches of so many rows that are worked on at a time."""
+    at_a_time = max(1, min(CHUNK, CELLS // max(1, len(model.works))))
+    yield from (slice(start, start + at_a_time) for start in range(0, rows, at_a_time))
 
 
-def _chunk(model: SetModel, members: Members, first: int) -> SetLimits:
-    tiles = np.ones(len(members), np.int32)
-    kernels = members.sum(axis=1)
-    fits = _fits_cores(model, members)
-    if model.sram_capacity or model.pmu is not None:
-        too_much = _exceeds(model, members)
-        for row in np.flatnonzero((too_much | (model.pmu is not None)) & (kernels == 1)):
-            found = tiles_alone(model, int(np.argmax(members[row])))
-            too_much[row] = found is None
-            tiles[row] = found or 1
-        fits &= ~too_much
-    rows = np.flatnonzero(fits)
-    return SetLimits(
-        fitting=(rows + first).astype(np.int32),
-        weight_tiles=tiles[rows],
-        crossing=model.crossing_bytes(members[rows], tiles[rows]),
-        compute_ns=model.tile_compute_ns(members[rows], tiles[rows]),
-    )
-
-
-def fewest_weight_tiles(model: SetModel, members: Members) -> npt.NDArray[np.int64]:
+def fewest_weight_tiles(model: SetModel, members: Members) -> Numbers:
     """Return the fewest tiles in which the weights of each set come so that it fits SRAM, 0 if it does not.
 
     More than one is possible for a kernel alone; fewer are never slower, but where memory units are counted: there it
@@ -119,13 +112,12 @@ def set_times(model: SetModel, members: Members, limits: SetLimits | None = None
 
 def set_figures(model: SetModel, members: Members, limits: SetLimits | None = None) -> tuple[Column, Column]:
     """Return the time and the DRAM bytes of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
-    found = limits if limits is not None else set_limits(model, members)
+    found = limits or set_limits(model, members)
     times, dram_bytes = (np.full(len(members), np.inf) for _ in range(2))
-    at_a_time = _rows_at_a_time(model)
-    for start in range(0, len(found.fitting), at_a_time):
-        part = slice(start, start + at_a_time)
-        rows = found.fitting[part]
-        columns = model.steps(members[rows], found.weight_tiles[part], found.crossing[part], found.compute_ns[part])
+    possible = np.flatnonzero(found.weight_tiles)
+    for part in _parts(model, len(possible)):
+        rows = possible[part]
+        columns = model.steps(members[rows], found.weight_tiles[rows], found.crossing[rows], found.compute_ns[rows])
         times[rows] = columns.time_ns
         dram_bytes[rows] = np.rint(columns.dram_bytes)
     return times, dram_bytes
@@ -136,15 +128,9 @@ def _limits_of_arcs(model: SetModel, arcs: Arcs) -> SetLimits:
 
     Where memory units are counted the best tiles of weights depend on those, too.
     """
-    key = model.tile_key
-    if model.pmu is not None or key is None:
+    if model.pmu is not None or model.tile_key is None:
         return set_limits(model, arcs.members)
-    if key in arcs.limits:
-        return arcs.limits[key]
-    found = set_limits(model, arcs.members)
-    if len(arcs.limits) < MOST_LIMITS // max(1, len(arcs.members)):
-        arcs.limits[key] = found
-    return found
+    return arcs.limits_of(model.tile_key, partial(set_limits, model))
 
 
 def arc_times(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) -> Column:
@@ -162,8 +148,7 @@ def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) ->
     """
     room = model.dram_room
     if room >= model.most_waiting:
-        known = _limits_of_arcs(model, arcs) if limits is None else limits
-        set_ns, set_bytes = set_figures(model, arcs.members, known)
+        set_ns, set_bytes = set_figures(model, arcs.members, limits or _limits_of_arcs(model, arcs))
         return set_ns[arcs.added], set_bytes[arcs.added]
     times, dram_bytes = (np.full(len(arcs.added), np.inf) for _ in range(2))
     before = members_of(arcs.down_sets, len(model.works))
@@ -172,20 +157,16 @@ def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) ->
     # Kernels with several inputs are not tiled: they let a tile wait.
     least = cut / model.tiles if model.inputs.any() else cut
     possible = np.flatnonzero((least[arcs.before] <= room) & (least[arcs.after] <= room))
-    if limits is None:
-        needed, place = np.unique(arcs.added[possible], return_inverse=True)
-        set_ns, set_bytes = set_figures(model, arcs.members[needed])
-    else:
-        set_ns, set_bytes = set_figures(model, arcs.members, limits)
-        place = arcs.added[possible]
+    needed, place = np.unique(arcs.added[possible], return_inverse=True)
+    known = limits and SetLimits(*(column[needed] for column in astuple(limits)))
+    set_ns, set_bytes = set_figures(model, arcs.members[needed], known)
     times[possible], dram_bytes[possible] = set_ns[place], set_bytes[place]
     doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
     doubtful = doubtful[np.isfinite(times[doubtful])]
-    at_a_time = _rows_at_a_time(model)
-    for start in range(0, len(doubtful), at_a_time):
-        part = doubtful[start : start + at_a_time]
-        waiting = model.waiting_bytes(before[arcs.before[part]], arcs.members[arcs.added[part]])
-        times[part] = np.where(waiting <= room, times[part], np.inf)
+    for part in _parts(model, len(doubtful)):
+        rows = doubtful[part]
+        waiting = model.waiting_bytes(before[arcs.before[rows]], arcs.members[arcs.added[rows]])
+        times[rows] = np.where(waiting <= room, times[rows], np.inf)
     return times, dram_bytes
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
@@ -96,7 +96,7 @@ class DesignModel(SetModel):
         size = np.fromiter((0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares), float)
         # DRAM traffic of each kernel whatever it is fused with
         moved = self._given_traffic + self._weight_traffic / self.micro_batch
-        held = HeldColumns(Users.one_each(range(len(size))), moved, size)
+        held = HeldColumns(Users.of([(kernel,) for kernel in range(len(size))]), moved, size)
         super().__init__(design.machine, tuple(share.work for share in self.shares), self.flows, held, rules)
         self.inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
         self.sram_extra_bytes = np.fromiter((share.kernel.sram_extra_bytes for share in self.shares), float)
@@ -200,7 +200,46 @@ class DesignModel(SetModel):
     @cached_property
     def stage_bytes(self) -> Column:
         """What each kernel keeps in the DRAM of its stage of a pipeline; nothing if all stages run the same graph."""
-        return kept_bytes(self) if self.design.is_pipelined else np.zeros(len(self.shares))
+        kept: Column = self.kept_bytes.sum(axis=0) * self.design.is_pipelined
+        return kept
+
+    @cached_property
+    def kept_bytes(self) -> Column:
+        """What each kernel keeps in DRAM: weights, gradients, optimizer states, activations; ``[part, kernel]``."""
+        design, compatibility, per_stage = self.design, self.compatibility, layers_per_stage(self)
+        kept = np.zeros((4, len(self.shares)))
+        weights, gradients, optimizer, activations = kept
+        weights += per_stage * np.array([share.kernel.dram_extra_bytes for share in self.shares])
+        if _holds_problem_alone(self):
+            return kept
+        of_weights = np.array([share.weight_bytes * self.tiles_of_weight(share) for share in self.shares], float)
+        forward = of_weights * [not share.kernel.backward for share in self.shares]
+        trains = any(kernel.backward for kernel in design.kernels)
+        weights += per_stage * (forward if trains and not compatibility.backward_weights_counted_again else of_weights)
+        if trains and not compatibility.gradients_not_kept:
+            gradients += [
+                per_stage * share.output_bytes * self.tiles_of_gradient(share)
+                if share.kernel.collective is Collective.ALL_REDUCE_PERIODIC
+                else 0.0
+                for share in self.shares
+            ]
+        if trains and not compatibility.optimizer_states_ignored:
+            optimizer += per_stage * forward / design.execution.word_bytes * OPTIMIZER_BYTES
+        if trains and not compatibility.in_flight_activations_ignored:
+            in_flight = min(float(self.micro_batches), self.degrees.pipeline)
+            others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
+            activations += max(0.0, others) * self.micro_batch * self._saved_bytes
+        return kept
+
+    @property
+    def _saved_bytes(self) -> Column:
+        """What each kernel of the forward pass leaves for the backward pass; a tensor counts once."""
+        saved = np.zeros(len(self.shares))
+        for edge in self.edges:
+            source, target = self.shares[edge.source].kernel, self.shares[edge.target].kernel
+            if target.backward and not source.backward:
+                saved[edge.source] = max(saved[edge.source], edge.size_bytes)
+        return self.tiles * saved
 
     @cached_property
     def most_weight_tiles(self) -> tuple[int, ...]:
@@ -211,7 +250,7 @@ class DesignModel(SetModel):
     def _unavoidable_bytes(self) -> Column:
         return self.held.moved
 
-    def repeats(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None) -> tuple[Column, Column]:
+    def repeats(self, members: Members, weight_tiles: Numbers | None) -> tuple[Column, Column]:
         """Return how often what streams in is read, and what streams out is written: once per kernel, as a flaw."""
         reads, writes = super().repeats(members, weight_tiles)
         if self.pmu is None or not self.compatibility.kernels_multiply_traffic:
@@ -293,35 +332,11 @@ class DesignModel(SetModel):
 
 def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNeed:
     """Return what the kernels of one pipeline stage keep in DRAM all the time; all kernels unless given."""
-    shares = [model.shares[position] for position in positions] if positions is not None else list(model.shares)
-    design, compatibility = model.design, model.compatibility
-    batch = design.execution.batch
-    per_stage = layers_per_stage(model)
-    per_copy = design.machine.chips // batch.copies
-    extra = per_stage * sum(share.kernel.dram_extra_bytes for share in shares)
-    if _holds_problem_alone(model):
-        return DramNeed(extra, 0.0, 0.0, 0.0, batch.table_bytes / per_copy)
-    trains = any(kernel.backward for kernel in design.kernels)
-    weights = per_stage * sum(_weight(share, model, trains=trains) for share in shares)
-    gradients = optimizer = activations = 0.0
-    if trains and not compatibility.gradients_not_kept:
-        updates = [share for share in shares if share.kernel.collective is Collective.ALL_REDUCE_PERIODIC]
-        gradients = per_stage * sum(share.output_bytes * model.tiles_of_gradient(share) for share in updates)
-    if trains and not compatibility.optimizer_states_ignored:
-        forward = sum(
-            share.weight_bytes * model.tiles_of_weight(share) for share in shares if not share.kernel.backward
-        )
-        optimizer = per_stage * forward / design.execution.word_bytes * OPTIMIZER_BYTES
-    if trains and not compatibility.in_flight_activations_ignored:
-        in_flight = min(float(model.micro_batches), model.degrees.pipeline)
-        others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
-        activations = max(0.0, others) * max(1, batch.micro_batch) * _saved_bytes(model, shares)
-    return DramNeed(weights + extra, gradients, optimizer, activations, batch.table_bytes / per_copy)
-
-
-def kept_bytes(model: DesignModel) -> Column:
-    """Return what each kernel alone keeps in DRAM all the time; over the kernels of a pipeline stage it adds up."""
-    return np.array([dram_need(model, [position]).total for position in range(len(model.shares))])
+    batch = model.design.execution.batch
+    kept = model.kept_bytes if positions is None else model.kept_bytes[:, positions]
+    weights, gradients, optimizer, activations = kept.sum(axis=1).tolist()
+    tables = batch.table_bytes / (model.design.machine.chips // batch.copies)
+    return DramNeed(weights, gradients, optimizer, activations, tables)
 
 
 def never_fits_dram(whole: DesignModel) -> bool:
@@ -356,20 +371,3 @@ def layers_per_stage(model: DesignModel) -> int:
     if batch.kind is not WorkloadKind.LLM or batch.layers_in_graph > 1:
         return 1
     return -(-batch.layers // model.degrees.pipeline)
-
-
-def _weight(share: Share, model: DesignModel, *, trains: bool) -> float:
-    if trains and share.kernel.backward and not model.compatibility.backward_weights_counted_again:
-        return 0.0
-    return share.weight_bytes * model.tiles_of_weight(share)
-
-
-def _saved_bytes(model: DesignModel, shares: list[Share]) -> float:
-    """Return what the forward pass of some kernels leaves for the backward pass; a tensor counts once."""
-    saving = {share.kernel.id for share in shares}
-    kept: dict[int, float] = {}
-    for edge in model.edges:
-        source, target = model.shares[edge.source].kernel, model.shares[edge.target].kernel
-        if source.id in saving and target.backward and not source.backward:
-            kept[edge.source] = max(kept.get(edge.source, 0.0), edge.size_bytes)
-    return model.tiles * sum(kept.values())

@@ -1,58 +1,75 @@
 """Possible configurations: pairs of down-sets of kernels, as columns."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import accumulate
 from operator import or_
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
+MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
+
 
 class SetLimits(Struct, frozen=True, eq=False):
-    """Sets that are possible.
+    """Which sets are possible, and what they have.
 
     Attributes:
-        fitting: numbers of the possible sets, ascending.
-        weight_tiles: parts in which each of them loads its weights.
-        crossing: bytes per tile at the border of each of them.
-        compute_ns: of a tile of each of them.
+        weight_tiles: parts in which each loads its weights; 0 of one that is not possible.
+        crossing: bytes per tile at the border of each.
+        compute_ns: of a tile of each.
     """
 
-    fitting: npt.NDArray[np.int32]
-    weight_tiles: npt.NDArray[np.int32]
+    weight_tiles: Numbers
     crossing: Column
     compute_ns: Column
 
 
-class Arcs(Struct, frozen=True, eq=False):
-    """A configuration each; kernels are numbered.
+class PathArcs(Struct, frozen=True, eq=False):
+    """Possible configurations, each a pair of down-sets; kernels are numbered.
 
     Attributes:
         down_sets: all of them as masks, smaller ones first.
         before: number of the down-set that ran earlier, per arc.
         after: number of the down-set that has run then, per arc; ascending.
+    """
+
+    down_sets: tuple[int, ...]
+    before: Numbers
+    after: Numbers
+
+    def mask(self, arc: int) -> int:
+        """Return the set of kernels of an arc."""
+        return self.down_sets[int(self.after[arc])] ^ self.down_sets[int(self.before[arc])]
+
+
+class Arcs(PathArcs, frozen=True, eq=False):
+    """Possible configurations with their sets of kernels, each of them once.
+
+    Attributes:
         added: number of the set of kernels of the configuration, per arc.
         sets: the different sets, as masks.
         members: the same as ``[set, kernel]``.
         limits: which sets are possible, by what that depends on: filled as it becomes known.
     """
 
-    down_sets: tuple[int, ...]
-    before: Numbers
-    after: Numbers
     added: Numbers
     sets: tuple[int, ...]
     members: Members
     limits: dict[bytes, SetLimits] = field(default_factory=dict)
 
-    def mask(self, arc: int) -> int:
-        """Return the set of kernels of an arc."""
-        return self.sets[int(self.added[arc])]
+    def limits_of(self, key: bytes, find: Callable[[Members], SetLimits]) -> SetLimits:
+        """Return which sets are possible; what is found for a key is kept as long as there is room."""
+        if key in self.limits:
+            return self.limits[key]
+        found = find(self.members)
+        if len(self.limits) < MOST_LIMITS // max(1, len(self.members)):
+            self.limits[key] = found
+        return found
 
 
 def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool]) -> Arcs:
@@ -73,15 +90,13 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     """
     beyond = tuple(shape.every_kernel & ~mask for mask in dict.fromkeys(shape.allowed))
     takes_all = 0 in beyond  # some slot does
-    known: dict[int, bool] = {}
 
     def is_allowed(added: int) -> bool:
         return takes_all or any(not added & kernels for kernels in beyond)
 
+    @cache
     def grows(added: int) -> bool:
-        if added not in known:
-            known[added] = is_allowed(added) and may_grow(added)
-        return known[added]
+        return is_allowed(added) and may_grow(added)
 
     number = {down_set: place for place, down_set in enumerate(lattice)}
     sets: dict[int, int] = {}
@@ -105,20 +120,6 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
         added=columns[:, 2],
         sets=tuple(sets),
         members=members_of(tuple(sets), len(shape.predecessors)),
-    )
-
-
-def arcs_kernel_by_kernel(count: int) -> Arcs:
-    """Return the configurations of one kernel each, in the order of their numbers whatever the edges say [ko24]."""
-    positions = np.arange(count)
-    sets = tuple(1 << position for position in range(count))
-    return Arcs(
-        down_sets=tuple((1 << position) - 1 for position in range(count + 1)),
-        before=positions,
-        after=positions + 1,
-        added=positions,
-        sets=sets,
-        members=members_of(sets, count),
     )
 
 

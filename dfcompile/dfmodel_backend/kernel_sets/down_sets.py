@@ -11,6 +11,14 @@ from functools import lru_cache
 from msgspec import Struct
 
 
+def kernels_of(mask: int) -> Iterator[int]:
+    """Yield the kernels of a set, ascending: a set has few of thousands of kernels."""
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        yield bit.bit_length() - 1
+
+
 class DownSets(Struct, frozen=True):
     """All down-sets of a DAG."""
 
@@ -49,15 +57,12 @@ def list_down_sets(predecessors: tuple[int, ...], limit: int) -> DownSets | None
         following: dict[int, int] = {}
         for down_set, kernels in free.items():
             found = []
-            rest = kernels
-            while rest:
-                bit = rest & -rest
-                rest ^= bit
-                after = down_set | bit
+            for kernel in kernels_of(kernels):
+                after = down_set | 1 << kernel
                 found.append(after)
                 if after not in following:
-                    ready = (kernel for kernel in followers[bit.bit_length() - 1] if not predecessors[kernel] & ~after)
-                    following[after] = kernels ^ bit | sum(1 << kernel for kernel in ready)
+                    ready = (one for one in followers[kernel] if not predecessors[one] & ~after)
+                    following[after] = kernels ^ 1 << kernel | sum(1 << one for one in ready)
             larger[down_set] = tuple(found)
         free = {down_set: following[down_set] for down_set in sorted(following)}
     return DownSets(larger)
@@ -67,11 +72,8 @@ def followers_of(predecessors: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Return the kernels that wait for each kernel, ascending."""
     followers: list[list[int]] = [[] for _ in predecessors]
     for kernel, needed in enumerate(predecessors):
-        rest = needed
-        while rest:
-            bit = rest & -rest
-            rest ^= bit
-            followers[bit.bit_length() - 1].append(kernel)
+        for one in kernels_of(needed):
+            followers[one].append(kernel)
     return tuple(map(tuple, followers))
 
 

@@ -1,6 +1,6 @@
 """What may be fused, whatever it costs: precedence of kernels, and which of them each configuration may hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -70,40 +70,45 @@ class FusionShape(Struct, frozen=True):
 
 def shape_of(design: Design) -> FusionShape:
     """Return precedence and allowed configurations of a design's kernels, numbered by their position."""
-    has_halves = design.execution.batch.layers_in_graph == 1 and any(kernel.backward for kernel in design.kernels)
-    forward, backward = (_of_pass(design, is_second) for is_second in (False, True))
+    kernels = design.kernels
+    has_halves = design.execution.batch.layers_in_graph == 1 and any(kernel.backward for kernel in kernels)
+    forward, backward = (
+        sum(1 << position for position, kernel in enumerate(kernels) if has_halves and kernel.backward is is_second)
+        for is_second in (False, True)
+    )
+    position = {kernel.id: number for number, kernel in enumerate(kernels)}
     return FusionShape(
-        predecessors=_predecessors(design),
-        allowed=_allowed(design, has_halves=has_halves),
+        predecessors=predecessors_of(
+            len(kernels), [(position[one.source], position[one.target]) for one in design.edges]
+        ),
+        allowed=_allowed(design, forward, backward),
         most_kernels=1 if design.is_kernel_by_kernel else design.machine.cores,
-        forward=forward if has_halves else 0,
-        backward=backward if has_halves else 0,
+        forward=forward,
+        backward=backward,
     )
 
 
-def _of_pass(design: Design, is_second: bool) -> int:  # noqa: FBT001
-    return sum(1 << position for position, kernel in enumerate(design.kernels) if kernel.backward is is_second)
+def predecessors_of(kernels: int, ends: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the set of the direct predecessors of each kernel, given the ends of the edges."""
+    masks = [0] * kernels
+    for source, target in ends:
+        masks[target] |= 1 << source
+    return tuple(masks)
 
 
-def _predecessors(design: Design) -> tuple[int, ...]:
-    position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
-    found = [0] * len(position)
-    for edge in design.edges:
-        found[position[edge.target]] |= 1 << position[edge.source]
-    return tuple(found)
+def _allowed(design: Design, forward: int, backward: int) -> tuple[int, ...]:
+    """Return, per configuration, the kernels that may be in it; pins do not hold in a pipeline of stages.
 
-
-def _allowed(design: Design, *, has_halves: bool) -> tuple[int, ...]:
-    """Return, per configuration, the kernels that may be in it; pins do not hold in a pipeline of stages."""
+    Args:
+        design: of the kernels.
+        forward: kernels that the later half does not hold.
+        backward: kernels that the earlier half does not hold.
+    """
     if design.is_pipelined:
         return ((1 << len(design.kernels)) - 1,) * design.slots_of_stage
     masks, slots = [], design.slots
     for slot in range(slots):
-        mask = 0
-        for position, kernel in enumerate(design.kernels):
-            late = has_halves and kernel.backward and slot < slots // 2
-            early = has_halves and kernel.backward is False and slot >= (slots + 1) // 2
-            if kernel.pinned_config in (-1, slot) and not late and not early:
-                mask |= 1 << position
-        masks.append(mask)
+        pinned = sum(1 << number for number, one in enumerate(design.kernels) if one.pinned_config in (-1, slot))
+        early, late = backward * (slot < slots // 2), forward * (slot >= (slots + 1) // 2)
+        masks.append(pinned & ~early & ~late)
     return tuple(masks)

@@ -176,29 +176,24 @@ class System(Struct, frozen=True):
         if chips == 1:
             return (self.one_chip,)
         most = tuple(dimension.chips for dimension in self.network.dimensions)
-        found = sorted(_extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-n for n in one]))
-        return tuple(self._part(extents) for extents in found)
+        found = sorted(extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-n for n in one]))
+        return tuple(self._part(counts) for counts in found)
 
-    def _part(self, extents: tuple[int, ...]) -> "System":
-        used = [
-            (kind, replace(dimension, chips=count))
-            for kind, dimension, count in zip(
-                self.network.kind.split("_"), self.network.dimensions, extents, strict=True
-            )
-            if count > 1
-        ]
-        network = replace(
-            self.network, kind="_".join(kind for kind, _ in used), dimensions=tuple(dimension for _, dimension in used)
-        )
-        return replace(self, chips=math.prod(extents), network=network)
+    def _part(self, counts: tuple[int, ...]) -> "System":
+        network = self.network
+        all_kinds = zip(network.kind.split("_"), network.dimensions, counts, strict=True)
+        used = [(kind, replace(dimension, chips=count)) for kind, dimension, count in all_kinds if count > 1]
+        kinds, dimensions = zip(*used, strict=True)
+        part = replace(network, kind="_".join(kinds), dimensions=dimensions)
+        return replace(self, chips=math.prod(counts), network=part)
 
 
-def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield every product of chips along each dimension that gives a number of chips."""
-    if not most:
-        yield from [()] if chips == 1 else []
+def extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield every product of chips along each dimension, at most so many, that gives a number of chips."""
+    if len(most) <= 1:
+        yield from [(chips,)] if most and chips <= most[0] else []
         return
     for count in range(1, min(chips, most[0]) + 1):
         if chips % count == 0:
-            for rest in _extents(chips // count, most[1:]):
+            for rest in extents(chips // count, most[1:]):
                 yield (count, *rest)

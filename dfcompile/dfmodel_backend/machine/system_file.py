@@ -152,17 +152,13 @@ def read_named_system(system: NamedSystem) -> System:
     Raises:
         UserError: as `read_system`.
     """
-    return parse_system(_text_of(system), system.where)
-
-
-def _text_of(system: NamedSystem) -> str:
     try:
         text = system.file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{system.where}: cannot be read: not a text file") from error
     if len(text) > LARGEST_BYTES:
         raise UserError(f"{system.where}: found {len(text)} characters against at most {LARGEST_BYTES}")
-    return text
+    return parse_system(text, system.where)
 
 
 def parse_system(text: str, where: str) -> System:
@@ -304,7 +300,10 @@ def _amount(section: BaseModel, key: str, where: str, line: int, *, default: flo
 
 def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> System:
     assert isinstance(document, CommentedMap)
-    chip, dram = model.accelerator, model.dram
+    chip, dram, network = model.accelerator, model.dram, ONE_CHIP
+    if model.network is not None:
+        dimensions = tuple(Dimension(**dict(one)) for one in model.network.dimensions)
+        network = Network(**{**dict(model.network), "dimensions": dimensions})
     chip_line, dram_line = _line(document, ["accelerator"]), _line(document, ["dram"])
     return System(
         name=model.name,
@@ -324,16 +323,9 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
             price_usd_per_gb_per_s=dram.price_usd_per_gb_per_s,
             power_w_per_gb_per_s=dram.power_w_per_gb_per_s,
         ),
-        network=_network(model.network),
+        network=network,
         sources=_sources(model, document),
     )
-
-
-def _network(network: _NetworkModel | None) -> Network:
-    if network is None:
-        return ONE_CHIP
-    dimensions = tuple(Dimension(**dict(one)) for one in network.dimensions)
-    return Network(**{**dict(network), "dimensions": dimensions})
 
 
 def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, ...]:

@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 
@@ -116,11 +116,9 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     sram = _least_sram(model) if model.sram_capacity else np.inf  # no remedy where it is no limit
     if np.isfinite(sram):
         remedies.append(f"system.accelerator.sram_cap of at least {ceil(sram)}")
-    more = _fewest_configurations(model)
-    if more:
+    if more := _fewest_configurations(model):
         remedies.append(f"execution.num_config of at least {more}")
-    cores = _fewest_cores(model)
-    if cores:
+    if cores := _fewest_cores(model):
         remedies.append(f"system.accelerator.core of at least {cores}")
     if not remedies:
         remedies.append("other pins of kernels to configurations")
@@ -146,11 +144,11 @@ def _least_sram(model: DesignModel) -> float:
 
 def _fewest_cores(model: DesignModel) -> int:
     """Return the fewest cores with which the configurations suffice, a core a kernel at least; 0 if none are enough."""
-    machine, lists = model.design.machine, _KnownLists()
-    low, high = machine.cores, len(model.design.kernels)
+    machine = model.design.machine
+    low, high, known = machine.cores, len(model.design.kernels), _KnownArcs()
 
     def fits(cores: int) -> bool:
-        return lists.fits(FusionProblem(model.on(replace(machine, cores=cores))))
+        return _fits(model.on(replace(machine, cores=cores)), known)
 
     if low >= high or not fits(high):  # lists the sets that may share most cores: fewer cores allow some of them
         return 0
@@ -159,36 +157,25 @@ def _fewest_cores(model: DesignModel) -> int:
 
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
-    execution, lists, kernels = model.design.execution, _KnownLists(), len(model.design.kernels)
-    for slots in range(model.design.slots + 1, kernels):
-        if lists.fits(FusionProblem(model.on(execution=replace(execution, configurations=slots)))):
-            return slots
-    return kernels
+    execution, kernels, known = model.design.execution, len(model.design.kernels), _KnownArcs()
+    more = range(model.design.slots + 1, kernels)
+    return next((n for n in more if _fits(model.on(execution=replace(execution, configurations=n)), known)), kernels)
 
 
-class _KnownLists:
-    """Lists the possible configurations once for problems that allow the same sets of kernels.
-
-    The first of them has to allow most kernels in a configuration.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], Arcs] = {}
-
-    def fits(self, problem: FusionProblem) -> bool:
-        """Return whether there is a chain of configurations."""
-        masks = tuple(sorted(set(problem.shape.allowed)))
-        if masks not in self._known:
-            self._known[masks] = _arcs(problem)
-        return problem.least_chain(_with_few_kernels(self._known[masks], problem.shape.most_kernels))[1] is not None
+_KnownArcs = dict[tuple[int, ...], Arcs]  # by the sets of kernels that configurations may hold
 
 
-def _with_few_kernels(arcs: Arcs, most: int) -> Arcs:
-    """Return the arcs whose configurations have at most so many kernels."""
-    kept = arcs.members.sum(axis=1)[arcs.added] <= most
-    if kept.all():
-        return arcs
-    return replace(arcs, before=arcs.before[kept], after=arcs.after[kept], added=arcs.added[kept], limits={})
+def _fits(model: DesignModel, known: _KnownArcs) -> bool:
+    """Return whether there is a chain of configurations; of what is known the first model allows most kernels."""
+    problem = FusionProblem(model)
+    masks = tuple(sorted(set(problem.shape.allowed)))
+    if masks not in known:
+        known[masks] = _arcs(problem)
+    arcs = known[masks]
+    kept = arcs.members.sum(axis=1)[arcs.added] <= problem.shape.most_kernels
+    if not kept.all():
+        arcs = replace(arcs, before=arcs.before[kept], after=arcs.after[kept], added=arcs.added[kept], limits={})
+    return problem.least_chain(arcs)[1] is not None
 
 
 def _arcs(problem: FusionProblem) -> Arcs:
@@ -219,8 +206,7 @@ def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
             "pmu",
             enough,
         )
-    more = _configurations_that_suffice(model)
-    if more:
+    if more := _configurations_that_suffice(model):
         remedies.append(f"execution.num_config of at least {more}")
     slot, names = _neediest(model, chain)
     return InfeasibleError(
@@ -242,7 +228,7 @@ def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
     by_kernel, is_pipelined = model.design.is_kernel_by_kernel, model.design.is_pipelined
     if by_kernel and not is_pipelined:
         count = len(model.shares)
-        arcs = arcs_kernel_by_kernel(count)
+        arcs = arcs_of_chain(tuple(1 << number for number in range(count)), count)
         shape = replace(problem.shape, allowed=(problem.shape.every_kernel,) * count)
     else:
         arcs = _arcs(problem)

@@ -20,8 +20,7 @@ from dfcompile.dfmodel_backend.inter_chip.layouts import (
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
-from dfcompile.dfmodel_backend.sharding.elimination import Labelling, Levels, label_by_elimination
-from dfcompile.dfmodel_backend.sharding.integer_program import label_by_integer_programs
+from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels, least_labels
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
@@ -68,9 +67,7 @@ def shard(
         UserError: the graph is so wide that it takes integer programs, and their solver proves no optimum.
     """
     problem = _ShardingProblem(design, pinned or {}, times, compatibility)
-    sharding = label_by_elimination(problem.labelling)
-    if sharding is None:
-        sharding = label_by_integer_programs(problem.labelling, options)
+    sharding = least_labels(problem.labelling, options)
     return InterChip(sharding, problem.moved_bytes(sharding))
 
 

@@ -5,19 +5,13 @@ A kernel is split along one of its loops or none on each dimension of the networ
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, LoopKind, LoopPart
-from dfcompile.dfmodel_backend.inter_chip.conversions import (
-    Conversions,
-    Step,
-    TensorGroup,
-    Way,
-    is_complete,
-    share_elements,
-)
+from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, Step, TensorGroup, Way, share_elements
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
@@ -154,12 +148,13 @@ class SplitGraph:
     def __init__(self, graph: DataflowGraph, system: System) -> None:
         self.graph = graph
         self.system = system
-        self.conversions = Conversions(TensorGroup.of(system))
-        self.chips = self.conversions.chips
+        group = TensorGroup.of(system)
+        self.chips = group.chips
+        self._conversions = cache(lambda elements, element_bytes: Conversions(group, elements, element_bytes))
         self.choices = {kernel.name: choices_of(kernel, len(self.chips)) for kernel in graph.kernels}
         self._kernels = {kernel.name: kernel for kernel in graph.kernels}
         self._shares: dict[tuple[str, Choice, tuple[Choice, ...]], TensorShare] = {}
-        self._operands: dict[tuple[str, str, Choice], tuple[Layout, ...]] = {}
+        self._known: dict[tuple[str, str, Choice, bool], tuple[Layout, ...]] = {}
 
     def kernel_share(self, name: str, choice: Choice) -> Kernel:
         """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
@@ -191,7 +186,7 @@ class SplitGraph:
         needed = [
             layout
             for use, choice in zip(tensor.uses, readers, strict=False)
-            for layout in self._needs(tensor, use.kernel, choice)
+            for layout in self._layouts(tensor, use.kernel, choice, is_result=False)
         ]
         if tensor.is_looked_up:
             split = loops_left(self._kernels[tensor.uses[0].kernel], readers[0], self.chips) if readers else ()
@@ -201,36 +196,27 @@ class SplitGraph:
         if not tensor.source:
             held = sum(share_elements(layout, elements) for layout in different) if different else elements
             return TensorShare(_bytes(tensor, held), whole, (), ())
-        given = self._given(tensor, source)
+        given = self._layouts(tensor, tensor.source, source, is_result=True)[0]
+        conversions = self._conversions(elements, tensor.element_bytes)
         targets = tuple(layout for layout in different if layout != given)
         is_left_so = not targets and len(readers) == len(tensor.uses)
-        if tensor.kind is TensorKind.OUTPUT and is_left_so and not is_complete(given):
-            targets = (self.conversions.completed(given, elements, tensor.element_bytes),)
-        ways = self.conversions.plan(given, targets, elements, tensor.element_bytes)
+        if tensor.kind is TensorKind.OUTPUT and is_left_so and any(isinstance(held, Partial) for held in given):
+            targets = (conversions.completed(given),)
+        ways = conversions.plan(given, targets)
         held = max(share_elements(layout, elements) for layout in (given, *targets))
         return TensorShare(_bytes(tensor, held), given, targets, ways)
 
-    def _given(self, tensor: Tensor, choice: Choice) -> Layout:
-        kernel = self._kernels[tensor.source]
-        if tensor.name not in kernel.outputs:
-            return (None,) * len(self.chips)
-        return self._layout(kernel, kernel.outputs.index(tensor.name), choice, tensor, is_result=True)
-
-    def _layout(self, kernel: Kernel, array: int, choice: Choice, tensor: Tensor, *, is_result: bool) -> Layout:
-        return layout_of(kernel, array, choice, tensor.elements, self.chips, is_result=is_result)
-
-    def _needs(self, tensor: Tensor, reader: str, choice: Choice) -> tuple[Layout, ...]:
-        """Return the layouts in which a kernel needs a tensor: one per operand that it is."""
-        key = (tensor.name, reader, choice)
-        if key not in self._operands:
-            kernel = self._kernels[reader]
+    def _layouts(self, tensor: Tensor, name: str, choice: Choice, *, is_result: bool) -> tuple[Layout, ...]:
+        """Return the layouts in which a kernel leaves a tensor, or needs it: one per result, or operand, that it is."""
+        key = (tensor.name, name, choice, is_result)
+        if key not in self._known:
+            kernel = self._kernels[name]
             layouts = tuple(
-                self._layout(kernel, place, choice, tensor, is_result=False)
-                for place, name in enumerate(kernel.inputs)
-                if name == tensor.name
+                layout_of(kernel, place, choice, tensor.elements, self.chips, is_result=is_result)
+                for place in _places(kernel, tensor, is_result=is_result)
             )
-            self._operands[key] = layouts or ((None,) * len(self.chips),)
-        return self._operands[key]
+            self._known[key] = layouts or ((None,) * len(self.chips),)
+        return self._known[key]
 
     def shared(self, sharding: Sharding) -> SharedGraph:
         """Return what one chip has under a sharding."""
@@ -249,14 +235,15 @@ class SplitGraph:
 
     def _exchanges(self, tensor: Tensor, share: TensorShare, chosen: Sharding) -> Iterator[Exchange]:
         words = self._words(tensor, chosen)
-        needed = {use.kernel: self._needs(tensor, use.kernel, chosen[use.kernel]) for use in tensor.uses}
+        readers = [use.kernel for use in tensor.uses]
+        needed = {name: self._layouts(tensor, name, chosen[name], is_result=False) for name in readers}
         steps = [(way[-1].after, step) for way in share.ways for step in way if step.moved_bytes]
         for last, step in steps:
             made = {last, step.after}
             yield Exchange(
                 tensor=tensor.name,
                 source=tensor.source,
-                readers=tuple(use.kernel for use in tensor.uses if not made.isdisjoint(needed[use.kernel])),
+                readers=tuple(name for name in readers if not made.isdisjoint(needed[name])),
                 kind=step.kind,
                 dimensions=step.dimensions,
                 before=_in_words(step, step.before, words),
@@ -270,16 +257,22 @@ class SplitGraph:
     def _words(self, tensor: Tensor, chosen: Sharding) -> Words:
         """Return what people call the parts of a tensor: an axis as its source, or as a reader, sees it."""
         words: dict[tuple[int, Held], str] = {}
-        ends = [(self._kernels[tensor.source], True)] if tensor.source else []
-        ends += [(self._kernels[use.kernel], False) for use in tensor.uses]
-        for kernel, is_result in ends:
-            for place, name in enumerate(kernel.outputs if is_result else kernel.inputs):
-                if name == tensor.name:
-                    layout = self._layout(kernel, place, chosen[kernel.name], tensor, is_result=is_result)
-                    said = layout_in_words(kernel, place, chosen[kernel.name], is_result=is_result)
-                    for dimension, (held, word) in enumerate(zip(layout, said, strict=True)):
-                        words.setdefault((dimension, held), word)
+        ends = [(tensor.source, True)] if tensor.source else []
+        for name, is_result in (*ends, *((use.kernel, False) for use in tensor.uses)):
+            kernel, choice = self._kernels[name], chosen[name]
+            places = _places(kernel, tensor, is_result=is_result)
+            layouts = self._layouts(tensor, name, choice, is_result=is_result)
+            for place, layout in zip(places, layouts, strict=False):
+                said = layout_in_words(kernel, place, choice, is_result=is_result)
+                for dimension, (held, word) in enumerate(zip(layout, said, strict=True)):
+                    words.setdefault((dimension, held), word)
         return words
+
+
+def _places(kernel: Kernel, tensor: Tensor, *, is_result: bool) -> list[int]:
+    """Return which results of a kernel, or which of its operands, are a tensor."""
+    names = kernel.outputs if is_result else kernel.inputs
+    return [place for place, name in enumerate(names) if name == tensor.name]
 
 
 def _in_words(step: Step, layout: Layout, words: Words) -> str:

@@ -8,6 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, choices_of, layout_of, loops_left
 from dfcompile.dfmodel_backend.workload.array_layout import Layout
+from dfcompile.dfmodel_backend.workload.from_canonical import makers_of
 
 
 class ChipShare(Struct, frozen=True):
@@ -43,10 +44,7 @@ class _Shares:
         self._chips = chips
         self._choices = dict(sharding)
         self._elements = {tensor.name: tensor.elements for tensor in dag.tensors}
-        self._makers: dict[str, list[Kernel]] = {}
-        for kernel in dag.kernels:
-            for array in kernel.outputs:
-                self._makers.setdefault(array, []).append(kernel)
+        self._makers = makers_of(dag.kernels)
 
     def find(self) -> ChipShare:
         for kernel in reversed(self._dag.kernels):

@@ -26,6 +26,7 @@ from dfcompile.records import replace
 LowerShare = Callable[[ProgramShare], CanonicalDag | tuple[str, ...]]  # or the kernels that cannot be lowered so
 MOST_NAMED = 8
 NS_PER_S = 1e9
+_PROVED = (Assumption("bound on several chips", "of the shardings that were tried", "--volumes, --granularity"),)
 
 
 class _Share(Struct, frozen=True, eq=False):
@@ -140,12 +141,8 @@ class AttainedCounts:
             least_cycles=self._least.cycles_on_chips(chips) if self._adds_up else 0,
             is_optimal=is_optimal,
             is_best_chain=best[0].is_best_chain or is_optimal,
-            assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips), *self._proved()),
+            assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips), *(() if self._adds_up else _PROVED)),
         )
-
-    def _proved(self) -> Iterator[Assumption]:
-        if not self._adds_up:
-            yield Assumption("bound on several chips", "of the shardings that were tried", "--volumes, --granularity")
 
     def _on(self, count: int) -> _Count:
         if count == 1:

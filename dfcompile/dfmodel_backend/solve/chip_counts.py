@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import takewhile
 
 from msgspec import Struct
@@ -28,10 +29,9 @@ EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
 
 
 class _Found(Struct, frozen=True, eq=False):
-    """A mapping, the chips that it uses, a time that none on so many chips beats; on several its share and search."""
+    """A mapping, a time that none on so many chips beats, and on several chips its share and search."""
 
     mapping: Mapping
-    part: System
     bound_s: float
     share: SharedGraph | None = None
     search: ShardingSearch | None = None
@@ -83,8 +83,7 @@ class ChipCounts:
         self._graph = graph
         self._system = system
         self._options = options or MappingOptions()
-        self._found: dict[int, _Found | InfeasibleError] = {}
-        self._prepared: dict[int, tuple[tuple[System, ShardingSearch], ...]] = {}
+        self._on, self._searches = cache(self._find_on), cache(self._prepare)
 
     def fastest(self, chips: int) -> Mapping:
         """Shard the graph over numbers of chips up to ``chips``, fuse each share, and keep the fastest.
@@ -107,7 +106,7 @@ class ChipCounts:
         bound_s, is_optimal = (time_s, True) if bound_s >= time_s * (1 - TIE) else (bound_s, False)
         gap = gap_above(bound_s, time_s)
         best = replace(fastest.mapping, optimal=is_optimal, bound_time_s=bound_s, gap=gap)
-        recompute_mapping(self._graph, fastest.part, best)
+        recompute_mapping(self._graph, best.system, best)
         told = {
             count: replace(fastest, mapping=best) if one is fastest else one
             for count, one in tried.items()
@@ -139,7 +138,7 @@ class ChipCounts:
             return found if isinstance(found, InfeasibleError) else InfeasibleError(f"graph: {count} chips")
         best = dict(found.mapping.sharding)
         least = found.search.of_least_exchange()
-        return SplitOnChips(found.part, (best,) if least == best else (best, least), found.search.shared)
+        return SplitOnChips(found.mapping.system, (best,) if least == best else (best, least), found.search.shared)
 
     def _tried(self, chips: int) -> tuple[dict[int, _Found | InfeasibleError], _Found]:
         """Return what is found for numbers of chips up to ``chips``, and the fastest of it."""
@@ -157,7 +156,7 @@ class ChipCounts:
                 continue
             if fastest is not None and not _is_told(count, chips):
                 enough_s = fastest.time_s * (1 - TIE)
-                if all(search.bound_s >= enough_s for _, search in self._searches(count)):
+                if all(search.bound_s >= enough_s for search in self._searches(count)):
                     continue
             tried[count] = one = self._on(count)
             if isinstance(one, _Found) and (fastest is None or one.time_s < fastest.time_s):
@@ -166,48 +165,42 @@ class ChipCounts:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
         return tried, fastest
 
-    def _on(self, count: int) -> _Found | InfeasibleError:
+    def _find_on(self, count: int) -> _Found | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
-        if count not in self._found:
-            try:
-                self._found[count] = self._alone() if count == 1 else self._fastest_part(count)
-            except InfeasibleError as error:
-                self._found[count] = error
-        return self._found[count]
+        try:
+            return self._fastest_part(count) if count > 1 else self._alone()
+        except InfeasibleError as error:
+            return error
 
     def _alone(self) -> _Found:
         mapping = map_graph(self._graph, self._system.one_chip, self._options)
-        return _Found(mapping, self._system.one_chip, mapping.bound_time_s)
+        return _Found(mapping, mapping.bound_time_s)
 
     def _fastest_part(self, count: int) -> _Found:
         """Return the fastest mapping on parts of so many chips."""
-        best: tuple[Found, System, ShardingSearch] | None = None
+        best: tuple[Found, ShardingSearch] | None = None
         bound_s = math.inf
         refused: InfeasibleError | None = None
         searches = self._searches(count)
-        for part, search in searches:
+        for search in searches:
             known_s = math.inf if best is None else best[0].mapping.figures.time_s
             found, least_s, error = search.best(known_s, len(searches))
             bound_s = min(bound_s, least_s)
             refused = refused or error
             if found is not None and (best is None or found.rank < best[0].rank):
-                best = found, part, search
+                best = found, search
         if best is None:
             raise refused or InfeasibleError(f"graph: no mapping on {count} chips")
-        found, part, search = best
-        return _Found(self._of_all_chips(found, part), part, bound_s, found.share, search)
+        found, search = best
+        return _Found(self._of_all_chips(found, search.system), bound_s, found.share, search)
 
-    def _searches(self, count: int) -> tuple[tuple[System, ShardingSearch], ...]:
-        """Return each part of so many chips with its search; a part that takes as long as another one is left out."""
-        if count not in self._prepared:
-            different: dict[tuple[object, ...], System] = {}
-            for part in self._system.parts(count):
-                different.setdefault(TensorGroup.of(part).likeness, part)
-            self._prepared[count] = tuple(
-                (part, ShardingSearch(self._graph, part, self._options, self._mapped_by(part)))
-                for part in different.values()
-            )
-        return self._prepared[count]
+    def _prepare(self, count: int) -> tuple[ShardingSearch, ...]:
+        """Return the search on each part of so many chips; one that takes as long as another one is left out."""
+        different: dict[tuple[object, ...], System] = {}
+        for part in self._system.parts(count):
+            different.setdefault(TensorGroup.of(part).likeness, part)
+        parts = different.values()
+        return tuple(ShardingSearch(self._graph, part, self._options, self._mapped_by(part)) for part in parts)
 
     def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
         options = replace(self._options, solver=DEFAULT_SOLVER)
@@ -229,11 +222,12 @@ class ChipCounts:
         )
 
     def _check(self, found: _Found) -> None:
+        system = found.mapping.system
         if found.share is None:
-            check_mapping(self._graph, found.part, found.mapping)
+            check_mapping(self._graph, system, found.mapping)
         else:
-            check_mapping(found.share.graph, found.part, found.mapping, self._graph)
-            check_exchanges(found.share.graph, found.part)
+            check_mapping(found.share.graph, system, found.mapping, self._graph)
+            check_exchanges(found.share.graph, system)
 
 
 def _is_told(count: int, chips: int) -> bool:

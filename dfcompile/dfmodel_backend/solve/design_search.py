@@ -3,7 +3,6 @@
 import math
 import time
 from bisect import bisect_left
-from typing import assert_never
 
 from msgspec import Struct
 
@@ -226,11 +225,7 @@ class _Search:
         return self._shardings[key]
 
     def _sharding_key(self, design: Design) -> tuple[int, ...]:
-        objective = self._options.sharding_objective
-        match objective:
-            case ShardingObjective.TIME:
-                links = design.machine.links if design.machine.domain_chips else ()
-                return (degrees_of(design).tensor, *(link.chips for link in links))
-            case ShardingObjective.BYTES:
-                return ()
-        assert_never(objective)
+        if self._options.sharding_objective is ShardingObjective.BYTES:
+            return ()
+        links = design.machine.links if design.machine.domain_chips else ()
+        return (degrees_of(design).tensor, *(link.chips for link in links))

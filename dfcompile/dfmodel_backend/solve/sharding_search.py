@@ -32,6 +32,7 @@ MOST_EVALUATIONS = 40
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]
+State = tuple[tuple[Choice, ...], Sums]  # choices of the first kernels, and what they take
 
 
 class Found(Struct, frozen=True):
@@ -64,6 +65,7 @@ class ShardingSearch:
     """Finds the sharding of a graph on all chips of a system."""
 
     def __init__(self, graph: DataflowGraph, system: System, options: MappingOptions, evaluate: Evaluate) -> None:
+        self.system = system
         self._evaluate = evaluate
         self._split = SplitGraph(graph, system)
         self._costs = ShardingSums(self._split, system, options)
@@ -106,7 +108,7 @@ class ShardingSearch:
         bound_s = min(best.bound_s, best.time_s)
         return best.found, bound_s, best.refused
 
-    def _beams(self) -> list[tuple[tuple[Choice, ...], Sums]]:
+    def _beams(self) -> list[State]:
         """Return shardings that take the least by their sums, the best first: each found under one of several weights.
 
         What overlaps takes the longest of three times; whether a kernel should read more or exchange more depends on
@@ -115,21 +117,23 @@ class ShardingSearch:
         found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
         return sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
 
-    def _beam(self, weights: tuple[float, float, float]) -> list[tuple[tuple[Choice, ...], Sums]]:
+    def _beam(self, weights: tuple[float, float, float]) -> list[State]:
         """Return shardings that are good under weights of compute, memory and network."""
-        states: list[tuple[tuple[Choice, ...], Sums]] = [((), Sums())]
+        states: list[State] = [((), Sums())]
         for number, name in enumerate(self._names):
-            grown = [
-                ((*chosen, choice), sums.plus(self._costs.added(chosen, choice)))
-                for chosen, sums in states
-                for choice in self._split.choices[name]
-            ]
-            kept: dict[tuple[Choice, ...], tuple[tuple[Choice, ...], Sums]] = {}
+            grown = [longer for state in states for longer in self._grown(state)]
+            kept: dict[tuple[Choice, ...], State] = {}
             for chosen, sums in sorted(grown, key=lambda state: self._score(state[1], number + 1, weights)):
                 kept.setdefault(tuple(chosen[place] for place in self._costs.open_places[number]), (chosen, sums))
             width = max(4, min(WIDEST, BEAM // len(self._split.choices[name])))
             states = list(kept.values())[:width]
         return states
+
+    def _grown(self, state: State) -> list[State]:
+        """Return a sharding of the first kernels with every choice of the next one."""
+        chosen, sums = state
+        choices = self._split.choices[self._names[len(chosen)]]
+        return [((*chosen, choice), sums.plus(self._costs.added(chosen, choice))) for choice in choices]
 
     def _score(self, sums: Sums, settled: int, weights: tuple[float, float, float]) -> tuple[float, float, float, int]:
         least_ns = self._costs.least_ns(sums, settled) if weights in (WEIGHTS[0], SIMPLEST) else 0.0
@@ -190,7 +194,7 @@ class ShardingSearch:
         """Look at all shardings that may be faster, as far as the budgets go; what is left bounds the time."""
         nodes = NODES // max(1, len(self._names))
         looked = len(best.seen)
-        heap: list[tuple[tuple[Choice, ...], Sums]] = [((), Sums())]
+        heap: list[State] = [((), Sums())]
         while heap:
             chosen, sums = heap.pop()
             least_s = self._costs.least_ns(sums, len(chosen)) / NS_PER_S
@@ -204,11 +208,7 @@ class ShardingSearch:
                 if found is not None:
                     best.bound_s = min(best.bound_s, found.mapping.bound_time_s)
                 continue
-            name = self._names[len(chosen)]
-            grown = [
-                ((*chosen, choice), sums.plus(self._costs.added(chosen, choice)))
-                for choice in self._split.choices[name]
-            ]
+            grown = self._grown((chosen, sums))
             nodes -= len(grown)
             grown.sort(key=lambda state: self._score(state[1], len(state[0]), WEIGHTS[0]), reverse=True)
             heap += grown

@@ -1,6 +1,6 @@
 """What every mapping of a sharding takes at least, as sums over kernels and tensors."""
 
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import accumulate
 from operator import add, sub
 from typing import NamedTuple
@@ -44,19 +44,15 @@ class ShardingSums:
         self._options = options
         self._split = split
         self._names = [kernel.name for kernel in split.graph.kernels]
-        self._kernels: dict[tuple[str, Choice], Sums] = {}
+        self.of_kernel = cache(self._of_kernel)
         self._additions: dict[tuple[object, ...], Sums] = {}
         self._shapes: dict[tuple[object, ...], tuple[float, float]] = {}
         self._whole: Choice = (WHOLE,) * len(split.chips)
 
-    def of_kernel(self, name: str, choice: Choice) -> Sums:
+    def _of_kernel(self, name: str, choice: Choice) -> Sums:
         """Return what a kernel takes."""
-        key = (name, choice)
-        if key not in self._kernels:
-            compute_ns, slowest_ns = self._compute(self._split.kernel_share(name, choice))
-            split = sum(number != WHOLE for number in choice)
-            self._kernels[key] = Sums(compute_ns, slowest_ns=slowest_ns, splits=split)
-        return self._kernels[key]
+        compute_ns, slowest_ns = self._compute(self._split.kernel_share(name, choice))
+        return Sums(compute_ns, slowest_ns=slowest_ns, splits=sum(number != WHOLE for number in choice))
 
     def _compute(self, kernel: Kernel) -> tuple[float, float]:
         """Return the compute time of a kernel with no core idle, and alone on the chip."""
@@ -65,10 +61,8 @@ class ShardingSums:
             alone = DataflowGraph("kernel", (kernel,), ())
             model = GraphModel(alone, self._system.machine, self._options)
             compute_ns = float(model.least_parts[0, 0])
-            self._shapes[shape] = (
-                compute_ns,
-                compute_ns if self._options.compute_utilization > 0 else model.least_ns(),
-            )
+            alone_ns = compute_ns if self._options.compute_utilization > 0 else model.least_ns()
+            self._shapes[shape] = compute_ns, alone_ns
         return self._shapes[shape]
 
     def _of_tensor(self, tensor: Tensor, source: Choice, readers: tuple[Choice, ...]) -> Sums:
@@ -82,13 +76,13 @@ class ShardingSums:
         """Per kernel the tensors that it reads or makes; of their uses those of earlier kernels come first."""
         touched: list[list[Tensor]] = [[] for _ in self._names]
         for tensor in self._graph.tensors:
-            uses = sorted(tensor.uses, key=lambda use: self._places[use.kernel])
+            uses = sorted(tensor.uses, key=lambda use: self._graph.index[use.kernel])
             for place in dict.fromkeys(self._ends(tensor)):
                 touched[place].append(replace(tensor, uses=tuple(uses)))
         return touched
 
     def _ends(self, tensor: Tensor) -> list[int]:
-        return [self._places[name] for name in (tensor.source, *(use.kernel for use in tensor.uses)) if name]
+        return [self._graph.index[name] for name in (tensor.source, *(use.kernel for use in tensor.uses)) if name]
 
     @cached_property
     def _rest(self) -> list[Sums]:
@@ -127,7 +121,7 @@ class ShardingSums:
 
     def _addition(self, number: int, chosen: tuple[Choice, ...], choice: Choice) -> Sums:
         added = self.of_kernel(self._names[number], choice)
-        place = self._places
+        place = self._graph.index
         for tensor in self._touched[number]:
             if tensor.source == self._names[number]:
                 added = added.plus(self._of_tensor(tensor, choice, ()))
@@ -138,10 +132,6 @@ class ShardingSums:
             before = self._of_tensor(tensor, source, earlier)
             added = added.plus(after.minus(before))
         return added
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self._names)}
 
     def least_ns(self, sums: Sums, settled: int) -> float:
         """Return a time that no mapping beats, of the sums of so many first kernels."""
@@ -171,7 +161,7 @@ class ShardingSums:
 
     def around(self, number: int, chosen: tuple[Choice, ...]) -> Sums:
         """Return what a kernel and the tensors that it makes and reads take."""
-        place = self._places
+        place = self._graph.index
         sums = self.of_kernel(self._names[number], chosen[number])
         for tensor in self._touched[number]:
             source = chosen[place[tensor.source]] if tensor.source else self._whole

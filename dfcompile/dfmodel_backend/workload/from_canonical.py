@@ -1,9 +1,8 @@
 """Kernels and tensors of a canonical DAG, read as a dataflow graph."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
-
-from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, LoopPart, TensorRole
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -28,11 +27,11 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     arrays = {tensor.name: tensor for tensor in dag.tensors}
     prepared, weights = _known_before(dag.kernels, arrays)
     mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
-    parts = tuple(_parts(mapped, arrays, weights))
-    uses = _uses(mapped, weights)
-    parts_of: dict[str, list[_Part]] = {}
-    for part in parts:
-        parts_of.setdefault(part.array.name, []).append(part)
+    uses, writers = _uses(mapped, weights), makers_of(mapped)
+    tensors = {
+        name: tuple(_tensors(array, writers.get(name, ()), uses.get(name, ()), is_weight=name in weights))
+        for name, array in arrays.items()
+    }
     assumptions = (
         Assumption("model inputs", "read from DRAM once by each configuration that uses them", _HERE),
         Assumption("model outputs", "written to DRAM once", _HERE),
@@ -45,63 +44,56 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     )
     return DataflowGraph.of(
         dag.name,
-        tuple(_followed(_weight_first(kernel, weights), parts_of) for kernel in mapped),
-        (*(_tensor(part, uses.get(part.array.name, ()), weights) for part in parts), *_memory_reads(mapped, weights)),
+        tuple(_followed(_weight_first(kernel, weights), tensors) for kernel in mapped),
+        (*chain.from_iterable(tensors.values()), *_memory_reads(mapped, weights)),
         assumptions,
     )
-
-
-class _Part(Struct, frozen=True):
-    """The part of an array that one kernel writes (``maker``), or the outside world (no maker)."""
-
-    array: KernelTensor
-    maker: str
-    size_bytes: int
-    name: str
 
 
 def _known_before(
     kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor]
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the kernels whose operands are all known before the model runs, and the arrays that are."""
-    makers: dict[str, list[str]] = {}
     for kernel in kernels:
         for array in (*kernel.inputs, *kernel.outputs):
             if array not in arrays:
                 raise VerificationError(f"kernel {kernel.name!r}: no tensor {array!r} in the canonical dag")
-        for array in kernel.outputs:
-            makers.setdefault(array, []).append(kernel.name)
+    makers = makers_of(kernels)
     known = frozenset(name for name, array in arrays.items() if array.role is TensorRole.PARAMETER)
     prepared: dict[str, None] = {}
     while found := [one.name for one in kernels if one.name not in prepared and known.issuperset(one.inputs)]:
         prepared.update(dict.fromkeys(found))
-        known |= {array for array, names in makers.items() if all(name in prepared for name in names)}
+        known |= {array for array, those in makers.items() if all(one.name in prepared for one in those)}
     return tuple(kernel.name for kernel in kernels if kernel.name in prepared), known
 
 
-def _parts(mapped: tuple[Kernel, ...], arrays: dict[str, KernelTensor], weights: frozenset[str]) -> Iterator[_Part]:
-    """Cut an array that several kernels write into one part per writer; what is left over is constant."""
-    writers_of: dict[str, list[Kernel]] = {name: [] for name in arrays}
-    for kernel in mapped:
-        for made in kernel.outputs:
-            writers_of[made].append(kernel)
-    used = {name for kernel in mapped for name in kernel.inputs}
-    for name, array in arrays.items():
-        writers = writers_of[name]
-        if name not in used and not writers:
-            continue
-        if name in weights or not writers:
-            if name not in weights and array.role is not TensorRole.INPUT:
-                raise VerificationError(f"tensor {name!r}: read, but no kernel writes it")
-            yield _Part(array, "", array.size_bytes, name)
-        elif len(writers) == 1:
-            yield _Part(array, writers[0].name, array.size_bytes, name)
-        else:
-            left = array.size_bytes
-            for writer in writers:
-                share = min(left, writer.outer * writer.m * writer.n * array.element_bytes)
-                left -= share
-                yield _Part(array, writer.name, share, f"{name}@{writer.name}")
+def makers_of(kernels: tuple[Kernel, ...]) -> dict[str, list[Kernel]]:
+    """Return the kernels that write each array."""
+    found: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        for array in kernel.outputs:
+            found.setdefault(array, []).append(kernel)
+    return found
+
+
+def _tensors(
+    array: KernelTensor, writers: Sequence[Kernel], uses: tuple[Use, ...], *, is_weight: bool
+) -> Iterator[Tensor]:
+    """Cut an array that several kernels write into one tensor per writer; what is left over is constant."""
+    if is_weight or not writers:
+        kind = TensorKind.WEIGHT if is_weight else TensorKind.INPUT
+        if uses and not is_weight and array.role is not TensorRole.INPUT:
+            raise VerificationError(f"tensor {array.name!r}: read, but no kernel writes it")
+        if uses:
+            yield Tensor(array.name, kind, array.size_bytes, "", uses, array.element_bytes)
+        return
+    kind = TensorKind.OUTPUT if array.role is TensorRole.OUTPUT else TensorKind.INTERMEDIATE
+    left, is_whole = array.size_bytes, len(writers) == 1
+    for writer in writers:
+        share = left if is_whole else min(left, writer.outer * writer.m * writer.n * array.element_bytes)
+        left -= share
+        name = array.name if is_whole else f"{array.name}@{writer.name}"
+        yield Tensor(name, kind, share, writer.name, uses, array.element_bytes)
 
 
 def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tuple[Use, ...]]:
@@ -114,24 +106,12 @@ def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tupl
     return {name: tuple(uses) for name, uses in found.items()}
 
 
-def _tensor(part: _Part, uses: tuple[Use, ...], weights: frozenset[str]) -> Tensor:
-    return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, uses, part.array.element_bytes)
-
-
 def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterator[Tensor]:
     """Yield what kernels read from memory beside their operands: it streams in like an input of the model."""
     for kernel in mapped:
         if kernel.memory_bytes:
             use = Use(kernel.name, sum(array not in weights for array in kernel.inputs))
             yield Tensor(f"{kernel.name}@memory", TensorKind.INPUT, kernel.memory_bytes, "", (use,), is_looked_up=True)
-
-
-def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
-    if part.array.name in weights:
-        return TensorKind.WEIGHT
-    if not part.maker:
-        return TensorKind.INPUT
-    return TensorKind.OUTPUT if part.array.role is TensorRole.OUTPUT else TensorKind.INTERMEDIATE
 
 
 def _weight_first(kernel: Kernel, weights: frozenset[str]) -> Kernel:
@@ -146,9 +126,9 @@ def _weight_first(kernel: Kernel, weights: frozenset[str]) -> Kernel:
     return replace(kernel, variant=variant, m=kernel.n, n=kernel.m, loops=loops)
 
 
-def _followed(kernel: Kernel, names: Mapping[str, Sequence[_Part]]) -> Kernel:
+def _followed(kernel: Kernel, names: Mapping[str, Sequence[Tensor]]) -> Kernel:
     """Name tensors for arrays; of an array that several kernels write each part is one, and no loop is followed."""
-    reads = [[part.name for part in names[array]] for array in kernel.inputs]
+    reads = [[tensor.name for tensor in names[array]] for array in kernel.inputs]
     loops = tuple(
         replace(
             loop,
@@ -161,7 +141,7 @@ def _followed(kernel: Kernel, names: Mapping[str, Sequence[_Part]]) -> Kernel:
         for loop in kernel.loops
         if all(len(names[array]) == 1 for array in kernel.outputs)
     )
-    writes = tuple(part.name for array in kernel.outputs for part in names[array] if part.maker == kernel.name)
+    writes = tuple(one.name for array in kernel.outputs for one in names[array] if one.source == kernel.name)
     return replace(kernel, loops=loops, inputs=tuple(name for found in reads for name in found), outputs=writes)
 
 

@@ -2,14 +2,13 @@
 
 from enum import StrEnum, unique
 from functools import cached_property
-from heapq import heappop, heappush
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers, topological_order
 from dfcompile.errors import UserError, nearest
 
 
@@ -95,12 +94,15 @@ class DataflowGraph(Struct, frozen=True, dict=True):
         """Position of each kernel."""
         return {kernel.name: position for position, kernel in enumerate(self.kernels)}
 
+    @property
+    def ends(self) -> list[tuple[int, int]]:
+        """Numbers of the kernels that make and read each tensor between kernels."""
+        return _ends(self.index, self.tensors)
+
     @cached_property
     def topological_numbers(self) -> tuple[int, ...]:
         """Length of the longest path from a source kernel, per kernel."""
-        edges = [(tensor.source, use.kernel) for tensor in self.tensors if tensor.source for use in tensor.uses]
-        ends = [(self.index[source], self.index[target]) for source, target in edges]
-        return tuple(topological_numbers(len(self.kernels), ends))
+        return tuple(topological_numbers(len(self.kernels), self.ends))
 
     @cached_property
     def connections(self) -> tuple[Connection, ...]:
@@ -148,24 +150,12 @@ def _check_parts(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...]) -> No
 
 
 def _in_topological_order(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...]) -> tuple[Kernel, ...]:
-    waits: dict[str, int] = {kernel.name: 0 for kernel in kernels}
-    feeds: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
-    for tensor in tensors:
-        for use in tensor.uses if tensor.source else ():
-            waits[use.kernel] += 1
-            feeds[tensor.source].append(use.kernel)
-    place = {kernel.name: number for number, kernel in enumerate(kernels)}
-    ready = [number for number, kernel in enumerate(kernels) if waits[kernel.name] == 0]
-    ordered: list[Kernel] = []
-    while ready:
-        # Earliest kernel first and its consumers as soon as they are free keeps the user's order where it is one.
-        first = kernels[heappop(ready)]
-        ordered.append(first)
-        for consumer in feeds[first.name]:
-            waits[consumer] -= 1
-            if not waits[consumer]:
-                heappush(ready, place[consumer])
+    ordered = topological_order(len(kernels), _ends({kernel.name: n for n, kernel in enumerate(kernels)}, tensors))
     if len(ordered) < len(kernels):
-        stuck = next(kernel for kernel in kernels if waits[kernel.name])
+        stuck = kernels[min(set(range(len(kernels))) - set(ordered))]
         raise UserError(f"kernel {stuck.name!r}: part of, or behind, a cycle of kernels (expected a DAG)")
-    return tuple(ordered)
+    return tuple(kernels[number] for number in ordered)
+
+
+def _ends(index: dict[str, int], tensors: tuple[Tensor, ...]) -> list[tuple[int, int]]:
+    return [(index[tensor.source], index[use.kernel]) for tensor in tensors if tensor.source for use in tensor.uses]

@@ -9,8 +9,8 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import configs_of
 from dfcompile.dfmodel_backend.fusion.fuse import fuse
+from dfcompile.dfmodel_backend.fusion.fusion_problem import configs_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design

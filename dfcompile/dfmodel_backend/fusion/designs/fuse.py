@@ -3,17 +3,19 @@
 import math
 import sys
 
+import numpy as np
+
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, StageProblem, configs_of, kernel_by_kernel
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
-from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, FusionProblem, StageProblem, configs_of
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import shape_of
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -29,7 +31,6 @@ class DesignFusion:
     def __init__(self, design: Design, options: DesignOptions) -> None:
         self._design = design
         self._options = options
-        self._by_kernel = design.is_kernel_by_kernel
         self._known: dict[tuple[float, ...], Arcs] = {}  # by the weights of all kernels
         self._fitting: dict[bytes, bool] = {}  # by what tiles are like
         self._pipelined = design.is_pipelined
@@ -37,8 +38,11 @@ class DesignFusion:
         self.is_exact = True
         self.is_complete = True
         self._lattice: DownSets | None = None
-        if self._by_kernel and not self._pipelined:
-            self._singles = arcs_kernel_by_kernel(len(design.kernels))
+        self._singles: Arcs | None = None
+        if design.is_kernel_by_kernel and not self._pipelined:
+            self._singles = arcs_of_chain(
+                tuple(1 << number for number in range(len(design.kernels))), len(design.kernels)
+            )
             return
         if design.machine.pmu is not None and not self._solver.counts_memory_units:
             self._solver = DP
@@ -70,8 +74,9 @@ class DesignFusion:
 
         A pipeline whose slowest stage takes more than ``below_ns`` is of no interest: None, too.
         """
-        if self._by_kernel and not self._pipelined:
-            return kernel_by_kernel(model, self._singles)
+        if self._singles is not None:  # in the order of their numbers whatever the edges say [ko24]
+            chain, times = self._singles.sets, arc_times(model, self._singles)
+            return Fused(configs_of(model, chain), float(times.sum())) if np.isfinite(times).all() else None
         limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
         problem = _DesignProblem(model, limits, fusion=self)
         if self._solver.lists:
@@ -104,7 +109,7 @@ class DesignFusion:
 
         Every tile of a tensor and of a weight is at most as large where there are more of them.
         """
-        if self._by_kernel or self._pipelined or model.pmu is not None:
+        if self._singles is not None or self._pipelined or model.pmu is not None:
             return True
         if model.tile_key not in self._fitting:
             problem = FusionProblem(model.on(replace(model.design.machine, dram_bytes=0.0)))

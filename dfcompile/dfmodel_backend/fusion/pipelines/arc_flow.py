@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import stage_times, staged
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 
@@ -111,7 +111,7 @@ class _Flow:
         if not capacity:
             return
         arcs = self._arcs
-        kept = arcs.members.astype(float) @ kept_bytes(self._model)
+        kept = arcs.members.astype(float) @ self._model.stage_bytes
         done = members_of(arcs.down_sets, len(self._model.shares))
         waiting = self._model.waiting_bytes(done[arcs.before], arcs.members[arcs.added])
         for stage in range(self._model.degrees.pipeline):

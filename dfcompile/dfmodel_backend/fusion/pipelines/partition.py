@@ -5,31 +5,22 @@ Bounds take kernels as whole, and what a stage sends on.
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import or_
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, configs_of
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.options import sums_of
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 BOUND_ROUNDING = 1e-13  # relative
-
-
-class Partition(Struct, frozen=True):
-    """Configurations in order with the stage of each, and the time of the slowest stage."""
-
-    chain: list[int]
-    stages: list[int]
-    slowest_ns: float
 
 
 def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fused | None:
@@ -44,15 +35,15 @@ def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> F
     if best is None:
         return None
     low = least_stage_ns(model, walk.down_sets)
-    while best.slowest_ns > low * (1 + ROUNDING):
-        found = walk.partition(best.slowest_ns * (1 - ROUNDING))
+    while best.time_ns > low * (1 + ROUNDING):
+        found = walk.partition(best.time_ns * (1 - ROUNDING))
         if found is None:
             break
         best = found
-        middle = (low + best.slowest_ns) / 2
+        middle = (low + best.time_ns) / 2
         found = walk.partition(middle)
         low, best = (middle, best) if found is None else (low, found)
-    return Fused(configs_of(model, best.chain), best.slowest_ns, tuple(best.stages))
+    return best
 
 
 def stage_times(model: DesignModel, arcs: Arcs) -> Column:
@@ -62,11 +53,14 @@ def stage_times(model: DesignModel, arcs: Arcs) -> Column:
     return np.where(is_possible, times, np.inf)
 
 
+_Way = tuple[list[Column], npt.NDArray[np.bool_], float]  # least times, allowed arcs, time of the stage
+
+
 class _Walk:
     """Chains of configurations in stages of limited time."""
 
     def __init__(self, model: DesignModel, arcs: Arcs) -> None:
-        self._sets = arcs.sets
+        self._model, self._sets = model, arcs.sets
         self._states = len(arcs.down_sets)
         self.down_sets = members_of(arcs.down_sets, len(model.shares))
         self._sends = model.sends_ns(self.down_sets)
@@ -79,97 +73,60 @@ class _Walk:
         changes: Numbers = np.flatnonzero(np.r_[True, self._after[1:] != self._after[:-1]])
         self._starts = changes if usable.any() else np.zeros(0, np.int64)
         self._capacity = model.design.machine.dram_bytes or math.inf
-        kept = kept_bytes(model) if model.design.machine.dram_bytes else np.zeros(len(model.shares))
-        self._kept = self.down_sets.astype(float) @ kept
+        self._kept = self.down_sets.astype(float) @ model.stage_bytes
         self._waiting = np.zeros(len(self._before))
         if self._kept[-1] + model.most_waiting > self._capacity:
             for start in range(0, len(self._before), CHUNK):
                 part = slice(start, start + CHUNK)
                 done, inside = self.down_sets[self._before[part]], arcs.members[self._added[part]]
                 self._waiting[part] = model.waiting_bytes(done, inside)
+        # Whether DRAM holds each stage wherever it begins.
+        self._is_roomy = self._kept[-1] + self._waiting.max(initial=0.0) <= self._capacity
 
-    def partition(self, limit_ns: float) -> Partition | None:
+    def partition(self, limit_ns: float) -> Fused | None:
         """Return a partition with no stage above a limit, or None."""
         limit_ns = min(limit_ns, sys.float_info.max)  # what is not possible takes infinite time
-        if self._kept[-1] + self._waiting.max(initial=0.0) > self._capacity:
-            return self._partition_in_dram(limit_ns)
-        begin = np.full(self._states, np.inf)
-        begin[0] = 0.0
-        seen = np.isfinite(begin)
-        history: list[list[Column]] = []
-        for _ in range(self._stages):
-            history.append(self._stage(begin, limit_ns))
-            least = np.minimum.reduce(history[-1])
-            ended = least + self._sends <= limit_ns
-            if ended[-1] and np.isfinite(least[-1]):
-                return self._trace(history)
-            # Where earlier stages could begin the following ones have been already.
-            ended &= ~seen
-            if not ended.any():
+        seen = {0}
+        begins = [[0]]  # of each stage: where earlier ones could begin it has been already
+        while self._states - 1 not in seen:
+            if len(begins) > self._stages or not begins[-1]:
                 return None
-            seen |= ended
-            begin = np.where(ended, 0.0, np.inf)
-        return None
+            ends = dict.fromkeys(end for group in self._groups(begins[-1]) for end in self._ends(group, limit_ns))
+            begins.append([end for end in ends if end not in seen])
+            seen |= ends.keys()
+        return self._trace(begins[:-1], limit_ns)
 
-    def _partition_in_dram(self, limit_ns: float) -> Partition | None:
-        """The same where DRAM may not hold each stage: what a stage keeps depends on where it begins."""
-        came_from = {0: 0}
-        begins = [0]
-        for _ in range(self._stages):
-            following: list[int] = []
-            for first in begins:
-                for last in self._ends(first, limit_ns):
-                    if last not in came_from:
-                        came_from[last] = first
-                        following.append(last)
-            begins = following
-        if self._states - 1 not in came_from:
-            return None
-        last = self._states - 1
-        parts: list[tuple[list[int], float]] = []
-        while last:
-            parts.append(self._stage_between(came_from[last], last, limit_ns))
-            last = came_from[last]
-        parts.reverse()
-        chain = [added for sets, _ in parts for added in sets]
-        stages = [stage for stage, (sets, _) in enumerate(parts) for _ in sets]
-        return Partition(chain, stages, max(time_ns for _, time_ns in parts))
+    def _groups(self, begins: list[int]) -> list[list[int]]:
+        """Return the down-sets behind which a stage may begin as far as they are alike: what it keeps may limit it."""
+        return [begins] if self._is_roomy else [[first] for first in begins]
 
-    def _ends(self, first: int, limit_ns: float) -> list[int]:
-        """Return the down-sets with which a stage may end that begins behind a down-set."""
-        room = self._capacity - (self._kept - self._kept[first])
-        layers = self._stage(self._only(first), limit_ns, self._waiting <= room[self._after])
-        least = np.minimum.reduce(layers)
-        ended = np.flatnonzero(least + self._sends <= limit_ns).tolist()
+    def _room(self, begins: list[int]) -> Column:
+        """Return the DRAM for what waits in a stage that begins behind one down-set and ends with each."""
+        if self._is_roomy:
+            return np.full(self._states, np.inf)
+        return np.asarray(self._capacity - (self._kept - self._kept[begins[0]]))
+
+    def _ends(self, begins: list[int], limit_ns: float) -> Iterator[int]:
+        """Yield the down-sets with which a stage may end that begins behind one of others."""
+        room = self._room(begins)
+        least = np.minimum.reduce(self._stage(begins, limit_ns, self._waiting <= room[self._after]))
         most = float(self._waiting.max(initial=0.0))
-        return [
-            last
-            for last in ended
-            if last != first and (most <= room[last] or self._fastest(first, last, limit_ns) is not None)
-        ]
+        for last in np.flatnonzero(least + self._sends <= limit_ns).tolist():
+            if most <= room[last] or self._fastest(begins, last, limit_ns) is not None:
+                yield last
 
-    def _fastest(self, first: int, last: int, limit_ns: float) -> list[Column] | None:
-        """Return the least times in a stage from one down-set to another, or None if it takes too long."""
-        room = self._capacity - float(self._kept[last] - self._kept[first])
-        layers = self._stage(self._only(first), limit_ns, self._waiting <= room)
-        return layers if min(layer[last] for layer in layers) + self._sends[last] <= limit_ns else None
+    def _fastest(self, begins: list[int], last: int, limit_ns: float) -> _Way | None:
+        """Return the least times in a stage that ends with a down-set, or None if it takes too long."""
+        allowed = self._waiting <= self._room(begins)[last]
+        layers = self._stage(begins, limit_ns, allowed)
+        time_ns = float(min(layer[last] for layer in layers) + self._sends[last])
+        return (layers, allowed, time_ns) if time_ns <= limit_ns else None
 
-    def _only(self, state: int) -> Column:
-        begin = np.full(self._states, np.inf)
-        begin[state] = 0.0
-        return begin
-
-    def _stage_between(self, first: int, last: int, limit_ns: float) -> tuple[list[int], float]:
-        layers = self._fastest(first, last, limit_ns)
-        assert layers is not None
-        room = self._capacity - float(self._kept[last] - self._kept[first])
-        chain, _ = self._trace_stage(layers, last, self._waiting <= room)
-        return chain[::-1], float(min(layer[last] for layer in layers) + self._sends[last])
-
-    def _stage(self, begin: Column, limit_ns: float, allowed: npt.NDArray[np.bool_] | None = None) -> list[Column]:
+    def _stage(self, begins: list[int], limit_ns: float, allowed: npt.NDArray[np.bool_]) -> list[Column]:
         """Return the least time in a stage after 0, 1, … of its configurations, per down-set."""
-        times = self._times if allowed is None else np.where(allowed, self._times, np.inf)
-        layers = [begin]
+        times = np.where(allowed, self._times, np.inf)
+        layers = [np.full(self._states, np.inf)]
+        layers[0][begins] = 0.0
         ends = self._after[self._starts]
         for _ in range(self._slots if len(self._starts) else 0):
             reached = layers[-1][self._before] + times
@@ -181,24 +138,24 @@ class _Walk:
             layers.append(following)
         return layers
 
-    def _trace(self, history: list[list[Column]]) -> Partition:
+    def _trace(self, begins: list[list[int]], limit_ns: float) -> Fused:
+        """Return the partition that ends with all kernels, given where its stages may begin."""
         state = self._states - 1
         chain: list[int] = []
         stages: list[int] = []
         slowest_ns = 0.0
-        for stage in range(len(history) - 1, -1, -1):
-            layers = history[stage]
-            slowest_ns = max(slowest_ns, float(min(layer[state] for layer in layers) + self._sends[state]))
-            sets, state = self._trace_stage(layers, state)
+        for stage in range(len(begins) - 1, -1, -1):
+            ways = (self._fastest(group, state, limit_ns) for group in self._groups(begins[stage]))
+            layers, allowed, time_ns = next(way for way in ways if way is not None)
+            sets, state = self._trace_stage(layers, state, allowed)
             chain += sets
             stages += [stage] * len(sets)
-        return Partition(chain[::-1], dense(stages[::-1]), slowest_ns)
+            slowest_ns = max(slowest_ns, time_ns)
+        return Fused(configs_of(self._model, chain[::-1]), slowest_ns, tuple(stages[::-1]))
 
-    def _trace_stage(
-        self, layers: list[Column], state: int, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[list[int], int]:
+    def _trace_stage(self, layers: list[Column], state: int, allowed: npt.NDArray[np.bool_]) -> tuple[list[int], int]:
         """Return the sets of a stage's configurations, the last one first, and where it begins."""
-        times = self._times if allowed is None else np.where(allowed, self._times, np.inf)
+        times = np.where(allowed, self._times, np.inf)
         count = int(np.argmin([layer[state] for layer in layers]))
         sets = []
         for number in range(count, 0, -1):
@@ -210,20 +167,15 @@ class _Walk:
         return sets, state
 
 
-def dense(stages: list[int]) -> list[int]:
-    """Number the stages from 0 without gaps."""
-    numbers = {stage: number for number, stage in enumerate(dict.fromkeys(stages))}
-    return [numbers[stage] for stage in stages]
-
-
 def staged(model: DesignModel, sets: Sequence[int], times: Sequence[float], stages: Sequence[int]) -> Fused:
     """Return sets of kernels in the order in which they run, with the stage of each, numbered anew without gaps."""
     sends = model.sends_ns(members_of(tuple(accumulate(sets, or_)), len(model.shares)))
     slowest_ns = 0.0
-    for stage in dict.fromkeys(stages):
+    numbers = {stage: number for number, stage in enumerate(dict.fromkeys(stages))}
+    for stage in numbers:
         inside = [place for place, number in enumerate(stages) if number == stage]
         slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
-    return Fused(configs_of(model, sets), slowest_ns, tuple(dense(list(stages))))
+    return Fused(configs_of(model, sets), slowest_ns, tuple(numbers[stage] for stage in stages))
 
 
 def least_stage_ns(model: DesignModel, down_sets: Members) -> float:

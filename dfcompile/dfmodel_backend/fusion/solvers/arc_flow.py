@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs, PathCosts, Ranking
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 

@@ -6,13 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from dfcompile.dfmodel_backend.columns import Column
-from dfcompile.dfmodel_backend.fusion.fusion_problem import FlowTerms, FusionTerms
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FlowTerms, FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import ChainProgram, settle_ties
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
-from dfcompile.dfmodel_backend.options import Overlap, sums_of
+from dfcompile.dfmodel_backend.options import sums_of
 
 if TYPE_CHECKING:
     import pulp
@@ -21,27 +20,19 @@ Terms = list[tuple["pulp.LpVariable", float]]
 
 
 def fuse_by_assignment(
-    terms: FusionTerms,
-    shape: FusionShape,
-    overlap: Overlap,
-    counted: str,
-    options: MilpOptions,
-    ranking: Ranking | None = None,
+    problem: FusionProblem, options: MilpOptions, *, settles_ties: bool
 ) -> tuple[Chain | None, Outcome]:
-    """Return the fastest chain, if one was found, and how the solve ended; ties are those of `least_chain`.
+    """Return the fastest chain, if one was found, and how the solve ended.
 
     Args:
-        terms: figures of kernels, and limits.
-        shape: how many configurations there are, and which kernels may be in which.
-        overlap: of compute, memory and network.
-        counted: which of them count, of ``CMN``.
+        problem: kernels to fuse; of a pipeline the slowest stage counts, not the sum.
         options: solver and its limits.
-        ranking: of chains; without it ties stay as the solver leaves them.
+        settles_ties: whether ties are those of `least_chain`; else they stay as the solver leaves them.
 
     Raises:
         UserError: the solver is not installed, or ended without an answer.
     """
-    return _AssignmentBuilder(terms, shape, overlap, counted).finish(options, ranking)
+    return _AssignmentBuilder(problem).finish(options, settles_ties=settles_ties)
 
 
 class _AssignmentBuilder:
@@ -51,14 +42,12 @@ class _AssignmentBuilder:
     are in units of the lower bound and memories in units of their capacity, so that tolerances are relative.
     """
 
-    def __init__(self, terms: FusionTerms, shape: FusionShape, overlap: Overlap, counted: str) -> None:
+    def __init__(self, fusion: FusionProblem) -> None:
         import pulp
 
         self._pulp = pulp
-        self._terms = terms
-        self._shape = shape
-        self._overlap = overlap
-        self._counted = counted
+        self._fusion = fusion
+        self._terms, self._shape = terms, shape = fusion.terms(), fusion.shape
         self._kernels = range(len(shape.predecessors))
         masks = shape.allowed[: len(self._kernels)] if len(set(shape.allowed)) == 1 else shape.allowed
         self._stages = [range(stage * len(masks), (stage + 1) * len(masks)) for stage in range(shape.stages)]
@@ -74,14 +63,15 @@ class _AssignmentBuilder:
         self._memory: list[Terms] = [[] for _ in self._slots]
         self._sram: list[Terms] = [[] for _ in self._slots]
 
-    def finish(self, options: MilpOptions, ranking: Ranking | None) -> tuple[Chain | None, Outcome]:
+    def finish(self, options: MilpOptions, *, settles_ties: bool) -> tuple[Chain | None, Outcome]:
         self._order_kernels()
         for c in self._slots:
             for number, flow in enumerate(self._terms.flows):
                 self._add_flow(number, flow, c)
             self._add_held(c)
             self._add_tiled(c)
-            self._limit_sram(c)
+            if not math.isinf(self._terms.sram_bytes):
+                self._problem += self._sum(self._sram[c]) <= 1
             self._keep_apart(c)
         for slots in self._stages:
             self._limit_dram(slots)
@@ -90,16 +80,17 @@ class _AssignmentBuilder:
         outcome = solve(self._problem, options)
         if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
             return None, outcome
-        if ranking is None or outcome is Outcome.FEASIBLE:
+        if not settles_ties or outcome is Outcome.FEASIBLE:
             return self._chain(), outcome
+        machine = self._fusion.model.machine
         program = ChainProgram(
             self._problem,
             time=(time, self._unit_ns),
-            dram_bytes=self._sum([term for terms in self._memory for term in terms], ranking.ns_per_byte),
+            dram_bytes=self._sum([term for terms in self._memory for term in terms], 1 / machine.dram_gb_per_s),
             configurations=self._pulp.lpSum(self._used(c) for c in self._slots),
             chain=self._chain,
             without=self._without,
-            ranking=ranking,
+            ranking=self._fusion,
         )
         return settle_ties(program, options), outcome
 
@@ -175,10 +166,6 @@ class _AssignmentBuilder:
             self._memory[c].append((alone, tiled.added_memory_ns))
             self._sram[c].append((alone, -tiled.saved_sram_bytes / self._terms.sram_bytes))
 
-    def _limit_sram(self, c: int) -> None:
-        if not math.isinf(self._terms.sram_bytes):
-            self._problem += self._sum(self._sram[c]) <= 1
-
     def _limit_dram(self, slots: range) -> None:
         """What a stage keeps and what waits; how much of a tensor waits depends on the kernels that run."""
         room = self._terms.dram_bytes
@@ -240,8 +227,9 @@ class _AssignmentBuilder:
         """Return a variable above the time of configuration c."""
         time = self._amount(f"time_{c}")
         parts = {"C": self._compute(c), "M": self._sum(self._memory[c], self._unit_ns), "N": self._network(c)}
-        compute, memory, network = (parts[kind] if kind in self._counted else 0 for kind in "CMN")
-        sums = sums_of(self._overlap, compute, memory, network)
+        rules = self._fusion.model.rules
+        compute, memory, network = (parts[kind] if kind in rules.counted else 0 for kind in "CMN")
+        sums = sums_of(rules.overlap, compute, memory, network)
         for taken in sums:
             self._problem += time >= taken
         for times in sorted({count for count in self._terms.repeats if count > 1}):

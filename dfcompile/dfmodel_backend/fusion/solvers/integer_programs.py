@@ -4,15 +4,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
-from dfcompile.dfmodel_backend.fusion.designs.fused import StageProblem, Stages
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import staged
 from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
+from dfcompile.records import replace
 
 ROUNDING = 1e-9  # relative: sums in another order
 
@@ -34,17 +35,9 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
         options = MilpOptions(program, problem.time_limit_s)
         return Stages(*fuse_stages_by_arc_flow(problem.model, problem.arcs(), options))
 
-    return FusionSolver(
-        name=name,
-        is_exact=True,
-        source="own",
-        summary="the shortest path over down-sets as an integer program",
-        module=__name__,
-        run=run,
-        fuse_stages=fuse_stages,
-        lists=True,
-        program=program,
-    )
+    summary = "the shortest path over down-sets as an integer program"
+    solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run, lists=True)
+    return replace(solver, fuse_stages=fuse_stages, program=program)
 
 
 def _assignment(name: str, program: MilpSolver) -> FusionSolver:
@@ -52,32 +45,21 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         shape = problem.shape
         if not problem.may_solve(len(shape.predecessors) * len(shape.allowed)):
             return problem.instead()
-        ranking = problem if shape.stages == 1 else None  # of a pipeline the slowest stage counts, not the sum
-        chain, outcome = fuse_by_assignment(
-            problem.terms(), shape, problem.overlap, problem.counted, _milp_options(problem, program), ranking
-        )
+        chain, outcome = fuse_by_assignment(problem, _milp_options(problem, program), settles_ties=shape.stages == 1)
         return _found(problem, chain, outcome, name)
 
     def fuse_stages(problem: StageProblem) -> Stages:
         sets, options = problem.problem, MilpOptions(program, problem.time_limit_s)
-        chain, outcome = fuse_by_assignment(sets.terms(), sets.shape, sets.overlap, sets.counted, options)
+        chain, outcome = fuse_by_assignment(sets, options, settles_ties=False)
         if chain is None:
             return Stages(None, outcome)
         used = [slot for slot, kernels in enumerate(chain) if kernels]
         times, stages = sets.set_times(chain).tolist(), [slot * sets.shape.stages // len(chain) for slot in used]
         return Stages(staged(problem.model, [chain[k] for k in used], [times[k] for k in used], stages), outcome)
 
-    return FusionSolver(
-        name=name,
-        is_exact=True,
-        source="own",
-        summary="kernels to configurations as an integer program",
-        module=__name__,
-        run=run,
-        fuse_stages=fuse_stages,
-        counts_memory_units=False,
-        program=program,
-    )
+    summary = "kernels to configurations as an integer program"
+    solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run)
+    return replace(solver, fuse_stages=fuse_stages, counts_memory_units=False, program=program)
 
 
 def _milp_options(problem: FusionProblem, program: MilpSolver) -> MilpOptions:
@@ -97,12 +79,10 @@ def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> npt.NDA
     incumbent = problem.along_orders()
     if incumbent.chain is None:
         return finite
-    parts = problem.least_parts
+    parts, overlap = problem.model.least_parts, problem.model.rules.overlap
     before = members_of(arcs.down_sets, len(parts)).astype(float) @ parts
     rest = before[-1] - before
-    started = problem.overlap.times_ns(before[:, 0], before[:, 1], before[:, 2])
-    left = problem.overlap.times_ns(rest[:, 0], rest[:, 1], rest[:, 2])
-    least = started[arcs.before] + times + left[arcs.after]
+    least = overlap.times_ns(*before.T)[arcs.before] + times + overlap.times_ns(*rest.T)[arcs.after]
     promising: npt.NDArray[np.bool_] = finite & (least * (1 - ROUNDING) <= incumbent.time_ns)
     return promising
 

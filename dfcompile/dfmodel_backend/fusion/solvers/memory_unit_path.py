@@ -5,13 +5,15 @@ lower bounds. A shortest path with bounds is evaluated exactly and found again u
 then as short as any, because the others are at least as long as their bounds.
 """
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
-from dfcompile.dfmodel_backend.intra_chip.set_times import MOST_LIMITS, arc_times, least_limits, set_limits, set_times
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits, set_times
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
@@ -25,22 +27,11 @@ def least_chain_of_pmus(model: SetModel, arcs: Arcs, shape: FusionShape) -> tupl
     number = {kernels: place for place, kernels in enumerate(arcs.sets)}
     while True:
         time_ns, chain = least_chain(arcs, bounds.arc_times, shape)
-        open_sets = [] if chain is None else bounds.not_exact([number[kernels] for kernels in chain if kernels])
+        open_sets = [number[kernels] for kernels in chain or () if kernels and not bounds.is_exact[number[kernels]]]
         if not open_sets:
             return time_ns, chain
         for place in open_sets:
             bounds.settle(place)
-
-
-def _least_limits_of_arcs(model: SetModel, arcs: Arcs) -> SetLimits:
-    """Return bounds of the sets of arcs; they are found once for all pipelines and micro-batches."""
-    key = b"bounds" + (model.tile_key or b"")
-    if key not in arcs.limits:
-        found = least_limits(model, arcs.members)
-        if len(arcs.limits) >= MOST_LIMITS // max(1, len(arcs.members)):
-            return found
-        arcs.limits[key] = found
-    return arcs.limits[key]
 
 
 class _Bounds:
@@ -49,18 +40,12 @@ class _Bounds:
     def __init__(self, model: SetModel, arcs: Arcs) -> None:
         self._model = model
         self._arcs = arcs
-        limits = _least_limits_of_arcs(model, arcs)
-        self._compute_ns = np.full(len(arcs.members), np.inf)
-        self._compute_ns[limits.fitting] = limits.compute_ns
-        self._crossing = np.full(len(arcs.members), np.inf)
-        self._crossing[limits.fitting] = limits.crossing
+        # Found once for all pipelines and micro-batches.
+        limits = arcs.limits_of(b"bounds" + (model.tile_key or b""), partial(least_limits, model))
+        self._compute_ns, self._crossing = limits.compute_ns.copy(), limits.crossing
         self._times = set_times(model, arcs.members, limits)
-        self._is_exact = np.zeros(len(arcs.members), bool)
+        self.is_exact = np.zeros(len(arcs.members), bool)
         self.arc_times = arc_times(model, arcs, limits)
-
-    def not_exact(self, sets: list[int]) -> list[int]:
-        """Return those sets whose times are lower bounds."""
-        return [place for place in sets if not self._is_exact[place]]
 
     def settle(self, place: int) -> None:
         """Find the time of a set, and raise those of larger sets: no kernel is faster with more beside it."""
@@ -68,17 +53,18 @@ class _Bounds:
         row = members[place]
         before_ns = self._compute_ns[place]
         exact = set_limits(self._model, members[place : place + 1])
-        self._is_exact[place] = True
+        self.is_exact[place] = True
         changed = [place]
         self._set_times(np.array([place]), set_times(self._model, members[place : place + 1], exact))
         whole_ns = self._model.tile_compute_ns(members[place : place + 1])[0]
         if before_ns < whole_ns < np.inf:  # where it is infinite larger sets are impossible already
             larger = np.flatnonzero(
-                members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self._is_exact
+                members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self.is_exact
             )  # fmt: skip
             self._compute_ns[larger] = whole_ns
             changed += larger.tolist()
-            self._set_times(larger, set_times(self._model, members[larger], self._limits(larger)))
+            limits = SetLimits(np.ones(len(larger), np.int64), self._crossing[larger], self._compute_ns[larger])
+            self._set_times(larger, set_times(self._model, members[larger], limits))
         is_changed = np.zeros(len(members), bool)
         is_changed[changed] = True
         found = np.flatnonzero(is_changed[self._arcs.added] & np.isfinite(self.arc_times))
@@ -87,9 +73,3 @@ class _Bounds:
     def _set_times(self, rows: npt.NDArray[np.intp], times: Column) -> None:
         """Never lower a bound: sums in another order differ in the last digit."""
         self._times[rows] = np.maximum(self._times[rows], times)
-
-    def _limits(self, rows: npt.NDArray[np.intp]) -> SetLimits:
-        count = len(rows)
-        return SetLimits(
-            np.arange(count, dtype=np.int32), np.ones(count, np.int32), self._crossing[rows], self._compute_ns[rows]
-        )

@@ -4,9 +4,8 @@ Chains of the same time are told apart by their DRAM bytes, then by the number o
 what differs by less than a tie, far below the times of configurations: sums in another order differ in the last digits.
 """
 
-import itertools
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -14,31 +13,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
+from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
 Chain = tuple[int, ...]  # set of kernels of each configuration, in order of execution; 0: empty
 Rank = tuple[float, float, float]  # of a chain: time in ns, DRAM bytes, configurations
 
 TIE = 1e-11  # of the time of all kernels one by one
-
-
-class PathArcs(Protocol):
-    """Possible configurations as pairs of down-sets, ascending by the larger one."""
-
-    @property
-    def down_sets(self) -> tuple[int, ...]:
-        """All of them as masks, smaller ones first."""
-
-    @property
-    def before(self) -> Numbers:
-        """Number of the down-set that ran earlier, per arc."""
-
-    @property
-    def after(self) -> Numbers:
-        """Number of the down-set that has run then, per arc; ascending."""
-
-    def mask(self, arc: int) -> int:
-        """Return the set of kernels of an arc."""
 
 
 class PathCosts(Struct, frozen=True, eq=False):
@@ -61,10 +42,6 @@ class Ranking(Protocol):
     @property
     def tie_ns(self) -> float:
         """Times that differ by no more are the same."""
-
-    @property
-    def ns_per_byte(self) -> float:
-        """Time of a byte of DRAM traffic."""
 
     def rank(self, chain: Chain) -> Rank:
         """Return time in ns, DRAM bytes and configurations of a chain."""
@@ -94,33 +71,56 @@ def least_chain(
     """
     if not isinstance(costs, PathCosts):
         costs = PathCosts(costs, np.zeros(len(costs)))
-    if shape.is_unlimited and combine is np.add:
-        return _chain_of_any_length(arcs, costs, len(shape.allowed))
-    allowed = arcs_by_slot(shape, arcs)
-    starts = np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]) if len(arcs.after) else arcs.after
-    best = _Best.start(len(arcs.down_sets))
-    came_by: list[Numbers] = []
-    for slot, usable in enumerate(allowed):
-        following, by = _after_slot(arcs, costs, usable, starts, best, combine)
-        is_settled = bool((by < 0).all()) and len(set(shape.allowed[slot:])) == 1
-        best = following
-        came_by.append(by)
-        if is_settled:  # later configurations may hold the same kernels: they change nothing either
-            break
-    if not np.isfinite(best.time[-1]):
-        return float("inf"), None
-    return float(best.time[-1]), _trace(arcs, came_by, len(allowed))
+    is_free = shape.is_unlimited and combine is np.add
+    best = np.full((3, len(arcs.down_sets)), np.inf)
+    best[:, 0] = 0.0
+    came_by: list[tuple[Numbers, Numbers]] = []
+    for number, step in enumerate(_by_size(arcs) if is_free else _by_slot(arcs, shape)):
+        came_by.append(_extend(arcs, costs, step, best, combine))
+        if not is_free and not len(came_by[-1][0]) and len(set(shape.allowed[number:])) == 1:
+            break  # later configurations may hold the same kernels: they change nothing either
+    time = float(best[0, -1])
+    if not np.isfinite(time):
+        return time, None
+    sets = _trace(arcs, came_by)
+    chain = [kernels for kernels in sets if kernels] if is_free else sets
+    return time, (*chain, *(0 for _ in range(len(shape.allowed) - len(chain))))
 
 
-def arcs_by_slot(shape: FusionShape, arcs: PathArcs) -> list[npt.NDArray[np.bool_]]:
-    """Return which arcs are possible, per configuration."""
-    known: dict[int, npt.NDArray[np.bool_]] = {}
-    columns = []
-    for mask in shape.allowed:
-        if mask not in known:
-            known[mask] = _arcs_without(shape.every_kernel & ~mask, arcs)
-        columns.append(known[mask])
-    return columns
+class _Step(Struct, frozen=True, eq=False):
+    """Arcs of which one may come next, to some down-sets.
+
+    Attributes:
+        part: of all arcs.
+        starts: where those to each down-set begin, counted from the first of the part.
+        usable: which of them are possible.
+    """
+
+    part: slice
+    starts: Numbers
+    usable: npt.NDArray[np.bool_] | bool = True
+
+
+def _starts(arcs: PathArcs) -> Numbers:
+    """Return where the arcs to each down-set begin."""
+    return np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]) if len(arcs.after) else arcs.after
+
+
+def _by_slot(arcs: PathArcs, shape: FusionShape) -> Iterator[_Step]:
+    """Yield the arcs of each configuration."""
+    starts = _starts(arcs)
+    usable = {mask: _arcs_without(shape.every_kernel & ~mask, arcs) for mask in dict.fromkeys(shape.allowed)}
+    yield from (_Step(slice(0, None), starts, usable[mask]) for mask in shape.allowed)
+
+
+def _by_size(arcs: PathArcs) -> Iterator[_Step]:
+    """Yield the arcs to all down-sets of one size at a time, where any configuration may hold any kernels."""
+    starts = _starts(arcs)
+    size = np.array([down_set.bit_count() for down_set in arcs.down_sets])[arcs.after[starts]]
+    grows = np.flatnonzero(np.r_[True, size[1:] != size[:-1]]) if len(size) else size
+    ends = [*starts.tolist(), len(arcs.after)]
+    for first, last in pairwise([*grows.tolist(), len(starts)]):
+        yield _Step(slice(ends[first], ends[last]), starts[first:last] - ends[first])
 
 
 def _arcs_without(kernels: int, arcs: PathArcs) -> npt.NDArray[np.bool_]:
@@ -131,50 +131,34 @@ def _arcs_without(kernels: int, arcs: PathArcs) -> npt.NDArray[np.bool_]:
     return same
 
 
-class _Best(Struct, frozen=True, eq=False):
-    """Ranks of the best chains to each of many down-sets, as columns."""
+def _extend(
+    arcs: PathArcs, costs: PathCosts, step: _Step, best: Column, combine: Callable[[Column, Column], Column]
+) -> tuple[Numbers, Numbers]:
+    """Let chains have one more configuration; return the down-sets with better chains, and the arcs that lead there.
 
-    time: Column
-    dram_bytes: Column
-    configurations: Column
-
-    @staticmethod
-    def start(count: int) -> "_Best":
-        columns = [np.full(count, np.inf) for _ in range(3)]
-        for column in columns:
-            column[0] = 0.0
-        return _Best(*columns)
-
-
-def _after_slot(
-    arcs: PathArcs,
-    costs: PathCosts,
-    usable: npt.NDArray[np.bool_],
-    starts: Numbers,
-    best: _Best,
-    combine: Callable[[Column, Column], Column],
-) -> tuple[_Best, Numbers]:
-    """Return the best chains with one more configuration, and the arc by which each was improved, or -1."""
-    by = np.full(len(best.time), -1, np.int64)
-    if not len(starts):
-        return best, by
-    time = np.where(usable, combine(best.time[arcs.before], costs.time), np.inf)
-    dram_bytes = best.dram_bytes[arcs.before] + costs.dram_bytes
-    configurations = best.configurations[arcs.before] + 1
-    found = _first_of_least(starts, _Best(time, dram_bytes, configurations), costs.tie)
-    ends = arcs.after[found]
-    new = (time[found], dram_bytes[found], configurations[found])
-    old = (best.time[ends], best.dram_bytes[ends], best.configurations[ends])
+    Args:
+        arcs: possible configurations.
+        costs: of them.
+        step: which of them to take.
+        best: rank of the best chain to each down-set, ``[time, DRAM bytes and configurations, down-set]``.
+        combine: how costs of configurations come together.
+    """
+    if not len(step.starts):
+        return step.starts, step.starts
+    ranks = best.take(arcs.before[step.part], axis=1)
+    ranks[0] = np.where(step.usable, combine(ranks[0], costs.time[step.part]), np.inf)
+    ranks[1] += costs.dram_bytes[step.part]
+    ranks[2] += 1
+    found = _first_of_least(step.starts, ranks, costs.tie)
+    ends = arcs.after[step.part][found]
+    new, old = ranks[:, found], best[:, ends]
     fewer = (new[1] < old[1]) | ((new[1] == old[1]) & (new[2] < old[2]))
     better = (new[0] < old[0] - costs.tie) | ((new[0] <= old[0] + costs.tie) & fewer)
-    columns = [best.time.copy(), best.dram_bytes.copy(), best.configurations.copy()]
-    for column, values in zip(columns, new, strict=True):
-        column[ends[better]] = values[better]
-    by[ends[better]] = found[better]
-    return _Best(*columns), by
+    best[:, ends[better]] = new[:, better]
+    return ends[better], step.part.start + found[better]
 
 
-def _first_of_least(starts: Numbers, ranks: _Best, tie: float) -> Numbers:
+def _first_of_least(starts: Numbers, ranks: Column, tie: float) -> Numbers:
     """Return the first of the best ranks of every stretch of them; of a stretch that is infinite none.
 
     Args:
@@ -182,55 +166,22 @@ def _first_of_least(starts: Numbers, ranks: _Best, tie: float) -> Numbers:
         ranks: those to choose from.
         tie: times that differ by no more are the same.
     """
-    count = len(ranks.time)
+    count = len(ranks[0])
     sizes = np.diff(np.append(starts, count))
-    is_least = np.isfinite(ranks.time) & (ranks.time <= np.repeat(np.minimum.reduceat(ranks.time, starts), sizes) + tie)
-    for column in (ranks.dram_bytes, ranks.configurations):
+    is_least = np.isfinite(ranks[0]) & (ranks[0] <= np.repeat(np.minimum.reduceat(ranks[0], starts), sizes) + tie)
+    for column in ranks[1:]:
         left = np.where(is_least, column, np.inf)
         is_least &= left == np.repeat(np.minimum.reduceat(left, starts), sizes)
     found: Numbers = np.minimum.reduceat(np.where(is_least, np.arange(count), count), starts)
     return found[found < count]
 
 
-def _chain_of_any_length(arcs: PathArcs, costs: PathCosts, slots: int) -> tuple[float, Chain | None]:
-    """Return the best chain where any configuration may hold any kernels: all down-sets of one size at a time."""
-    best = _Best.start(len(arcs.down_sets))
-    came_by = np.full(len(arcs.down_sets), -1, np.int64)
-    starts = np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]) if len(arcs.after) else arcs.after
-    size = np.array([down_set.bit_count() for down_set in arcs.down_sets])[arcs.after[starts]]
-    grows = np.flatnonzero(np.r_[True, size[1:] != size[:-1]]) if len(size) else size
-    for first, last in itertools.pairwise([*grows.tolist(), len(starts)]):
-        begin, end = int(starts[first]), int(starts[last]) if last < len(starts) else len(arcs.after)
-        before = arcs.before[begin:end]
-        ranks = _Best(
-            best.time[before] + costs.time[begin:end],
-            best.dram_bytes[before] + costs.dram_bytes[begin:end],
-            best.configurations[before] + 1,
-        )
-        found = _first_of_least(starts[first:last] - begin, ranks, costs.tie)
-        ends = arcs.after[begin + found]
-        best.time[ends], best.dram_bytes[ends] = ranks.time[found], ranks.dram_bytes[found]
-        best.configurations[ends] = ranks.configurations[found]
-        came_by[ends] = begin + found
-    if not math.isfinite(best.time[-1]):
-        return float("inf"), None
-    chain: list[int] = []
+def _trace(arcs: PathArcs, came_by: Sequence[tuple[Numbers, Numbers]]) -> list[int]:
+    """Return the set of each step, 0 where there is none, from the down-sets that were reached and the arcs to them."""
     state = len(arcs.down_sets) - 1
-    while state:
-        arc = int(came_by[state])
-        chain.append(arcs.mask(arc))
-        state = int(arcs.before[arc])
-    chain.reverse()
-    return float(best.time[-1]), (*chain, *(0 for _ in range(slots - len(chain))))
-
-
-def _trace(arcs: PathArcs, came_by: list[Numbers], slots: int) -> Chain:
-    """Return the set of each configuration from the arcs by which down-sets were reached."""
-    state = len(arcs.down_sets) - 1
-    chain = [0] * slots
-    for slot in range(len(came_by) - 1, -1, -1):
-        arc = int(came_by[slot][state])
-        if arc >= 0:
-            chain[slot] = arcs.mask(arc)
-            state = int(arcs.before[arc])
-    return tuple(chain)
+    sets = []
+    for ends, found in reversed(came_by):
+        taken = found[ends == state].tolist()
+        sets.append(arcs.mask(taken[0]) if taken else 0)
+        state = int(arcs.before[taken[0]]) if taken else state
+    return sets[::-1]

@@ -1,10 +1,16 @@
 """The built-in solvers without a program: the shortest path over all down-sets, or over those of a few orders."""
 
-from dfcompile.dfmodel_backend.fusion.designs.fused import StageProblem, Stages
-from dfcompile.dfmodel_backend.fusion.fusion_problem import ALONG_ORDERS, SHORTEST_PATH, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import (
+    ALONG_ORDERS,
+    SHORTEST_PATH,
+    FusionProblem,
+    StageProblem,
+    Stages,
+)
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
 from dfcompile.dfmodel_backend.milp import Outcome
+from dfcompile.records import replace
 
 
 def _stages(problem: StageProblem) -> Stages:
@@ -21,13 +27,10 @@ DP = FusionSolver(
     fuse_stages=_stages,
     lists=True,
 )
-INTERVALS = FusionSolver(
+INTERVALS = replace(
+    DP,
     name=ALONG_ORDERS,
     is_exact=False,
-    source="own",
     summary="the best cut of good topological orders, with a bound",
-    module=__name__,
     run=FusionProblem.along_orders,
-    fuse_stages=_stages,
-    lists=True,
 )

@@ -50,14 +50,6 @@ class Stop(Struct, frozen=True):
     reads: tuple[tuple[int, int], ...]
 
 
-class Units(Struct, frozen=True):
-    """A split per kernel, and what they take together."""
-
-    splits: tuple[CoreSplit, ...]
-    cores: int
-    pmus: int
-
-
 class Walk:
     """The kernels of a configuration in topological order, with the limits of the chip."""
 
@@ -87,15 +79,13 @@ class Walk:
             return taken <= self._pmus
         return bool(self._layers()[-1])
 
-    def fewest_units(self) -> Units | None:
-        """Return the choice of fewest cores and PMUs together, then of fewest cores; None if none keeps the limits."""
+    def fewest_units(self) -> tuple[CoreSplit, ...] | None:
+        """Return the splits of fewest cores and PMUs together, then of fewest cores; None if none keep the limits."""
         layers = self._layers() if self._may_fit else [{}]
         if not layers[-1]:
             return None
         row = layers[-1][()]
-        extra = int(np.argmin(row + np.arange(len(row))))
-        splits = self._trace(layers, extra)
-        return Units(splits, sum(split.cores for split in splits), int(row[extra]))
+        return self._trace(layers, int(np.argmin(row + np.arange(len(row)))))
 
     def _read(self, number: int, choice: Choice, given: list[int]) -> int:
         """Return the PMUs of tensors that a kernel reads inside, given what their writers need."""

@@ -1,7 +1,7 @@
 """Cores and memory units (PMUs) of sets of kernels as configurations: limits of tensors, least cycles, fewest units."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import assert_never
 
@@ -93,10 +93,6 @@ class PmuNeeds:
         """Return the PMUs for what the design adds to the SRAM of a kernel's configuration."""
         return math.ceil(self._shares[kernel].kernel.sram_extra_bytes / self._unit) if self._counts_extra else 0
 
-    def loaded(self, kernel: int, split: CoreSplit) -> int:
-        """Return the PMUs from which the cores of a kernel can load its weights: one per lane."""
-        return split.lanes if self.has_weight(kernel) else 0
-
     def given(self, kernel: int, split: CoreSplit) -> int:
         """Return the PMUs that take what the cores of a kernel put out.
 
@@ -157,7 +153,6 @@ class Allocation(Struct, frozen=True):
 class _Tensors(Struct, frozen=True):
     """Edges of one kernel of a configuration: what it reads inside, what enters and what leaves the configuration."""
 
-    kernel: int
     reads: tuple[int, ...]
     entering: tuple[int, ...]
     leaving: tuple[int, ...]
@@ -187,23 +182,30 @@ class PmuModel:
         chosen = set(inside)
         return tuple(kernel for kernel in self._order if kernel in chosen)
 
+    def _tensor(self, number: int, writer: CoreSplit | None, reader: CoreSplit | None, parts: int = 1) -> int:
+        """Return the PMUs of a tensor, given the splits of those of its two kernels that are in the configuration."""
+        needs = self.needs
+        whole = needs.inside(number) if writer and reader else needs.crossing(number, parts if writer else 1)
+        given = needs.given(self._edges[number].source, writer) if writer else 0
+        return max(whole, given, needs.taken(number, reader) if reader else 0)
+
+    def _weight(self, kernel: int, split: CoreSplit, parts: int = 1) -> int:
+        """Return the PMUs of the weights of a kernel: its cores load them from one per lane."""
+        return max(self.needs.weight(kernel, parts), split.lanes) if self.needs.has_weight(kernel) else 0
+
     @cached_property
     def _least_by_edge(self) -> tuple[Column, Column, Column]:
         """Fewest PMUs of each edge inside, where only its source is, and where only its target is."""
-        needs, edges = self.needs, list(enumerate(self._edges))
-        given = [needs.given(edge.source, ONE) for _, edge in edges]
-        taken = [needs.taken(number, ONE) for number, _ in edges]
-        return (
-            np.array([max(needs.inside(number), given[number], taken[number]) for number, _ in edges], float),
-            np.array([max(needs.crossing(number), given[number]) for number, _ in edges], float),
-            np.array([max(needs.crossing(number), taken[number]) for number, _ in edges], float),
+        inside, leaving, entering = (
+            np.array([self._tensor(number, writer, reader) for number in range(len(self._edges))], float)
+            for writer, reader in ((ONE, ONE), (ONE, None), (None, ONE))
         )
+        return inside, leaving, entering
 
     @cached_property
     def _least_own(self) -> Column:
         """Fewest PMUs of each kernel for its weights, and for what the design adds."""
-        needs, kernels = self.needs, range(len(self.tables))
-        return np.array([max(needs.weight(one), needs.loaded(one, ONE)) + needs.added(one) for one in kernels], float)
+        return np.array([self._weight(one, ONE) + self.needs.added(one) for one in range(len(self.tables))], float)
 
     @cached_property
     def held_pmus(self) -> Column:
@@ -249,85 +251,65 @@ class PmuModel:
         return self._known[key]
 
     def _find_least(self, inside: tuple[int, ...], parts: int, at_least: int) -> int | None:
-        tensors = self._all_tensors(inside)
         tables = [self.tables[kernel] for kernel in inside]
-        if not self._is_possible(tensors, parts, max((table.cycles[-1] for table in tables), default=0)):
+        if not self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
             return None
-        least = max((table.cycles[0] for table in tables), default=0)
-        times = sorted({time for table in tables for time in table.cycles if time >= max(least, at_least)} or {0})
+        least = max([at_least, *(table.cycles[0] for table in tables)])
+        times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
         last = len(times) - 1  # which is possible
-        return times[least_enough(0, last, 1, lambda number: self._is_possible(tensors, parts, times[number]))]
+        return times[least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))]
 
     def allocation(self, inside: Sequence[int], parts: int, cycles: int) -> Allocation | None:
         """Return the fewest cores and PMUs, together, with which no kernel takes more than so many cycles.
 
         None if there are too few of them.
         """
-        order, tensors = self.order(inside), self._all_tensors(inside)
-        if any(not self.tables[kernel].least(cycles) for kernel in order):
-            return None
-        found = self._walk(tensors, parts, cycles).fewest_units()
-        return None if found is None else self.count(dict(zip(order, found.splits, strict=True)), parts)
+        walk = self._walk(inside, parts, cycles)
+        splits = None if walk is None else walk.fewest_units()
+        return None if splits is None else self.count(dict(zip(self.order(inside), splits, strict=True)), parts)
 
     def count(self, splits: Mapping[int, CoreSplit], parts: int) -> Allocation:
         """Return what a configuration takes with a given split of each of its kernels."""
-        needs = self.needs
-        counts: dict[int, int] = {}
-        for number, edge in enumerate(self._edges):
-            writer, reader = splits.get(edge.source), splits.get(edge.target)
-            if writer is None and reader is None:
-                continue
-            whole = needs.inside(number) if writer and reader else needs.crossing(number, parts if writer else 1)
-            given = needs.given(edge.source, writer) if writer else 0
-            counts[number] = max(whole, given, needs.taken(number, reader) if reader else 0)
+        needs, ordered = self.needs, sorted(splits)
+        ends = ((splits.get(edge.source), splits.get(edge.target)) for edge in self._edges)
         return Allocation(
-            splits={kernel: splits[kernel] for kernel in sorted(splits)},
-            edges=counts,
-            weights={
-                kernel: max(needs.weight(kernel, parts), needs.loaded(kernel, splits[kernel]))
-                for kernel in sorted(splits)
-                if needs.has_weight(kernel)
-            },
-            extras={kernel: needs.added(kernel) for kernel in sorted(splits) if needs.added(kernel)},
+            splits={kernel: splits[kernel] for kernel in ordered},
+            edges={number: self._tensor(number, *both, parts) for number, both in enumerate(ends) if any(both)},
+            weights={one: self._weight(one, splits[one], parts) for one in ordered if needs.has_weight(one)},
+            extras={kernel: needs.added(kernel) for kernel in ordered if needs.added(kernel)},
             cycles=max((self.tables[kernel].cycles_of(split) for kernel, split in splits.items()), default=0),
         )
 
     def is_possible(self, inside: Sequence[int], parts: int, cycles: int) -> bool:
         """Return whether there are enough cores and PMUs for no kernel to take more than so many cycles."""
-        return self._is_possible(self._all_tensors(inside), parts, cycles)
+        walk = self._walk(inside, parts, cycles)
+        return walk is not None and walk.is_possible()
 
-    def _all_tensors(self, inside: Sequence[int]) -> list[_Tensors]:
-        members = frozenset(inside)
-        return [self._tensors(kernel, members) for kernel in self.order(inside)]
+    def _walk(self, inside: Sequence[int], parts: int, cycles: int) -> Walk | None:
+        """Return the walk through kernels, with the least splits of at most so many cycles; None if one has none."""
+        splits = {kernel: self.tables[kernel].least(cycles) for kernel in self.order(inside)}
+        if not all(splits.values()):
+            return None
+        number_of = {kernel: number for number, kernel in enumerate(splits)}
+        stops = []
+        for kernel, of_kernel in splits.items():
+            tensors = self._tensors(kernel, number_of)
+            choices = tuple(self._choice(kernel, tensors, split, parts) for split in of_kernel)
+            reads = tuple((number_of[self._edges[edge].source], self.needs.inside(edge)) for edge in tensors.reads)
+            stops.append(Stop(choices, reads))
+        return Walk(stops, self.cores, self.pmus)
 
-    def _tensors(self, kernel: int, inside: frozenset[int]) -> _Tensors:
+    def _tensors(self, kernel: int, inside: Collection[int]) -> _Tensors:
         touching = [(number, self._edges[number]) for number in self._touching[kernel]]
         return _Tensors(
-            kernel=kernel,
             reads=tuple(number for number, edge in touching if edge.target == kernel and edge.source in inside),
             entering=tuple(number for number, edge in touching if edge.target == kernel and edge.source not in inside),
             leaving=tuple(number for number, edge in touching if edge.source == kernel and edge.target not in inside),
         )
 
-    def _is_possible(self, tensors: list[_Tensors], parts: int, cycles: int) -> bool:
-        if any(not self.tables[one.kernel].least(cycles) for one in tensors):
-            return False
-        return self._walk(tensors, parts, cycles).is_possible()
-
-    def _walk(self, tensors: list[_Tensors], parts: int, cycles: int) -> Walk:
-        """Return the walk through kernels, each with its least splits of at most so many cycles; all have some."""
-        stop_of = {one.kernel: number for number, one in enumerate(tensors)}
-        stops = []
-        for one in tensors:
-            choices = tuple(self._choice(one, split, parts) for split in self.tables[one.kernel].least(cycles))
-            reads = tuple((stop_of[self._edges[number].source], self.needs.inside(number)) for number in one.reads)
-            stops.append(Stop(choices, reads))
-        return Walk(stops, self.cores, self.pmus)
-
-    def _choice(self, one: _Tensors, split: CoreSplit, parts: int) -> Choice:
-        needs, kernel = self.needs, one.kernel
-        given = needs.given(kernel, split)
-        own = needs.added(kernel) + max(needs.weight(kernel, parts), needs.loaded(kernel, split))
-        own += sum(max(needs.crossing(number, parts), given) for number in one.leaving)
-        own += sum(max(needs.crossing(number), needs.taken(number, split)) for number in one.entering)
-        return Choice(split, own, given, tuple(needs.taken(number, split) for number in one.reads))
+    def _choice(self, kernel: int, tensors: _Tensors, split: CoreSplit, parts: int) -> Choice:
+        needs = self.needs
+        own = needs.added(kernel) + self._weight(kernel, split, parts)
+        own += sum(self._tensor(number, split, None, parts) for number in tensors.leaving)
+        own += sum(self._tensor(number, None, split) for number in tensors.entering)
+        return Choice(split, own, needs.given(kernel, split), tuple(needs.taken(one, split) for one in tensors.reads))

@@ -73,14 +73,11 @@ def _phases(
 ) -> int:
     """How often a reduction goes around: once or, as scatter and gather, twice."""
     chosen = 2 if separate_phases else 1
-    match collective:
-        case Collective.ALL_REDUCE:
-            return compat.all_reduce_factor or chosen
-        case Collective.ALL_REDUCE_PERIODIC:
-            if kind is FULLY_CONNECTED and compat.periodic_factor_ignored_when_fully_connected:
-                return 1
-            return compat.periodic_factor or chosen
-    assert_never(collective)
+    if collective is Collective.ALL_REDUCE:
+        return compat.all_reduce_factor or chosen
+    if kind is FULLY_CONNECTED and compat.periodic_factor_ignored_when_fully_connected:
+        return 1
+    return compat.periodic_factor or chosen
 
 
 def domain_ns_per_byte(

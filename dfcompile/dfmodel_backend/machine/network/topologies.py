@@ -1,10 +1,9 @@
 """Topologies of networks, each a product of dimensions, and the links and switches that they take [ko24]."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -27,24 +26,6 @@ DIMENSION_KINDS: Final = PluginKind(
     package="dfcompile.dfmodel_backend.machine.network.dimensions",
     group="dfcompile.topologies",
     key=lambda kind: kind.name,
-)
-
-# Those of [ko24]; any other product of dimensions of known kinds is a topology as well.
-NAMED: Mapping[str, str] = MappingProxyType(
-    {
-        "r": "ring",
-        "sw": "one switch",
-        "fc": "fully connected",
-        "r_r": "two-dimensional torus",
-        "r_fc": "rings, fully connected (ZionEX)",
-        "r_sw": "rings behind a switch (DGX-1)",
-        "sw_sw": "switches behind a switch (DGX-2)",
-        "fc_fc": "dragonfly",
-        "r_r_r": "three-dimensional torus",
-        "r_sw_sw": "DGX-1 behind one more level of switches",
-        "sw_sw_sw": "three levels of switches, a fat tree",
-        "r_r_r_r": "four-dimensional torus",
-    }
 )
 
 
@@ -159,8 +140,6 @@ def network_units(
 
 def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:
     """Return the price of links and switches; a machine of one chip has none."""
-    if not network.dimensions:
-        return 0.0
     units = _units_of(network, copies, compat)
     links = sum(units.link_gb_per_s) * network.link_price_usd_per_gb_per_s
     return links + sum(units.switch_gb_per_s) * network.switch_price_usd_per_gb_per_s
@@ -168,8 +147,6 @@ def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility
 
 def network_power_w(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:
     """Return the power of links and switches; a machine of one chip has none."""
-    if not network.dimensions:
-        return 0.0
     units = _units_of(network, copies, compat)
     links = sum(
         unit * dimension.link_power_w_per_gb_per_s
@@ -179,6 +156,8 @@ def network_power_w(network: Network, *, copies: int = 1, compat: Compatibility 
 
 
 def _units_of(network: Network, copies: int, compat: Compatibility) -> NetworkUnits:
+    if not network.dimensions:
+        return NetworkUnits((), ())
     chips = [dimension.chips for dimension in network.dimensions]
     gb_per_s = [dimension.link_bandwidth_gb_per_s for dimension in network.dimensions]
     return network_units(topology(network.kind), chips, gb_per_s, copies=copies, compat=compat)

@@ -10,13 +10,14 @@ from dfcompile.audit.comparing import ROUNDING, expect
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.perfect_streams import chip_share
 from dfcompile.audit.network import ChipNetwork
-from dfcompile.dfmodel_backend.machine.network.topologies import NAMED, network_cost_usd, network_power_w
+from dfcompile.dfmodel_backend.machine.network.topologies import network_cost_usd, network_power_w
 from dfcompile.dfmodel_backend.machine.roofs import roofs_of
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
+from tests.unit.dfmodel_backend.machine.network.named_topologies import NAMED
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_program, random_system
 
 SEEDS = st.integers(0, 2**40)

@@ -18,7 +18,6 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.topologies import NAMED
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
@@ -27,6 +26,7 @@ from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs
+from tests.unit.dfmodel_backend.machine.network.named_topologies import NAMED
 
 ORDERS: dict[int, list[tuple[str, ...]]] = {
     1: [("TP",), ("PP",), ("DP",)],

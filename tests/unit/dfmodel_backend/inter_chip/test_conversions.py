@@ -26,7 +26,7 @@ def by_columns(*chips: int, place: int = 0) -> Split:
 
 
 def way(kind: str, chips: tuple[int, ...], given: Layout, needed: Layout) -> Way:
-    return Conversions(TensorGroup.of(networked(kind, *chips))).way(given, needed, ELEMENTS, 4)
+    return Conversions(TensorGroup.of(networked(kind, *chips)), ELEMENTS, 4).way(given, needed)
 
 
 def total_ns(steps: Way) -> float:
@@ -92,14 +92,14 @@ def test_in_a_hierarchy_all_inner_groups_pass_one_gateway() -> None:
 
 def test_readers_that_need_the_same_share_a_conversion_and_a_copy_may_be_the_start_of_another() -> None:
     """All-gathered for one reader, a slice of that is free for the other; an all-to-all would not be."""
-    conversions = Conversions(TensorGroup.of(networked("r", 4)))
-    ways = conversions.plan((by_rows(4),), ((by_columns(4),), (None,)), ELEMENTS, 4)
+    conversions = Conversions(TensorGroup.of(networked("r", 4)), ELEMENTS, 4)
+    ways = conversions.plan((by_rows(4),), ((by_columns(4),), (None,)))
 
     assert [step.kind for steps in ways for step in steps] == [ExchangeKind.ALL_GATHER, ExchangeKind.SLICE]
 
 
 def test_partial_results_that_nobody_reads_are_scattered_not_made_whole() -> None:
-    conversions = Conversions(TensorGroup.of(networked("r", 4)))
-    target = conversions.completed((SUM,), ELEMENTS, 4)
+    conversions = Conversions(TensorGroup.of(networked("r", 4)), ELEMENTS, 4)
+    target = conversions.completed((SUM,))
 
-    assert [step.kind for step in conversions.way((SUM,), target, ELEMENTS, 4)] == [ExchangeKind.REDUCE_SCATTER]
+    assert [step.kind for step in conversions.way((SUM,), target)] == [ExchangeKind.REDUCE_SCATTER]

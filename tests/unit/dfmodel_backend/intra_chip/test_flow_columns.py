@@ -7,6 +7,7 @@ from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Tensor, Ten
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import FINEST, GraphModel
+from dfcompile.dfmodel_backend.kernel_sets.shape import predecessors_of
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import graphs, machine
 
@@ -87,4 +88,4 @@ def test_a_connection_has_two_tiles_at_a_border_and_as_many_as_are_in_flight_ins
     assert flows.crossing(members).tolist() == [17, 17, 7, 0]
     assert flows.entering(members).tolist() == [0, 2 * 5 + 2 * 3, 0, 0]
     assert flows.kept(members).tolist() == [2 * 5 + 2 * 3, 0, 2 * 5 + 2 * 3, 2 * 5 + 4 * 3]
-    assert flows.predecessors(3) == (0, 1, 1)
+    assert predecessors_of(3, [(0, 1), (0, 2)]) == (0, 1, 1)

@@ -1,5 +1,6 @@
 """Compute of sets of kernels on the cores of a chip: sets of as many kernels of each shape are worked out once."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.dfmodel_backend.columns import Members
+from dfcompile.dfmodel_backend.columns import Members, Numbers
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.intra_chip import set_model
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, least_cycles
@@ -39,20 +40,26 @@ def test_time_of_each_set_is_that_of_its_slowest_kernel_on_the_best_split(
     found = model.tile_compute_ns(members)
 
     for row, time_ns in zip(members, found, strict=True):
-        wanted = [(model.tables[place], 1) for place in np.flatnonzero(row)]
-        cycles = least_cycles(wanted, cores) if wanted else 0
-        assert time_ns == (np.inf if cycles is None else cycles / design.machine.frequency_ghz)
+        cycles = cycles_of_slowest([model.tables[place] for place in np.flatnonzero(row)], cores)
+        assert time_ns == cycles / design.machine.frequency_ghz
+
+
+def cycles_of_slowest(tables: Sequence[CoreTable], cores: int) -> float:
+    """Return the least cycles that each of some kernels can meet on cores of its own."""
+    splits = itertools.product(*(zip(table.cores, table.cycles, strict=True) for table in tables))
+    possible = (split for split in splits if sum(taken for taken, _ in split) <= cores)
+    return min((max((cycles for _, cycles in split), default=0) for split in possible), default=np.inf)
 
 
 def test_chain_of_equal_kernels_has_few_sets_to_work_out(monkeypatch: pytest.MonkeyPatch) -> None:
     design = read_design(DESIGNS / "mamba_scan_256k_rdu.txt")
     model = DesignModel(replace(design, execution=replace(design.execution, compute_utilization=0.0)), {}, 1)
     members = runs_of_chain(len(model.shares))
-    asked = []
+    asked: list[list[int]] = []
 
-    def counted(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
-        asked.append(wanted)
-        return least_cycles(wanted, cores)
+    def counted(tables: tuple[CoreTable, ...], counts: Numbers, cores: int) -> Numbers:
+        asked.extend(counts.tolist())
+        return least_cycles(tables, counts, cores)
 
     monkeypatch.setattr(set_model, "least_cycles", counted)
     model.tile_compute_ns(members)

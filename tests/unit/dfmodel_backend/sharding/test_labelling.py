@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfcompile.dfmodel_backend.sharding.designs
-import dfcompile.dfmodel_backend.sharding.elimination
+import dfcompile.dfmodel_backend.sharding.labelling
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 from dfcompile.dfmodel_backend.sharding.designs import shard
-from dfcompile.dfmodel_backend.sharding.elimination import Labelling, Levels, label_by_elimination
-from dfcompile.dfmodel_backend.sharding.integer_program import label_by_integer_programs
+from dfcompile.dfmodel_backend.sharding.labelling import (
+    Labelling,
+    Levels,
+    label_by_elimination,
+    label_by_integer_programs,
+)
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError, UserError
 from tests.examples import examples
@@ -67,7 +71,7 @@ def test_integer_programs_are_as_good_as_elimination_on_designs(
 ) -> None:
     designs = [read_design(path) for path in CASES]
     narrow = [shard(design, MilpOptions(solver)) for design in designs]
-    monkeypatch.setattr(dfcompile.dfmodel_backend.sharding.elimination, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(dfcompile.dfmodel_backend.sharding.labelling, "MOST_ENTRIES", 2)
 
     wide = [shard(design, MilpOptions(solver)) for design in designs]
 
@@ -88,7 +92,7 @@ def test_integer_programs_keep_what_earlier_levels_found(solver: MilpSolver, pro
 def test_a_graph_that_is_too_wide_is_not_eliminated(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = {(0, 1): {(Dim.M, Dim.N): (1,)}}
     problem = Labelling({0: (Dim.M, Dim.N), 1: (Dim.M, Dim.N)}, {}, pair, 1)
-    monkeypatch.setattr(dfcompile.dfmodel_backend.sharding.elimination, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(dfcompile.dfmodel_backend.sharding.labelling, "MOST_ENTRIES", 3)
 
     assert label_by_elimination(problem) is None
 
@@ -106,7 +110,7 @@ def test_no_solution_no_time_and_numerical_trouble_are_told_apart(
     outcomes: list[Outcome], kind: type[UserError], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = iter(outcomes)
-    module = "dfcompile.dfmodel_backend.sharding.integer_program.solve"
+    module = "dfcompile.dfmodel_backend.sharding.labelling.solve"
     monkeypatch.setattr(module, lambda *_: next(ends))
     problem = Labelling({0: (Dim.M,)}, {(0, Dim.M): (1, 1)}, {}, 2)
 
@@ -126,7 +130,7 @@ def tiny(tmp_path: Path) -> Path:
 def test_a_tiny_design_has_a_sharding(solver: MilpSolver, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     design = read_design(tiny)
     narrow = shard(design, MilpOptions(solver))
-    monkeypatch.setattr(dfcompile.dfmodel_backend.sharding.elimination, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(dfcompile.dfmodel_backend.sharding.labelling, "MOST_ENTRIES", 2)
 
     assert shard(design, MilpOptions(solver)) == narrow
 

@@ -57,7 +57,7 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
 
         exact, bounds = set_limits(model, members), least_limits(model, members)
 
-        assert exact.fitting.tolist() == bounds.fitting.tolist(), seed
+        assert ((exact.weight_tiles > 0) == (bounds.weight_tiles > 0)).all(), seed
         assert (bounds.compute_ns <= exact.compute_ns).all(), seed
         below += int((bounds.compute_ns < exact.compute_ns).sum())
     assert below > len(seeds) / 8

@@ -10,7 +10,6 @@ from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
 from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
 from dfcompile.dfmodel_backend.machine.network.topologies import (
-    NAMED,
     network_cost_usd,
     network_power_w,
     network_units,
@@ -20,6 +19,7 @@ from dfcompile.dfmodel_backend.machine.system import ONE_CHIP
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 from tests.locations import DESIGNS
+from tests.unit.dfmodel_backend.machine.network.named_topologies import NAMED
 
 FIGURES: dict[str, dict[str, float]] = json.loads((DESIGNS / "cases.json").read_text())
 
