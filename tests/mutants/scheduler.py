@@ -50,5 +50,5 @@ SCHEDULER = (
         "in_relay = first_out[producer]",
     ),
     Mutant("scheduler/baseline/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
-    Mutant("scheduler/simulation/occupancy.py", "(read + self._side > written)", "(read + self._side >= written)"),
+    Mutant("scheduler/simulation/occupancy.py", '= "right" if hand_over else "left"', '= "left"'),
 )

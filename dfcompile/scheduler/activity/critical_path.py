@@ -4,7 +4,8 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.activity.following import Accesses, Following, accesses_of_task
+from dfcompile.scheduler.activity.following import Following
+from dfcompile.scheduler.simulation.occupancy import Accesses, accesses_of_task
 from dfcompile.scheduler.simulation.stretch import Stretch
 
 _MOST_LINKS = 2**17  # waits for single elements that are gone back over: about a second

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation.components import ends_come_in_turn
@@ -19,33 +18,6 @@ from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 
 MOST_FOLLOWED = 2**22  # elements of one unit whose accesses are looked at one by one: some 200 MB
 MOST_FOLLOWED_TOGETHER = 2**24  # of all units: some seconds
-
-
-class Accesses(Struct, frozen=True, eq=False):
-    """All accesses of one task to its FIFOs, in the order in which it makes them.
-
-    Attributes:
-        time: when each takes place, shape [accesses].
-        wait: cycles that it waited for an element or a place, shape [accesses].
-        edge: of the FIFO, as numbered in the unit, shape [accesses].
-        places: of each FIFO, by its edge, which of the accesses are to it, element by element, shape [elements].
-    """
-
-    time: Int64
-    wait: Int64
-    edge: Int64
-    places: dict[int, Int64]
-
-
-def accesses_of_task(stretch: Stretch, node: int) -> Accesses:
-    """Return all accesses of a task of a unit that is followed from its first access to its last."""
-    fifos = list(stretch.accesses(node))
-    time, delay, edge = (np.empty(sum(len(at) for _, _, at, _ in fifos), dtype=np.int64) for _ in range(3))
-    for number, is_read, at, waits in fifos:
-        times = stretch.reads(number) if is_read else stretch.puts(number)
-        time[at], delay[at], edge[at] = times, times - waits, number
-    waited = np.diff(delay, prepend=stretch.clock[node])
-    return Accesses(time, waited, edge, {number: at for number, _, at, _ in fifos})
 
 
 def follow_unit(unit: StreamingUnit, release: tuple[int, ...]) -> Stretch:

@@ -8,9 +8,10 @@ from msgspec import Struct
 from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.activity.critical_path import Stay, critical_path
-from dfcompile.scheduler.activity.following import Accesses, Following, accesses_of_task
+from dfcompile.scheduler.activity.following import Following
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.simulation import NO_EDGE
+from dfcompile.scheduler.simulation.occupancy import Accesses, accesses_of_task
 from dfcompile.scheduler.simulation.stretch import Stretch
 
 _LEVELS = 4  # shares of working time that are told apart, from none to all of a step

@@ -159,12 +159,12 @@ class _UnitReplay:
 
     def _account(self, stretch: Stretch, ends: list[int], repetitions: int) -> None:
         unit = self._unit
-        for node, end in enumerate(ends):
+        for node in range(len(unit.nodes)):
             starts = self._start[node] == NEVER
             if starts:
                 self._start[node] = stretch.first_start(node)
             if self._details:
-                for edge, cycles in stalls(stretch, node, end, starts=starts).items():
+                for edge, cycles in stalls(stretch, node, starts=starts).items():
                     self._stalls[0 if unit.target[edge] == node else 1][edge] += cycles * (1 + repetitions)
         if not self._details:
             return
