@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from math import gcd
 from typing import TypeAlias
 
 import numpy as np
@@ -222,40 +221,19 @@ class _UnitMaker:
         self._writes = np.where(works, np.where(volume_out > 0, volume_out, volume_in), 0).tolist() + barriers
 
     def unit(self, members: slice, edges: slice) -> StreamingUnit:
-        sources, targets = self._source[edges], self._target[edges]
-        nodes, waits = self._in_turn(list(self._members[members]), [*zip(sources, targets, strict=True)])
+        """Return a unit whose nodes come after those they wait for, as far as possible."""
+        nodes, sources, targets = list(self._members[members]), self._source[edges], self._target[edges]
+        waits = [(other, node) for node in nodes for other in self._inner_waits.get(node, ())]
+        if waits:
+            nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
         place = {node: number for number, node in enumerate(nodes)}
-        source, target = [place[node] for node in sources], [place[node] for node in targets]
-        inputs: list[list[int]] = [[] for _ in nodes]
-        outputs: list[list[int]] = [[] for _ in nodes]
-        for number, (writer, reader) in enumerate(zip(source, target, strict=True)):
-            outputs[writer].append(number)
-            inputs[reader].append(number)
-        reads, writes = [self._reads[node] for node in nodes], [self._writes[node] for node in nodes]
         return StreamingUnit(
             nodes=tuple(nodes),
             edges=tuple(self._edges[edges]),
-            reads=tuple(reads),
-            writes=tuple(writes),
-            inputs=tuple(map(tuple, inputs)),
-            outputs=tuple(map(tuple, outputs)),
-            source=tuple(source),
-            target=tuple(target),
+            reads=tuple(self._reads[node] for node in nodes),
+            writes=tuple(self._writes[node] for node in nodes),
+            source=tuple(place[node] for node in sources),
+            target=tuple(place[node] for node in targets),
             capacity=tuple(self._capacity[edges]),
-            waits=tuple(tuple(place[other] for other in others) for others in waits),
-            rounds=1 if any(waits) else max(gcd(*reads, *writes), 1),
+            waits=tuple(tuple(place[other] for other in self._inner_waits.get(node, ())) for node in nodes),
         )
-
-    def _in_turn(self, members: list[int], links: list[tuple[int, int]]) -> tuple[list[int], list[list[int]]]:
-        """Return the members so that each comes after those it waits for, as far as possible, and what each waits for.
-
-        Args:
-            members: in topological order.
-            links: the ends of the edges between them.
-        """
-        inner = self._inner_waits
-        if not inner:
-            return members, [[] for _ in members]
-        waits = [(other, node) for node in members for other in inner.get(node, [])]
-        nodes = in_turn(members, links + waits) if waits else members
-        return nodes, [inner.get(node, []) for node in nodes]

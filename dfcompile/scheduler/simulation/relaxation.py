@@ -26,7 +26,7 @@ def relax(stretch: Stretch) -> bool:
         stretch.reads(edge)[:] = LONG_AGO  # a writer is visited before its reader: what it writes is there by then
     nodes = range(len(unit.nodes))
     dirty = [True for _ in nodes]
-    release, end, followers = list(stretch.clock), [LONG_AGO for _ in nodes], unit.followers()
+    release, end, followers = list(stretch.clock), [LONG_AGO for _ in nodes], unit.followers
     accesses = sum(len(sent) + len(gets) for sent, gets in zip(stretch.sent, stretch.gets, strict=True))
     visits = _VISITS_PER_NODE * len(nodes) + accesses // _ACCESSES_PER_VISIT
     forward = True
@@ -46,7 +46,9 @@ def relax(stretch: Stretch) -> bool:
     return True
 
 
-def _mark_followers(last: int, node: int, ends: tuple[list[int], list[list[int]]], dirty: list[bool]) -> None:
+def _mark_followers(
+    last: int, node: int, ends: tuple[list[int], tuple[tuple[int, ...], ...]], dirty: list[bool]
+) -> None:
     """Note when a task ends now; if that is another time, the tasks that wait for it are to be visited."""
     end, followers = ends
     if last != end[node]:

@@ -25,7 +25,7 @@ class _Steps:
 
     def __init__(self, stretch: Stretch) -> None:
         unit = stretch.unit
-        self._unit, self._stretch, self._followers = unit, stretch, unit.followers()
+        self._unit, self._stretch, self._followers = unit, stretch, unit.followers
         self._stuck = [NOT_STARTED] * len(unit.nodes)
         self._place = [0] * len(unit.nodes)
         self._delay = list(stretch.clock)

@@ -3,7 +3,8 @@
 Each task accesses its FIFOs in an order, and so many waits apart, that depend on nothing but its reads and writes.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from functools import cached_property
 from math import gcd
 from typing import TypeAlias
 
@@ -94,7 +95,7 @@ def numbers(counts: Counts) -> Int64:
     return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts
 
 
-class StreamingUnit(Struct, frozen=True, eq=False):
+class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     """Tasks that exchange elements through FIFOs, directly or by way of each other.
 
     Nodes and edges are numbered within the unit; a node comes after those that it reads from or waits for.
@@ -104,39 +105,45 @@ class StreamingUnit(Struct, frozen=True, eq=False):
         edges: the streamed edges, as numbered in the graph.
         reads: elements that each node reads from every input; of a source those it writes.
         writes: elements that each node writes to every output; of a sink those it reads.
-        inputs: streamed input edges of each node, in the order in which it reads them.
-        outputs: streamed output edges of each node, in the order in which it writes them.
-        source: writing node of each edge.
-        target: reading node of each edge.
+        source: writing node of each edge; a node writes its edges in their order.
+        target: reading node of each edge; a node reads its edges in their order.
         capacity: elements that the FIFO of each edge holds.
         waits: nodes of the unit that must have ended before each node starts.
-        rounds: the largest number of equal parts into which every volume of the unit can be cut.
     """
 
     nodes: tuple[int, ...]
     edges: tuple[int, ...]
     reads: tuple[int, ...]
     writes: tuple[int, ...]
-    inputs: tuple[tuple[int, ...], ...]
-    outputs: tuple[tuple[int, ...], ...]
     source: tuple[int, ...]
     target: tuple[int, ...]
     capacity: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
-    rounds: int
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Streamed input edges of each node."""
+        return _rows(len(self.nodes), enumerate(self.target))
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """Streamed output edges of each node."""
+        return _rows(len(self.nodes), enumerate(self.source))
+
+    @cached_property
+    def followers(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes that wait for the end of each node."""
+        return _rows(len(self.nodes), ((node, other) for node, waits in enumerate(self.waits) for other in waits))
+
+    @cached_property
+    def rounds(self) -> int:
+        """The largest number of equal parts into which every volume can be cut; 1 where nodes wait for ends."""
+        return 1 if any(self.waits) else max(gcd(*self.reads, *self.writes), 1)
 
     @property
     def shape(self) -> Hashable:
         """What its times depend on, whichever nodes and edges of the graph it has."""
         return self.reads, self.writes, self.source, self.target, self.capacity, self.waits
-
-    def followers(self) -> list[list[int]]:
-        """Return the nodes that wait for the end of each node."""
-        followers: list[list[int]] = [[] for _ in self.nodes]
-        for node, waits in enumerate(self.waits):
-            for other in waits:
-                followers[other].append(node)
-        return followers
 
     @property
     def whole(self) -> tuple[Place, ...]:
@@ -158,6 +165,14 @@ class StreamingUnit(Struct, frozen=True, eq=False):
     def held(self) -> int:
         """Places in all FIFOs that can be full."""
         return sum(self.capacity[edge] for edge in self.bounded)
+
+
+def _rows(count: int, pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the first numbers of pairs by their second, which are below a count."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    for value, row in pairs:
+        rows[row].append(value)
+    return tuple(map(tuple, rows))
 
 
 class Stretch(Struct, eq=False):

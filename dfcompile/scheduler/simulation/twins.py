@@ -72,17 +72,13 @@ def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: i
 
 def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[int, ...]) -> StreamingUnit:
     """Return the part of a unit that has some of its nodes and edges; other nodes are ended by those in their place."""
-    number = {edge: place for place, edge in enumerate(edges)}
     return StreamingUnit(
         nodes=tuple(unit.nodes[node] for node in nodes),
         edges=tuple(unit.edges[edge] for edge in edges),
         reads=tuple(unit.reads[node] for node in nodes),
         writes=tuple(unit.writes[node] for node in nodes),
-        inputs=tuple(tuple(number[edge] for edge in unit.inputs[node] if edge in number) for node in nodes),
-        outputs=tuple(tuple(number[edge] for edge in unit.outputs[node] if edge in number) for node in nodes),
         source=tuple(by[unit.source[edge]] for edge in edges),
         target=tuple(by[unit.target[edge]] for edge in edges),
         capacity=tuple(unit.capacity[edge] for edge in edges),
         waits=tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes),
-        rounds=unit.rounds,
     )
