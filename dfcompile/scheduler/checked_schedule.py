@@ -8,7 +8,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import work_of
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures

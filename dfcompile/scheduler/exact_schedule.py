@@ -12,12 +12,12 @@ from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import (
+from dfcompile.scheduler.fifo import (
     LIMIT_ROUNDS,
     cut_capacities,
     in_flight,
     in_flight_apart,
+    minimal_fifo_sizes,
     next_through_memory,
     sizes_asked_for,
     with_relays,

@@ -12,9 +12,8 @@ from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo.sizes import fifo_capacities, is_no_better_than_memory, relay_elements, with_relays
-from dfcompile.scheduler.gangs.forming import Gangs, gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import Placing, place, place_in_order, place_shortest
+from dfcompile.scheduler.fifo import fifo_capacities, is_no_better_than_memory, relay_elements, with_relays
+from dfcompile.scheduler.gangs import Gangs, Placing, gang_sequence, gangs_of, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.timing.exact_integers import int64_column

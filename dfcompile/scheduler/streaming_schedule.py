@@ -9,7 +9,7 @@ from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationE
 from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.exact_schedule import (
     MOST_ACCESSES,
@@ -19,7 +19,8 @@ from dfcompile.scheduler.exact_schedule import (
     limited_steady,
     replayed_once,
 )
-from dfcompile.scheduler.fifo.sizes import fifos_of
+from dfcompile.scheduler.fifo import fifos_of
+from dfcompile.scheduler.listing.list_schedule import is_nearly_shortest, through_memory
 from dfcompile.scheduler.listing.listed_schedules import (
     ListedPlan,
     ListedSchedule,
@@ -27,7 +28,6 @@ from dfcompile.scheduler.listing.listed_schedules import (
     listed_schedule,
     with_minimal_fifos,
 )
-from dfcompile.scheduler.listing.through_memory import is_nearly_shortest, through_memory
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule

@@ -39,16 +39,16 @@ SCHEDULER = (
         "np.where(emits_inside, dag.volume_in, dag.volume_out)",
     ),
     Mutant(
-        "scheduler/fifo/sizes.py",
+        "scheduler/fifo.py",
         "skew = np.maximum(streams_at, memory_at)[join] - emits_at",
         "skew = streams_at[join] - emits_at",
     ),
     Mutant("scheduler/timing/cycles.py", "lowest[node] <= seen_at[parent]", "lowest[node] < seen_at[parent]"),
     Mutant(
-        "scheduler/gangs/placing.py",
+        "scheduler/gangs.py",
         "in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])",
         "in_relay = first_out[producer]",
     ),
-    Mutant("scheduler/baseline/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
+    Mutant("scheduler/baseline.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
     Mutant("scheduler/simulation/occupancy.py", '= "right" if hand_over else "left"', '= "left"'),
 )

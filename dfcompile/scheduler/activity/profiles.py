@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
-from dfcompile.scheduler.activity.critical_path import Stay, critical_path
-from dfcompile.scheduler.activity.following import Following
+from dfcompile.scheduler.activity.following import Following, Stay, critical_path
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.simulation import NO_EDGE
 from dfcompile.scheduler.simulation.occupancy import Accesses, accesses_of_task

@@ -12,15 +12,20 @@ from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int64, frozen
 from dfcompile.distinct import distinct
 from dfcompile.options import Effort
 from dfcompile.records import replace
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import fifo_room, late_sizes, next_through_memory
+from dfcompile.scheduler.fifo import fifo_room, late_sizes, minimal_fifo_sizes, next_through_memory
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
-from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler, planned_schedule
+from dfcompile.scheduler.listing.list_schedule import (
+    FREE,
+    ListSchedule,
+    ListScheduler,
+    in_turn,
+    is_chain,
+    planned_schedule,
+)
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
-from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate

@@ -10,8 +10,7 @@ from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioner import partitioner
 from dfcompile.scheduler.partitioners.block_clock import BlockClock
 from dfcompile.scheduler.partitioners.overlap_search import OverlapSearch
-from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx
-from dfcompile.scheduler.partitioners.work_ordered import work_ordered
+from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx, work_ordered
 from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
 
 _NARROW = 4

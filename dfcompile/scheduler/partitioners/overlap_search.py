@@ -13,9 +13,8 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
-from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
-from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import place, place_shortest
+from dfcompile.scheduler.fifo import RELAY_ELEMENTS
+from dfcompile.scheduler.gangs import gang_sequence, gangs_of, place, place_shortest
 from dfcompile.scheduler.timing.steady_state import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)

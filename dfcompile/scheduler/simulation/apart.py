@@ -10,12 +10,10 @@ from dfcompile.canonical_dag.dag import CanonicalDag, Int32, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.simulation.plan import Plan, is_too_large, plan_replay
-from dfcompile.scheduler.simulation.replay import NO_NODE, Replay
-from dfcompile.scheduler.simulation.result import Simulation
+from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, Simulation
 from dfcompile.scheduler.simulation.simulator import simulate_plan
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.twins import without_twins
-from dfcompile.scheduler.simulation.unit_replay import replay_unit
+from dfcompile.scheduler.simulation.unit_replay import replay_unit, without_twins
 
 NODE_ACCESSES = 500  # a node costs about as much as so many accesses
 _ROUNDS = 8  # before a unit repeats

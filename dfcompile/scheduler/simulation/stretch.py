@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.result import NEVER
+from dfcompile.scheduler.simulation.replay import NEVER
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
 _NOTHING = np.zeros(0, dtype=np.int64)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.relaxation import running_maxima
-from dfcompile.scheduler.simulation.result import UnitTimes
+from dfcompile.scheduler.simulation.access_times import running_maxima
+from dfcompile.scheduler.simulation.replay import UnitTimes
 from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, task_sequence
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses

@@ -7,7 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity.critical_path import Stay
+from dfcompile.scheduler.activity.following import Stay
 from dfcompile.visualization.gantt.layout import GUTTER, LEFT, TOP, WIDTH, Layout, escape, points
 
 Point: TypeAlias = tuple[float, float]

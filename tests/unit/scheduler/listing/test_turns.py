@@ -11,8 +11,7 @@ from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.listing import listed_schedules
-from dfcompile.scheduler.listing.list_schedule import ListScheduler
-from dfcompile.scheduler.listing.turns import in_turn, is_chain
+from dfcompile.scheduler.listing.list_schedule import ListScheduler, in_turn, is_chain
 from tests.examples import examples
 from tests.unit.scheduler.brute_force import shortest_makespan
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from dfcompile.scheduler.simulation import NEVER, simulate
 from dfcompile.scheduler.simulation import unit_replay as replaying
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.twins import without_twins
-from dfcompile.scheduler.simulation.unit_replay import replay_unit
+from dfcompile.scheduler.simulation.unit_replay import replay_unit, without_twins
 from tests.examples import examples
 from tests.unit.scheduler.streams import all_streamed, stream_graph
 
