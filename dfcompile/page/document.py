@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from dfcompile.host.printable import printable
 from dfcompile.page.embedding import column, policy_hash, script_json
-from dfcompile.page.links import Link
-from dfcompile.page.provenance import Provenance
+from dfcompile.page.provenance import Link, Provenance
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views import view_of

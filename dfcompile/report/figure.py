@@ -7,13 +7,28 @@
 
 A *record* is a dataclass all of whose fields say what they are; they hold figures or further records. A field with the
 default ``None`` or ``()`` is optional: JSON leaves it out where it is that.
+
+`filled` makes a record of the values that have its figures.
 """
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Final, TypeAlias, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from dfcompile.errors import InternalError
 
@@ -46,7 +61,7 @@ class Figure:
         choices: the texts that are possible.
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
-        of: what it is called where it comes from, if otherwise; see `dfcompile.report.filled`.
+        of: what it is called where it comes from, if otherwise; see `dfcompile.report.figure`.
     """
 
     meaning: str
@@ -165,3 +180,58 @@ def _field(described: type, held: Field[object], hint: object) -> RecordField:
     if not isinstance(kind, type):
         raise InternalError(f"figure {held.name!r}: found {hint} against a type of its own")
     return RecordField(held.name, kind, is_list, is_nullable, said, held.default)
+
+
+RecordT = TypeVar("RecordT")
+NS_PER_S = 1e9
+_NONE = object()
+
+
+def filled(described: type[RecordT], *sources: object, **given: object) -> RecordT:
+    """Return a record.
+
+    A field is the attribute of its name, or of the name that its figure has in `Figure.of`; one in seconds (``time_s``)
+    may be one in nanoseconds (``time_ns``). Records within it are filled from what that attribute holds.
+
+    Args:
+        described: the record.
+        sources: that have its figures; of several with one of them the first.
+        given: figures that are made of something else.
+
+    Raises:
+        InternalError: nothing has a figure that has no default.
+    """
+    values = dict(given)
+    for wanted in fields_of(cast("Any", described)):
+        if wanted.name in values:
+            continue
+        found = next(filter(lambda value: value is not _NONE, (_found(wanted, source) for source in sources)), _NONE)
+        if found is not _NONE:
+            values[wanted.name] = found
+        elif wanted.default is MISSING:
+            kinds = ", ".join(type(source).__name__ for source in sources)
+            raise InternalError(f"{described.__name__}.{wanted.name}: found in none of {kinds}")
+    return described(**values)
+
+
+def _found(field: RecordField, source: object) -> object:
+    name = field.figure.of or field.name
+    found = _attribute(source, name)
+    if found is _NONE and name.endswith("_s"):
+        nanoseconds = _attribute(source, f"{name.removesuffix('_s')}_ns")
+        return nanoseconds / NS_PER_S if isinstance(nanoseconds, int | float) else _NONE
+    if found is None or found is _NONE:
+        return found
+    if field.record is None:
+        return found.value if isinstance(found, Enum) else found
+    if not field.is_list:
+        return filled(field.record, found)
+    assert isinstance(found, tuple)
+    return tuple(filled(field.record, each) for each in found)
+
+
+def _attribute(source: object, name: str) -> object:
+    try:
+        return attrgetter(name)(source)
+    except AttributeError:
+        return _NONE

@@ -1,4 +1,4 @@
-"""Sums up schedules as parts of a report."""
+"""Sums up schedules as parts of a report, and what they rest on."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -6,8 +6,8 @@ from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.records import replace
+from dfcompile.report.figure import filled
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
-from dfcompile.report.filled import filled
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
 
@@ -78,4 +78,24 @@ def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[Assumpti
     return (
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
+    )
+
+
+NAME, SOURCE = "complex numbers", "dfcompile"
+
+
+def complex_assumptions(types: Iterable[str]) -> tuple[AssumptionSummary, ...]:
+    """Return what is assumed of the complex types of a model; nothing of a model without.
+
+    >>> [found.value for found in complex_assumptions(["complex64"])]
+    ['complex64 is one element of 8 bytes; an operation on it takes a cycle, as a real one does, not 2 to 8']
+    """
+    return tuple(
+        AssumptionSummary(
+            NAME,
+            f"{name} is one element of {int(name.removeprefix('complex')) // 8} bytes; "
+            "an operation on it takes a cycle, as a real one does, not 2 to 8",
+            SOURCE,
+        )
+        for name in types
     )

@@ -12,8 +12,27 @@ from dfcompile.options.shared import SECTIONS
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Report, Result, VerificationSummary
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.row_labels import BEST, labels
 from dfcompile.report.text_tables import NO_TIME_S, Column, Table, columns_of, folded, scaled
+
+BEST: Final = "*"
+
+
+def labels(report: Report) -> list[Column]:
+    """Return the columns that tell results apart: the number of processing elements and the compared expansions."""
+    results = report.results
+    columns = [Column("PEs", tuple(str(result.pes) for result in results))]
+    if report.is_comparison:
+        best = {id(result) for result in report.best.values()}
+        columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
+    named = {key: tuple(result.variation.get(key, "-") for result in results) for key in report.compared}
+    return [*columns, *(Column(key, names, is_text=True) for key, names in named.items())]
+
+
+def chips_column(available: Sequence[int]) -> Iterator[Column]:
+    """Yield the numbers of chips at hand, if results differ in them."""
+    if len(set(available)) > 1:
+        yield Column("chips", tuple(map(str, available)))
+
 
 WIDTH: Final = 100  # columns of the first screen
 _LOWERING: Final = 28  # columns of the names of a lowering; a comparison has all that differ

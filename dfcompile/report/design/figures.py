@@ -6,9 +6,8 @@ from typing import Final
 from dfcompile.report.figure import figure, record, shown_in
 from dfcompile.report.figure import figure as described
 from dfcompile.report.figures import AssumptionSummary
-from dfcompile.report.json_schema import schema_of
 from dfcompile.report.mapping_figures import BOUND_BY
-from dfcompile.report.plain_values import Json
+from dfcompile.report.plain_values import Json, schema_of
 
 
 @record

@@ -29,8 +29,8 @@ from dfcompile.report.design.figures import (
     StepSummary,
     WiresSummary,
 )
+from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import AssumptionSummary
-from dfcompile.report.filled import NS_PER_S, filled
 
 
 def summarize_design(

@@ -7,9 +7,8 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
-from dfcompile.report.language_models.amounts import binary
 from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.text_tables import Column, Table, listed, scaled
+from dfcompile.report.text_tables import Column, Table, binary, listed, scaled
 
 Record = dict[str, Json]
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
-from dfcompile.report.language_models.amounts import binary, decimal
 from dfcompile.report.plain_values import Json
-from dfcompile.report.text_tables import Column, Table, folded, listed, page, scaled
+from dfcompile.report.text_tables import Column, Table, binary, decimal, folded, listed, page, scaled
 
 MOST_CHUNK_ROWS = 9
 
