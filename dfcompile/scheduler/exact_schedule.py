@@ -12,17 +12,7 @@ from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
-from dfcompile.scheduler.fifo import (
-    LIMIT_ROUNDS,
-    cut_capacities,
-    in_flight,
-    in_flight_apart,
-    minimal_fifo_sizes,
-    next_through_memory,
-    sizes_asked_for,
-    with_relays,
-    without_streams,
-)
+from dfcompile.scheduler import fifo
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, accesses_of
@@ -83,14 +73,14 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
     gangs = plan.gangs(inside)
     paced = np.array(gangs.last_out, dtype=np.int64)
     alone = replace(replay_of(steady), streamed=inside)
-    capacity, times = in_flight_apart(dag, alone, gangs.gang, paced)
+    capacity, times = fifo.in_flight_apart(dag, alone, gangs.gang, paced)
     first_out = first_outputs(dag, inside, times.start, times.end)
     exact = replace(gangs, start=times.start.tolist(), first_out=first_out.tolist(), last_out=times.end.tolist())
     for placed in (steady, plan.placed(exact, inside, plan.rule_inside(gangs, inside))):
-        yield _sized(dag, placed, with_relays(dag, placed.streamed & ~inside, capacity), fifos)
+        yield _sized(dag, placed, fifo.with_relays(dag, placed.streamed & ~inside, capacity), fifos)
     if np.bincount(plan.blocks.block[dag.is_computational], minlength=1).max() <= plan.options.pes:
         with_barriers = replace(plan, barrier=True).steady()
-        capacity = in_flight(dag, replay_of(with_barriers))[0]
+        capacity = fifo.in_flight(dag, replay_of(with_barriers))[0]
         yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
 
 
@@ -128,16 +118,16 @@ def _sized(dag: CanonicalDag, planned: Schedule, capacity: Int64 | None, fifos: 
         fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
     """
     if fifos not in {"in-flight", "minimal"}:
-        return _replayed(dag, planned, sizes_asked_for(dag, replay_of(planned), fifos))
+        return _replayed(dag, planned, fifo.sizes_asked_for(dag, replay_of(planned), fifos))
     if capacity is None:
-        capacity, replay = in_flight(dag, replay_of(planned))
+        capacity, replay = fifo.in_flight(dag, replay_of(planned))
         found = _with_times(dag, replace(planned, fifo_capacity=capacity), replay)
     else:
         found = _replayed(dag, planned, capacity)
     if fifos == "in-flight":
         return found
     largest = replace(replay_of(planned), fifo_capacity=capacity)
-    return _replayed(dag, planned, minimal_fifo_sizes(dag, largest, found.schedule.makespan_cycles))
+    return _replayed(dag, planned, fifo.minimal_fifo_sizes(dag, largest, found.schedule.makespan_cycles))
 
 
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
@@ -152,7 +142,7 @@ def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> Replaye
     late &= schedule.start[target] >= schedule.last_out[source]
     if found.replay.deadlock or not late.any():
         return found
-    return replace(found, schedule=without_streams(schedule, late))
+    return replace(found, schedule=fifo.without_streams(schedule, late))
 
 
 def _with_times(dag: CanonicalDag, planned: Schedule, replay: Simulation) -> ReplayedSchedule:
@@ -177,10 +167,10 @@ def limited_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Re
     Raises:
         ReplayTooLargeError: there are too many elements to be looked at one by one.
     """
-    for round_number in range(LIMIT_ROUNDS + 1):
+    for round_number in range(fifo.LIMIT_ROUNDS + 1):
         deep = np.zeros(plan.dag.edges_count, dtype=np.bool_)
         for each in list(exact_schedules(plan, steady, fifos)):
-            over = next_through_memory(plan.dag, each.schedule, plan.options, round_number)
+            over = fifo.next_through_memory(plan.dag, each.schedule, plan.options, round_number)
             deep |= over
             yield from _capped(plan, each.schedule) if over.any() else [each]
         if not deep.any():
@@ -199,9 +189,9 @@ def limited_steady(plan: Plan, steady: Schedule, fifos: Fifos) -> Schedule:
         steady: its schedule with steady times.
         fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
     """
-    for round_number in range(LIMIT_ROUNDS + 1):
-        sized = replace(steady, fifo_capacity=sizes_asked_for(plan.dag, replay_of(steady), fifos))
-        deep = next_through_memory(plan.dag, sized, plan.options, round_number)
+    for round_number in range(fifo.LIMIT_ROUNDS + 1):
+        sized = replace(steady, fifo_capacity=fifo.sizes_asked_for(plan.dag, replay_of(steady), fifos))
+        deep = fifo.next_through_memory(plan.dag, sized, plan.options, round_number)
         if not deep.any():
             break
         plan = plan.through_memory(deep)
@@ -211,7 +201,7 @@ def limited_steady(plan: Plan, steady: Schedule, fifos: Fifos) -> Schedule:
 
 def _capped(plan: Plan, schedule: Schedule) -> Iterator[ReplayedSchedule]:
     """Yield a schedule with all its FIFOs made small enough, where a replay of that is affordable."""
-    capped = replace(schedule, fifo_capacity=cut_capacities(schedule, plan.options))
+    capped = replace(schedule, fifo_capacity=fifo.cut_capacities(schedule, plan.options))
     found = replayed_once(plan.dag, capped, MOST_ACCESSES if plan.barrier else _CAPPED_ACCESSES)
     if found is not None:
         yield found

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import CanonicalDag, NodeKind
+from dfcompile.visualization.families import Family, equal_edges, families_of
 from dfcompile.visualization.gantt.layout import PALETTE, escape
 
 SWEEPS = 8
@@ -152,23 +153,6 @@ SLANT = 8  # pixels by which a side of a down- or upsampler leans
 LID = 4  # half the height of the lid of a buffer
 
 
-class _Family(Struct, frozen=True):
-    """The nodes of a scope, as one shape."""
-
-    name: str
-    kind: NodeKind
-    origin: str
-    label: str
-
-    @property
-    def width(self) -> float:
-        return CHARACTER * len(self.label) + 28
-
-    @property
-    def in_memory(self) -> bool:
-        return self.kind is NodeKind.BUFFER
-
-
 class _At(Enum):
     """Where along the first or last part of an arrow its label stands: how far across, how far down."""
 
@@ -183,8 +167,9 @@ def dag_to_svg(dag: CanonicalDag) -> str:
     Args:
         dag: whose families depend on families before them alone, as extraction makes it.
     """
-    families, arrows = _families(dag), _arrows(dag)
-    layout = lay_out([family.width for family in families], list(arrows), GAP, BEND)
+    families = families_of(dag)
+    arrows = _arrows(dag, families)
+    layout = lay_out([_width(family) for family in families], list(arrows), GAP, BEND)
     width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
     left = (width - layout.width) / 2
     height = TOP + max(layout.layers - 1, 0) * PITCH + HEIGHT + MARGIN
@@ -213,33 +198,25 @@ def _head(dag: CanonicalDag) -> Iterator[str]:
     )
 
 
-def _families(dag: CanonicalDag) -> list[_Family]:
-    """Return the families in the order of their first nodes, which is one of dependence."""
-    numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
-    found = []
-    for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
-        scope, kind = dag.scopes[number], NodeKind(dag.kind[node])
-        found.append(_Family(scope.name, kind, scope.origin, scope.name if count == 1 else f"{scope.name} ×{count}"))
-    return found
-
-
-def _colours(families: list[_Family]) -> Mapping[str, str]:
+def _colours(families: list[Family]) -> Mapping[str, str]:
     """Return the colour of each operator, as in the Gantt chart."""
     operators = dict.fromkeys(family.origin for family in families if not family.in_memory)
     return dict(zip(operators, cycle(PALETTE), strict=False))
 
 
-def _arrows(dag: CanonicalDag) -> dict[tuple[int, int], list[str]]:
+def _arrows(dag: CanonicalDag, families: list[Family]) -> dict[tuple[int, int], list[str]]:
     """Return the volumes that edges carry, by the families of their ends."""
-    family = np.unique(dag.node_scope, return_inverse=True)[1]
-    columns = (family[dag.edge_source], family[dag.edge_target], dag.edge_volume)
-    rows, counts = np.unique(
-        np.stack([column.astype(np.int64) for column in columns], axis=1), axis=0, return_counts=True
-    )
+    place = {family.scope: at for at, family in enumerate(families)}
+    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
     labels: dict[tuple[int, int], list[str]] = {}
-    for (source, target, volume), count in zip(rows.tolist(), counts.tolist(), strict=True):
-        labels.setdefault((source, target), []).append(f"{volume:,}" if count == 1 else f"{volume:,} ×{count}")
+    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
+        label = f"{volume:,}" if count == 1 else f"{volume:,} ×{count}"
+        labels.setdefault((place[source], place[target]), []).append(label)
     return labels
+
+
+def _width(family: Family) -> float:
+    return CHARACTER * len(family.label) + 28
 
 
 def _label_places(arrows: Collection[tuple[int, int]]) -> list[_At]:
@@ -251,14 +228,15 @@ def _label_places(arrows: Collection[tuple[int, int]]) -> list[_At]:
     ]
 
 
-def _shape(family: _Family, layout: Layout, number: int, left: float, colours: Mapping[str, str]) -> Iterator[str]:
+def _shape(family: Family, layout: Layout, number: int, left: float, colours: Mapping[str, str]) -> Iterator[str]:
     middle, top = left + layout.centre[number], TOP + layout.layer[number] * PITCH
-    x0, x1, bottom = middle - family.width / 2, middle + family.width / 2, top + HEIGHT
+    half, bottom = _width(family) / 2, top + HEIGHT
+    x0, x1 = middle - half, middle + half
     fill = "#ffffff" if family.in_memory else colours[family.origin]
     title = f"<title>{escape(family.label)}: {family.kind.name.lower()} of {escape(family.origin)}</title>"
     style = f'fill="{fill}" stroke="#444444" stroke-width="0.8"'
     if family.in_memory:
-        round_ = f"A{family.width / 2:.1f} {LID} 0 0"
+        round_ = f"A{half:.1f} {LID} 0 0"
         yield (
             f'<path d="M{x0:.1f} {top + LID}V{bottom - LID}{round_} 0 {x1:.1f} {bottom - LID}V{top + LID}'
             f'{round_} 0 {x0:.1f} {top + LID}{round_} 1 {x1:.1f} {top + LID}" {style}>{title}</path>'
@@ -278,7 +256,7 @@ def _shape(family: _Family, layout: Layout, number: int, left: float, colours: M
 
 
 def _drawn_arrows(
-    arrows: Mapping[tuple[int, int], list[str]], families: list[_Family], layout: Layout, left: float
+    arrows: Mapping[tuple[int, int], list[str]], families: list[Family], layout: Layout, left: float
 ) -> Iterator[str]:
     for number, ((source, target), at) in enumerate(zip(arrows, _label_places(arrows), strict=True)):
         first, bends = layout.layer[source], layout.bends[number]

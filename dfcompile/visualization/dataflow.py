@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, NodeKind
+from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
 from dfcompile.records import replace
+from dfcompile.visualization.families import Family, equal_edges, families_of
 
 NO_CONFIGURATION = -1
 
@@ -79,24 +79,20 @@ def dataflow_of(dag: CanonicalDag, configurations: Mapping[str, int]) -> Dataflo
         dag: to be shown.
         configurations: number of the configuration of each kernel, by name; empty: there are none.
     """
-    numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
-    place = {int(number): at for at, number in enumerate(numbers.tolist())}
-    in_memory = dag.is_buffer[first]
-    edges = _edges(dag, in_memory)
-    owner = list(range(len(numbers)))
+    families = families_of(dag)
+    edges = _edges(dag, families)
+    owner = list(range(len(families)))
     for edge in reversed(edges):  # the first reader is the last that is noted
-        if in_memory[edge.source] and not in_memory[edge.target]:
+        if families[edge.source].in_memory and not families[edge.target].in_memory:
             owner[edge.source] = edge.target
     for edge in reversed(edges):
-        if in_memory[edge.target] and not in_memory[edge.source]:
+        if families[edge.target].in_memory and not families[edge.source].in_memory:
             owner[edge.target] = edge.source
     nodes = []
-    for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
-        of = dag.scopes[int(numbers[owner[place[number]]])]
-        kernel = "" if of.kernel == NO_KERNEL else dag.kernels[of.kernel].name
-        kind = NodeKind(dag.kind[node]).name.lower().replace("_", " ")
-        configuration = configurations.get(kernel, NO_CONFIGURATION)
-        nodes.append(DataflowNode(dag.scopes[number].name, of.origin, kind, count, configuration))
+    for family, of in zip(families, owner, strict=True):
+        kind = family.kind.name.lower().replace("_", " ")
+        configuration = configurations.get(families[of].kernel, NO_CONFIGURATION)
+        nodes.append(DataflowNode(family.name, families[of].origin, kind, family.members, configuration))
     return Dataflow(dag.name, "elements", tuple(nodes), tuple(_leaving(edge, nodes) for edge in edges))
 
 
@@ -131,21 +127,14 @@ def _leaving(edge: DataflowEdge, nodes: Sequence[DataflowNode]) -> DataflowEdge:
     return replace(edge, in_memory=edge.in_memory or leaves)
 
 
-def _edges(dag: CanonicalDag, in_memory: np.typing.NDArray[np.bool_]) -> tuple[DataflowEdge, ...]:
-    family = np.unique(dag.node_scope, return_inverse=True)[1].astype(np.int64)
-    families = len(in_memory)
-    pairs, inverse, counts = np.unique(
-        family[dag.edge_source] * families + family[dag.edge_target], return_inverse=True, return_counts=True
-    )
-    amounts = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(amounts, inverse, dag.edge_volume)
+def _edges(dag: CanonicalDag, families: list[Family]) -> tuple[DataflowEdge, ...]:
+    place = {family.scope: at for at, family in enumerate(families)}
+    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
+    carried: dict[tuple[int, int], tuple[int, int]] = {}
+    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
+        edges, amount = carried.get((place[source], place[target]), (0, 0))
+        carried[place[source], place[target]] = edges + count, amount + count * volume
     return tuple(
-        DataflowEdge(
-            pair // families,
-            pair % families,
-            count,
-            amount,
-            bool(in_memory[pair // families] or in_memory[pair % families]),
-        )
-        for pair, count, amount in zip(pairs.tolist(), counts.tolist(), amounts.tolist(), strict=True)
+        DataflowEdge(source, target, *of_both, families[source].in_memory or families[target].in_memory)
+        for (source, target), of_both in carried.items()
     )

@@ -15,20 +15,7 @@ from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedTensor, Ro
 from dfcompile.dfmodel_backend.solve.corrections import Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
-from dfcompile.report.design.figures import (
-    CorrectionSummary,
-    DesignReport,
-    DesignSummary,
-    DramParts,
-    KernelSummary,
-    LinkSummary,
-    PlacedKernelSummary,
-    PlacedTensorSummary,
-    PlacementSummary,
-    SearchSummary,
-    StepSummary,
-    WiresSummary,
-)
+from dfcompile.report.design import figures as report
 from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import AssumptionSummary
 
@@ -38,31 +25,33 @@ def summarize_design(
     solution: DesignSolution,
     placed: tuple[PlacedConfiguration, ...],
     corrections: tuple[Correction, ...],
-) -> DesignReport:
+) -> report.DesignReport:
     """Return the report on a solution, its placement, and the corrections that change its figures."""
     design, figures = solution.design, solution.figures
-    return DesignReport(
+    return report.DesignReport(
         name=name,
         figures=_figures(solution),
-        search=filled(SearchSummary, solution),
+        search=filled(report.SearchSummary, solution),
         configurations=tuple(
-            filled(StepSummary, step, configuration=number) for number, step in enumerate(figures.steps) if step.kernels
+            filled(report.StepSummary, step, configuration=number)
+            for number, step in enumerate(figures.steps)
+            if step.kernels
         ),
         kernels=_kernels(solution),
         placements=tuple(summarize_placement(design, one) for one in placed),
         corrections=tuple(
-            filled(CorrectionSummary, found, switch=found.switch.replace("_", "-")) for found in corrections
+            filled(report.CorrectionSummary, found, switch=found.switch.replace("_", "-")) for found in corrections
         ),
         assumptions=_assumptions(solution),
         warnings=implausible_machine(design.machine),
     )
 
 
-def _figures(solution: DesignSolution) -> DesignSummary:
+def _figures(solution: DesignSolution) -> report.DesignSummary:
     design, figures = solution.design, solution.figures
     degrees = degrees_of(design)
     return filled(
-        DesignSummary,
+        report.DesignSummary,
         figures,
         chips=design.machine.chips,
         tensor_parallel=degrees.tensor,
@@ -75,12 +64,12 @@ def _figures(solution: DesignSolution) -> DesignSummary:
         dram_capacity_bytes=design.machine.dram_bytes,
         chip_flop_per_s=design.machine.peak_gflops * NS_PER_S,
         dram_bytes_per_s=design.machine.dram_gb_per_s * NS_PER_S,
-        dram_parts_bytes=filled(DramParts, figures.dram, waiting_tensors=figures.waiting_bytes),
+        dram_parts_bytes=filled(report.DramParts, figures.dram, waiting_tensors=figures.waiting_bytes),
         sharding_bytes=solution.communication_bytes,
     )
 
 
-def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
+def _kernels(solution: DesignSolution) -> tuple[report.KernelSummary, ...]:
     decision = solution.decision
     model = DesignModel(solution.design, decision.sharding, decision.tiles, solution.options.compatibility)
     conversions: dict[int, list[Collective]] = {}
@@ -92,7 +81,7 @@ def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
         exchanged = [collective for collective, _ in share.exchange] + conversions.get(position, [])
         found.append(
             filled(
-                KernelSummary,
+                report.KernelSummary,
                 own,
                 share.work,
                 name=share.kernel.name,
@@ -131,7 +120,7 @@ def _why_not_optimal(solution: DesignSolution) -> str:
     return f"as solver {solution.solver} chose them, which proves no optimum"
 
 
-def summarize_placement(design: Design, placed: PlacedConfiguration) -> PlacementSummary:
+def summarize_placement(design: Design, placed: PlacedConfiguration) -> report.PlacementSummary:
     """Return the summary of a placed configuration of a design."""
     grid, units = design.machine.pmu, placed.units
     assert grid is not None
@@ -140,7 +129,7 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
     def numbers(cells: Iterable[Cell]) -> tuple[int, ...]:
         return tuple(cell.y * columns + cell.x for cell in cells)
 
-    return PlacementSummary(
+    return report.PlacementSummary(
         configuration=placed.configuration,
         columns=columns,
         rows=grid.y,
@@ -148,17 +137,17 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
         pcus=sum(len(kernel.cells) for kernel in units.kernels),
         pmus=sum(len(tensor.cells) for tensor in units.tensors),
         kernels=tuple(
-            PlacedKernelSummary(
+            report.PlacedKernelSummary(
                 design.kernels[kernel.kernel].name, kernel.split.lanes, kernel.split.stages, numbers(kernel.cells)
             )
             for kernel in units.kernels
         ),
         tensors=tuple(
-            PlacedTensorSummary(tensor.role.value, *_ends(design, tensor), numbers(tensor.cells))
+            report.PlacedTensorSummary(tensor.role.value, *_ends(design, tensor), numbers(tensor.cells))
             for tensor in units.tensors
         ),
         wires=tuple(
-            WiresSummary(
+            report.WiresSummary(
                 tensor=wires.tensor,
                 kernel=wires.kernel,
                 direction="out" if wires.is_write else "in",
@@ -168,7 +157,7 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
             for wires in units.wires
         ),
         links=tuple(
-            LinkSummary(
+            report.LinkSummary(
                 tensor=link.tensor,
                 kernel=link.kernel,
                 direction="in" if link.is_incoming else "out",

@@ -11,16 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag, total_work
 from dfcompile.errors import UserError
 from dfcompile.scheduler import NO_PE, Schedule
 from dfcompile.scheduler.activity.profiles import Activity, Phase, activity
-from dfcompile.visualization.gantt.connections import (
-    CRITICAL,
-    GANG,
-    STREAM,
-    boundaries,
-    critical_chain,
-    drawn_streams,
-    gangs,
-    streams,
-)
+from dfcompile.visualization.gantt import connections
 from dfcompile.visualization.gantt.layout import (
     CHARACTER,
     LEFT,
@@ -154,9 +145,9 @@ _SIGNS = {
         f'<rect y="-4" width="12" height="6" fill="{_GREY}"/>'
     ),
     "waits": f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>',
-    "stream": f'<path d="M-2 1C5 1 7 -9 14 -9" fill="none" stroke="{STREAM}" stroke-width="1.2"/>',
-    "gang": f'<rect y="-10" width="12" height="12" fill="none" stroke="{GANG}"/>',
-    "critical": f'<path d="M-2 -4H14" stroke="{CRITICAL}" stroke-width="1.8"/>',
+    "stream": f'<path d="M-2 1C5 1 7 -9 14 -9" fill="none" stroke="{connections.STREAM}" stroke-width="1.2"/>',
+    "gang": f'<rect y="-10" width="12" height="12" fill="none" stroke="{connections.GANG}"/>',
+    "critical": f'<path d="M-2 -4H14" stroke="{connections.CRITICAL}" stroke-width="1.8"/>',
 }
 
 
@@ -198,11 +189,11 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
         *_title(dag, schedule, layout.rows, happening),
         *grid(layout),
         *bars(dag, schedule, layout, operators, happening),
-        *gangs(schedule, layout),
-        *boundaries(dag, schedule, layout),
-        *streams(dag, schedule, layout),
+        *connections.gangs(schedule, layout),
+        *connections.boundaries(dag, schedule, layout),
+        *connections.streams(dag, schedule, layout),
         *names(dag, schedule, layout),
-        *critical_chain(schedule, layout, () if happening is None else happening.path),
+        *connections.critical_chain(schedule, layout, () if happening is None else happening.path),
         *legend.drawn(top),
         "</svg>",
     ]
@@ -266,7 +257,7 @@ def _marks(schedule: Schedule, happening: Activity | None) -> Iterator[tuple[str
     """Yield the signs that the chart has, and what they mean."""
     if happening is not None:
         yield from ((sign, sign) for sign in ("works", "works half of the time", "waits"))
-    drawn, there = len(drawn_streams(schedule)), int(schedule.streamed.sum())
+    drawn, there = len(connections.drawn_streams(schedule)), int(schedule.streamed.sum())
     if drawn:
         yield "stream", "stream; wider: larger FIFO" if drawn == there else f"stream ({drawn} of {there:,})"
     if not schedule.barrier:

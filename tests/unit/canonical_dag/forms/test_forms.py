@@ -24,7 +24,7 @@ from dfcompile.canonical_dag import (
 )
 from dfcompile.canonical_dag.forms.networkx_form import from_networkx, to_networkx
 from dfcompile.errors import UserError
-from dfcompile.visualization.dot import Cluster, to_dot
+from dfcompile.visualization.dot import to_dot
 from tests.strategies import canonical_dags
 
 PRODUCT = """\
@@ -136,7 +136,6 @@ def test_dot_collapses_families_into_clusters() -> None:
     assert 'label="conv1.matmul.mv ×576", shape=invtrapezium' in dot
     assert 'n1 -> n2 [label="150 ×576", tooltip="[0,1]"];' in dot
     assert 'label="conv1.matmul";' in dot
-    assert 'label="conv1";' in to_dot(product(), Cluster.ORIGIN)
 
 
 def test_networkx_needs_only_volumes() -> None:
