@@ -43,6 +43,9 @@ Described = TypeVar("Described")
 Plain: TypeAlias = "bool | int | float | str | None"
 
 
+NEVER: Final = object()  # a value that no figure has
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """What is said of one figure.
@@ -55,7 +58,7 @@ class Figure:
         after: field of the same record that its column follows; by default columns stand as the fields do.
         cell: format of a number in tables, as ``format`` has it; with ``%`` at the end it is multiplied by 100.
         words: pairs of a value and what tables show instead of it.
-        hidden: the column is left out where all rows have this value.
+        hidden: the column is left out where all rows have this value; by default never.
         csv: name in CSV, where it is not the field's.
         prefix: of a record: comes before its names in CSV that were taken already; by default the name of the field.
         choices: the texts that are possible.
@@ -71,7 +74,7 @@ class Figure:
     after: str = ""
     cell: str = ","
     words: tuple[tuple[Plain, str], ...] = ()
-    hidden: Plain = None
+    hidden: object = NEVER
     csv: str = ""
     prefix: str = ""
     choices: tuple[str, ...] = ()

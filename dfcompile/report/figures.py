@@ -97,6 +97,10 @@ class ScheduleSummary:
     steady_error: Fraction | None = figure(
         "where a replay is too large: by how much a sample takes longer in a replay than planned, of what "
         "streams together, or with shorter streams",
+        heading="error of\na sample %",
+        after="timing",
+        cell="+.2%",
+        hidden=None,
         default=None,
     )
 

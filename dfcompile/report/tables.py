@@ -7,6 +7,7 @@ from typing import Final
 
 from dfcompile.host.printable import printable
 from dfcompile.options.shared import SECTIONS
+from dfcompile.records import replace
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options
 from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Result
@@ -14,7 +15,7 @@ from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummar
 from dfcompile.report.operator_figures import gap_note
 from dfcompile.report.report_format import Page
 from dfcompile.report.screen import BEST, chips_column, labels, screen_lines
-from dfcompile.report.text_tables import Column, Table, folded, listed
+from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed
 from dfcompile.report.text_tables import page as text_of
 
 _CHOSEN = "*"
@@ -150,8 +151,7 @@ def counted_assumptions(assumptions: Sequence[AssumptionSummary], width: int) ->
 def _schedule_tables(report: Report) -> Iterator[Table]:
     scheduled = report.of_one_chip_count
     names, results = tuple(labels(scheduled)), scheduled.results
-    sampled = STEADY if any(result.schedule.steady_error is not None for result in results) else ()
-    yield Table(_contention_free("schedule", report), names, table_columns("schedule", results, sampled))
+    yield Table(_contention_free("schedule", report), names, table_columns("schedule", results))
     if any(result.simulation is not None for result in results):
         yield Table("simulation", names, table_columns("simulation", results, SIMULATION))
 
@@ -204,11 +204,6 @@ def _replay_error(result: Result) -> str:
     return f"{100 * (real - planned) / real:.2f}" if real and planned is not None else NOTHING
 
 
-def _steady_error(result: Result) -> str:
-    error = result.schedule.steady_error
-    return NOTHING if error is None else f"{100 * float(error):+.2f}"
-
-
 def _chips(mapping: MappingSummary) -> str:
     return f"{mapping.chips} of {mapping.chips_available}"
 
@@ -226,7 +221,6 @@ def _worst(traffic: TrafficSummary) -> str:
     return ", ".join(f"{op.operator} {op.excess_bytes / excess:.0%}" for op in found)
 
 
-STEADY: Final = (Derived("error of\na sample %", _steady_error, after="schedule.timing"),)
 SIMULATION: Final = (
     Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
     Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
@@ -270,23 +264,17 @@ def _configuration_rows(
     slowest = sorted(numbers, key=lambda number: -configurations[number].time_s)
     shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
     for number in shown:
-        names = configurations[number].kernels
-        many = f"{names[0]} … {names[-1]} ({len(names)})"
-        yield str(number), configurations[number], ", ".join(names) if len(names) <= NAMED_KERNELS else many
+        yield str(number), configurations[number], ends_of(configurations[number].kernels, NAMED_KERNELS)
     others = [configurations[number] for number in numbers if number not in shown]
     if others:
-        names = tuple(name for found in others for name in found.kernels)
-        together = ConfigurationSummary(
-            kernels=names,
+        together = replace(
+            others[0],  # of the figures those that the table has
             time_s=sum(found.time_s for found in others),
-            compute_s=sum(found.compute_s for found in others),
-            memory_s=sum(found.memory_s for found in others),
-            network_s=sum(found.network_s for found in others),
             dram_bytes=sum(found.dram_bytes for found in others),
             sram_bytes=max(found.sram_bytes for found in others),
             bound_by=", ".join(dict.fromkeys(found.bound_by for found in others)),
         )
-        yield f"{len(others)} more", together, f"{len(names)} kernels"
+        yield f"{len(others)} more", together, f"{sum(len(found.kernels) for found in others)} kernels"
 
 
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:

@@ -121,6 +121,15 @@ def listed(title: str, texts: Sequence[str], width: int) -> list[str]:
     return ["", title, *(line for text in texts for line in folded(f" {printable(text)}", width, INDENT))]
 
 
+def ends_of(names: Sequence[str], most: int) -> str:
+    """Return names, of more than so many the first and the last alone.
+
+    >>> ends_of(("conv", "relu"), 2), ends_of(("conv", "relu", "pool"), 2)
+    ('conv, relu', 'conv … pool (3)')
+    """
+    return ", ".join(names) if len(names) <= most else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
 def page(lines: Sequence[str]) -> str:
     """Return lines as a text without blanks at their ends."""
     return "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).rstrip().split("\n"))

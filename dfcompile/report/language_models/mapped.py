@@ -7,8 +7,12 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
-from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.text_tables import Column, Table, binary, listed, scaled
+from dfcompile.report.figure import filled
+from dfcompile.report.mapping_figures import LayoutSummary
+from dfcompile.report.plain_values import Json, rounded, to_record
+from dfcompile.report.text_tables import Column, Table, binary, ends_of, listed, scaled
+
+NAMED_KERNELS = 3  # of a configuration; of more the first and the last
 
 Record = dict[str, Json]
 
@@ -87,17 +91,11 @@ def _layouts(part: MappedPart, mapping: BackEndMapping) -> list[Json]:
     """Return how chips hold what each kernel reads and writes; configurations are counted from 1."""
     configs = mapping.figures.configs
     number = {name: at for at, one in enumerate(configs, start=1) for name in one.kernels}
+    layouts = tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips)
+    accesses = ("written" if one.is_written else "read" for one in layouts)
     return [
-        {
-            "configuration": number[one.kernel],
-            "kernel": one.kernel,
-            "tensor": one.tensor,
-            "access": "written" if one.is_written else "read",
-            "held": list(one.held),
-            "elements": one.elements,
-            "chip_elements": one.chip_elements,
-        }
-        for one in tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips)
+        to_record(filled(LayoutSummary, one, configuration=number[one.kernel], access=access))
+        for one, access in zip(layouts, accesses, strict=True)
     ]
 
 
@@ -165,11 +163,6 @@ def _configuration_table(title: str, mapping: BackEndMapping) -> Table:
             scaled("time\n{}s", [one.time_ns * 1e-9 for one in configs]),
             Column("bound by", tuple(one.bound_by for one in configs), is_text=True),
             Column("memory\nof a chip", tuple(binary(one.dram_read_bytes + one.dram_write_bytes) for one in configs)),
-            Column("kernels", tuple(_named(one.kernels) for one in configs), is_text=True),
+            Column("kernels", tuple(ends_of(one.kernels, NAMED_KERNELS) for one in configs), is_text=True),
         ),
     )
-
-
-def _named(kernels: Sequence[str]) -> str:
-    """Return the kernels of a configuration: the first and the last of many."""
-    return ", ".join(kernels) if len(kernels) <= 3 else f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"

@@ -1,7 +1,5 @@
 """A study of a language model as plain values: JSON, and the rows of CSV; integers stay exact."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -11,6 +9,7 @@ from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
+from dfcompile.report.rows import rows_csv
 
 Record = dict[str, Json]
 
@@ -151,12 +150,3 @@ def study_csv(study: Study) -> str:
         for one in step.deployment.kernels.kernels
     ]
     return rows_csv(rows)
-
-
-def rows_csv(rows: Sequence[Mapping[str, Json]]) -> str:
-    """Return rows as CSV, headings being the names of the first one; what is none is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in rows)
-    return text.getvalue()
