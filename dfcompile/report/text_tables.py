@@ -204,20 +204,14 @@ def scaled(heading: str, values: Sequence[float]) -> Column:
     return Column(heading.format(prefix), tuple(cells))
 
 
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_SI = ("", "k", "M", "G", "T", "P", "E")
-
-
 def binary(amount: float) -> str:
     """Write bytes with a binary prefix.
 
     >>> binary(1023), binary(2**30)
     ('1023 B', '1.0 GiB')
     """
-    at = 0
-    while at + 1 < len(_BINARY) and amount >= 1024:
-        amount, at = amount / 1024, at + 1
-    return f"{amount:.0f} {_BINARY[at]}" if at == 0 else f"{amount:.1f} {_BINARY[at]}"
+    scaled, prefix = _prefixed(amount, 1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi"))
+    return f"{scaled:.1f} {prefix}B" if prefix else f"{scaled:.0f} B"
 
 
 def decimal(amount: float) -> str:
@@ -226,7 +220,13 @@ def decimal(amount: float) -> str:
     >>> decimal(8_030_261_248), decimal(999)
     ('8.03 G', '999')
     """
+    scaled, prefix = _prefixed(amount, 1000, ("", "k", "M", "G", "T", "P", "E"))
+    return f"{scaled:.2f} {prefix}" if prefix else f"{scaled:.0f}"
+
+
+def _prefixed(amount: float, factor: int, prefixes: Sequence[str]) -> tuple[float, str]:
+    """Return what is left of an amount with the largest prefix that leaves 1 or more, and that."""
     at = 0
-    while at + 1 < len(_SI) and amount >= 1000:
-        amount, at = amount / 1000, at + 1
-    return f"{amount:.0f}" if at == 0 else f"{amount:.2f} {_SI[at]}"
+    while at + 1 < len(prefixes) and amount >= factor:
+        amount, at = amount / factor, at + 1
+    return amount, prefixes[at]

@@ -16,7 +16,13 @@ from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks, by_urgency
 from dfcompile.scheduler.schedules import NO_PE
 from dfcompile.scheduler.timing.cycles import edges_on_loops
-from dfcompile.scheduler.timing.steady_state import node_offsets, node_times, reading_offsets, streamed_components
+from dfcompile.scheduler.timing.steady_state import (
+    node_offsets,
+    node_times,
+    peak_volumes,
+    reading_offsets,
+    streamed_components,
+)
 
 
 class Gangs(Struct, frozen=True, eq=False):
@@ -64,7 +70,7 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
     component = streamed_components(dag, streamed)
     gang = _merged(dag, blocks.block, streamed, component)
     inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
-    offsets = node_offsets(dag, blocks.block, streamed)
+    offsets = node_offsets(dag, blocks.block, peak_volumes(dag, streamed), streamed)
     times = node_times(dag, blocks.order, offsets, streamed, (inside, np.zeros(dag.nodes_count, dtype=np.int32)))
     is_small = dag.edge_volume <= relay_elements
     relayed = (gang[dag.edge_source] != gang[dag.edge_target]) & dag.between_tasks & is_small

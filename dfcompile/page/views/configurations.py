@@ -45,26 +45,19 @@ def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[
             for place, (number, each) in enumerate(zip(numbers, configurations, strict=True))
         ),
     )
-    yield balance(
-        "configuration",
-        tuple(
-            Mark(each.number("memory_s") or 0, each.number("compute_s") or 0, each.text("bound_by"), _kernels(each))
-            for each in configurations
-        ),
+    marks = tuple(
+        Mark(each.number("memory_s") or 0, each.number("compute_s") or 0, each.text("bound_by"), _kernels(each))
+        for each in configurations
     )
-
-
-def balance(what: str, marks: tuple[Mark, ...]) -> Chart:
-    """Return compute time against memory time with the line on which both are equal: the ridge of a roofline."""
     most = max(max(float(mark.x), mark.y) for mark in marks)
-    return Chart(
+    yield Chart(
         ChartKind.DOTS,
         "Compute against memory time",
-        f"A dot per {what}: above the line it waits for compute, below for memory.",
+        "A dot per configuration: above the line it waits for compute, below for memory.",
         Axis("memory time", "s"),
         Axis("compute time", "s"),
         marks,
-        (Guide("compute = memory", (0, most), (0, most)),),
+        (Guide("compute = memory", (0, most), (0, most)),),  # as the ridge of a roofline
     )
 
 

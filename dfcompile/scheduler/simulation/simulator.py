@@ -125,13 +125,13 @@ class _Replaying:
         node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
         while node not in place:
             place[node] = len(place)
-            node = _awaited(unit, node, stuck)
+            node = _awaited(unit, node, stuck)[1]
         tasks = self._dag.nodes_count
         cycle = [each for each, number in place.items() if number >= place[node] and unit.nodes[each] < tasks]
         return tuple(
             Wait(
                 unit.nodes[each],
-                _reason(unit, each, stuck[each]),
+                _awaited(unit, each, stuck)[0],
                 unit.nodes[after],
                 NO_EDGE if stuck[each] == NOT_STARTED else unit.edges[stuck[each]],
             )
@@ -139,21 +139,14 @@ class _Replaying:
         )
 
 
-def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> int:
-    """Return which node of a unit would have to go on for a stuck one."""
-    match _reason(unit, node, stuck[node]):
-        case WaitReason.END:
-            return next(other for other in unit.waits[node] if stuck[other] != FINISHED)
-        case WaitReason.ELEMENT:
-            return unit.source[stuck[node]]
-        case WaitReason.PLACE:
-            return unit.target[stuck[node]]
-
-
-def _reason(unit: StreamingUnit, node: int, edge: int) -> WaitReason:
+def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> tuple[WaitReason, int]:
+    """Return what a stuck node of a unit waits for, and which node would have to go on."""
+    edge = stuck[node]
     if edge == NOT_STARTED:
-        return WaitReason.END
-    return WaitReason.ELEMENT if edge in unit.inputs[node] else WaitReason.PLACE
+        return WaitReason.END, next(other for other in unit.waits[node] if stuck[other] != FINISHED)
+    if unit.target[edge] == node:
+        return WaitReason.ELEMENT, unit.source[edge]
+    return WaitReason.PLACE, unit.target[edge]
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:

@@ -82,7 +82,7 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
         UserError: a time does not fit in 64 bits.
     """
     peak = peak_volumes(dag, streamed)
-    offsets = _offsets(dag, blocks.block, peak, streamed)
+    offsets = node_offsets(dag, blocks.block, peak, streamed)
     times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block))
     start, first_out, last_out = (int64_column(column) for column in times)
     return Times(start, first_out, last_out, peak)
@@ -126,11 +126,6 @@ def node_times(
     return start, first_out, last_out
 
 
-def node_offsets(dag: CanonicalDag, block: Int32, streamed: Bool) -> tuple[Int64, Int64]:
-    """Return FO - ST and LO - ST of each node, shape [nodes] each."""
-    return _offsets(dag, block, peak_volumes(dag, streamed), streamed)
-
-
 def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
     """Return for each task how long after its start at least it needs its last element, shape [nodes].
 
@@ -142,7 +137,7 @@ def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
     return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
 
 
-def _offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
+def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 
     ``s * (V - 1)`` with ``s = peak / V`` rounds up to ``peak - peak // V``: no product is needed. Elements from
