@@ -15,6 +15,7 @@ from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
 from dfcompile.lowering.alternatives.chain import longest_chain
 from dfcompile.options import Options
+from dfcompile.records import replace
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
 from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import (
@@ -193,21 +194,11 @@ def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple
         kernels: in order of execution.
         chips: that share them.
     """
-    groups: dict[tuple[object, ...], list[backend.KernelFigures]] = {}
+    groups: dict[KernelGroupSummary, list[str]] = {}
     for one in kernels:
-        times = (one.compute_ns, one.memory_ns, one.network_ns, one.time_ns)
-        key = (one.op, one.flop, one.dram_bytes, one.chip_bytes, one.received_bytes, *times)
-        groups.setdefault(key, []).append(one)
-    return tuple(
-        filled(
-            KernelGroupSummary,
-            equal[0],
-            kernels=tuple(each.name for each in equal),
-            count=len(equal),
-            network_bytes=equal[0].received_bytes / chips,
-        )
-        for equal in groups.values()
-    )
+        alone = filled(KernelGroupSummary, one, kernels=(), count=1, network_bytes=one.received_bytes / chips)
+        groups.setdefault(alone, []).append(one.name)
+    return tuple(replace(alone, kernels=tuple(names), count=len(names)) for alone, names in groups.items())
 
 
 def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> float:

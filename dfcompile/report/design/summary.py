@@ -75,22 +75,19 @@ def _kernels(solution: DesignSolution) -> tuple[report.KernelSummary, ...]:
     conversions: dict[int, list[Collective]] = {}
     for edge in model.edges:
         conversions.setdefault(edge.source, []).extend(collective for collective, _ in edge.exchange)
-    found = []
     figures = design_kernel_figures(model, decision, solution.figures.steps)
-    for position, (share, own) in enumerate(zip(model.shares, figures, strict=True)):
-        exchanged = [collective for collective, _ in share.exchange] + conversions.get(position, [])
-        found.append(
-            filled(
-                report.KernelSummary,
-                own,
-                share.work,
-                name=share.kernel.name,
-                configuration=decision.configs[share.kernel.id],
-                sharding=share.sharding.value,
-                exchange=", ".join(dict.fromkeys(exchanged)),
-            )
+    return tuple(
+        filled(
+            report.KernelSummary,
+            own,
+            share.work,
+            name=share.kernel.name,
+            configuration=decision.configs[share.kernel.id],
+            sharding=share.sharding.value,
+            exchange=", ".join(dict.fromkeys([each for each, _ in share.exchange] + conversions.get(position, []))),
         )
-    return tuple(found)
+        for position, (share, own) in enumerate(zip(model.shares, figures, strict=True))
+    )
 
 
 def _assumptions(solution: DesignSolution) -> tuple[AssumptionSummary, ...]:
@@ -147,9 +144,9 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> report.P
             for tensor in units.tensors
         ),
         wires=tuple(
-            report.WiresSummary(
-                tensor=wires.tensor,
-                kernel=wires.kernel,
+            filled(
+                report.WiresSummary,
+                wires,
                 direction="out" if wires.is_write else "in",
                 pmu_cells=numbers(pmu for pmu, _ in wires.pairs),
                 pcu_cells=numbers(pcu for _, pcu in wires.pairs),
@@ -157,14 +154,7 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> report.P
             for wires in units.wires
         ),
         links=tuple(
-            report.LinkSummary(
-                tensor=link.tensor,
-                kernel=link.kernel,
-                direction="in" if link.is_incoming else "out",
-                dimension=link.dimension,
-                border=link.border.value,
-                cells=numbers(link.cells),
-            )
+            filled(report.LinkSummary, link, direction="in" if link.is_incoming else "out", cells=numbers(link.cells))
             for link in placed.links
         ),
     )
