@@ -1,7 +1,7 @@
 """Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from msgspec import Struct
 
@@ -65,7 +65,7 @@ class Scheduling:
     def __init__(self, dag: CanonicalDag) -> None:
         self._dag = dag
         self._baselines: dict[int, NonStreamingSchedule] = {}
-        self._bounds: dict[int, int] = {}
+        self._bound = cache(partial(lower_bound_cycles, dag))
 
     @property
     def dag(self) -> CanonicalDag:
@@ -112,11 +112,6 @@ class Scheduling:
             baseline,
             ends,
         )
-
-    def _bound(self, pes: int) -> int:
-        if pes not in self._bounds:
-            self._bounds[pes] = lower_bound_cycles(self._dag, pes)
-        return self._bounds[pes]
 
     def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
         if pes not in self._baselines:

@@ -3,8 +3,6 @@
 The chain of these waits that leads to the end of the last task makes the makespan.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from msgspec import Struct
 
@@ -16,7 +14,7 @@ from dfcompile.scheduler.simulation.occupancy import Accesses, accesses_of_task
 from dfcompile.scheduler.simulation.plan import ends_come_in_turn, last_end, plan_replay
 from dfcompile.scheduler.simulation.progress import Progress
 from dfcompile.scheduler.simulation.replay import FINISHED
-from dfcompile.scheduler.simulation.simulator import replay_of
+from dfcompile.scheduler.simulation.simulator import Replaying, replay_of
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 
 MOST_FOLLOWED = 2**22  # elements of one unit whose accesses are looked at one by one: some 200 MB
@@ -40,7 +38,20 @@ def follow_unit(unit: StreamingUnit, release: tuple[int, ...]) -> Stretch:
 
 
 class Following:
-    """The units of a replayed schedule, each with the times from which its tasks may run."""
+    """The units of a replayed schedule, each with the times from which its tasks may run.
+
+    Configurations of a mapping come one after another: where nothing runs from one block to the next, the later one may
+    have been kept waiting.
+
+    Attributes:
+        dag: the graph.
+        plan: of the replay.
+        units: of several tasks.
+        unit_of: number of the unit of each node that is in one.
+        is_followed: whether the accesses of each unit are few enough to be looked at.
+        release: cycle from which on each node may run, barriers included.
+        end: cycle in which each node has ended, barriers included.
+    """
 
     def __init__(self, dag: CanonicalDag, schedule: Schedule) -> None:
         """Cut the schedule into units.
@@ -48,61 +59,29 @@ class Following:
         Args:
             dag: the graph.
             schedule: of it, with the times of its replay.
+
+        Raises:
+            VerificationError: its times are not those of its replay.
         """
-        self.dag, self.schedule = dag, schedule
+        self.dag = dag
         self.plan = plan_replay(dag, replay_of(schedule))
-        self.release = [0] * len(self.plan.work)
-        self.end = [0] * len(self.plan.work)
         self.units = self.plan.units
         self.unit_of = {node: number for number, unit in enumerate(self.units) for node in unit.nodes}
-        self._followed = _followed(self.units)
-
-    def is_followed(self, unit: int) -> bool:
-        """Whether the accesses of a unit, by its number, are few enough to be looked at."""
-        return self._followed[unit]
-
-    def attempts(self) -> Iterator[Iterator[Stretch]]:
-        """Yield ways through the units that are followed; each finds release and end of each node as it goes.
-
-        Configurations of a mapping come one after another: where nothing runs from one block to the next, the later
-        one may have been kept waiting. That is the second way, for where the first does not end `as_scheduled`.
-        """
-        yield self._run([0] * self.dag.nodes_count)
-        yield self._run(_cuts(self.dag, self.schedule))
-
-    @property
-    def is_as_scheduled(self) -> bool:
-        """Whether all tasks ended when the schedule says."""
-        tasks = np.flatnonzero(self.dag.is_computational)
-        ends = np.array(self.end[: self.dag.nodes_count], dtype=np.int64)
-        return bool((ends[tasks] == self.schedule.last_out[tasks]).all())
+        self.is_followed = _followed(self.units)
+        tasks = dag.is_computational
+        for earliest in (None, _cuts(dag, schedule)):
+            replaying = Replaying(dag, self.plan, earliest, details=False)
+            if np.array_equal(replaying.run().end[tasks], schedule.last_out[tasks]):
+                break
+        else:
+            raise VerificationError(f"schedule of {dag.name!r}: its times are not those of a replay")
+        waits, first, self.end = self.plan.waits, replaying.earliest, replaying.end
+        self.release = [last_end(self.end, *each) for each in zip(waits, first, strict=True)]
 
     def followed(self, unit: int) -> Stretch:
         """Follow a unit, by its number, once more; its releases are known."""
         nodes = self.units[unit].nodes
         return follow_unit(self.units[unit], tuple(self.release[node] for node in nodes))
-
-    def _run(self, earliest: list[int]) -> Iterator[Stretch]:
-        earliest = earliest + [0] * (len(self.end) - len(earliest))  # barriers
-        for part in self.plan.sequence:
-            for node in part.nodes if isinstance(part, StreamingUnit) else part:
-                self.release[node] = last_end(self.end, self.plan.waits[node], earliest[node])
-                if not isinstance(part, StreamingUnit):
-                    self.end[node] = self.release[node] + self.plan.work[node]
-            if isinstance(part, StreamingUnit):
-                yield from self._follow(part)
-
-    def _follow(self, unit: StreamingUnit) -> Iterator[Stretch]:
-        number = self.unit_of[unit.nodes[0]]
-        if self.is_followed(number):
-            stretch = self.followed(number)
-            for node, end in zip(unit.nodes, stretch.ends(), strict=True):
-                self.end[node] = end
-            yield stretch
-        else:
-            for node in unit.nodes:
-                if node < self.dag.nodes_count:
-                    self.end[node] = int(self.schedule.last_out[node])
 
 
 def _followed(units: list[StreamingUnit]) -> list[bool]:
@@ -117,7 +96,7 @@ def _followed(units: list[StreamingUnit]) -> list[bool]:
     return followed
 
 
-def _cuts(dag: CanonicalDag, schedule: Schedule) -> list[int]:
+def _cuts(dag: CanonicalDag, schedule: Schedule) -> Int64:
     """Return the last cycle before each node's block that separates what ran before from it and all after, [nodes]."""
     tasks = np.flatnonzero(dag.is_computational)
     count = int(schedule.block.max(initial=-1)) + 1
@@ -127,7 +106,7 @@ def _cuts(dag: CanonicalDag, schedule: Schedule) -> list[int]:
     ended = np.maximum.accumulate(ended)
     begun = np.minimum.accumulate(begun[::-1])[::-1]
     cut = np.where(ended <= begun, ended, 0)[:count]
-    latest: list[int] = np.maximum.accumulate(cut)[schedule.block].tolist() if count else []
+    latest: Int64 = np.maximum.accumulate(cut)[schedule.block]
     return latest
 
 
@@ -181,7 +160,7 @@ class _Chain:
         """Go back from an access of a node (-1: its end) to the access of the one it waited for."""
         following = self._following
         number = following.unit_of.get(node)
-        if number is None or not following.is_followed(number):
+        if number is None or not following.is_followed[number]:
             return self._released(node, following.release[node], now)
         stretch = self._followed(number)
         unit = stretch.unit

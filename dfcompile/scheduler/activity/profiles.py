@@ -6,7 +6,6 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import CanonicalDag, Int64
-from dfcompile.errors import VerificationError
 from dfcompile.scheduler.activity.following import Following, Stay, critical_path
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.simulation import NO_EDGE
@@ -67,13 +66,11 @@ def activity(dag: CanonicalDag, schedule: Schedule, most_steps: int) -> Activity
     if not schedule.timing.is_exact:
         return None
     following = Following(dag, schedule)
-    for attempt in following.attempts():
-        found = _Profiles(dag, schedule, -(-schedule.makespan_cycles // most_steps) or 1)
-        for unit in attempt:
-            found.add(unit)
-        if following.is_as_scheduled:
-            return found.finish(critical_path(following))
-    raise VerificationError(f"schedule of {dag.name!r}: its times are not those of a replay")
+    found = _Profiles(dag, schedule, -(-schedule.makespan_cycles // most_steps) or 1)
+    for number, is_followed in enumerate(following.is_followed):
+        if is_followed:
+            found.add(following.followed(number))
+    return found.finish(critical_path(following))
 
 
 class _Profiles:

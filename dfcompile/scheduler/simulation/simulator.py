@@ -54,26 +54,33 @@ def simulate_plan(dag: CanonicalDag, plan: Plan, *, details: bool = True, earlie
         details: whether to find stalls and peaks too.
         earliest: cycle from which on each node may run; 0 without, shape [nodes].
     """
-    return _Replaying(dag, plan, earliest, details=details).run()
+    return Replaying(dag, plan, earliest, details=details).run()
 
 
-class _Replaying:
-    """The columns of the result, filled unit by unit."""
+class Replaying:
+    """The columns of the result, filled unit by unit.
+
+    Attributes:
+        earliest: cycle from which on each node may run, barriers included.
+        end: cycle in which each node has ended, or ``NEVER``, barriers included.
+    """
 
     def __init__(self, dag: CanonicalDag, plan: Plan, earliest: Int64 | None, *, details: bool) -> None:
+        """Begin with nothing; see `simulate_plan`."""
         self._dag = dag
         self._details = details
         self._plan = plan
-        self._earliest = [0] * len(plan.work)
+        self.earliest = [0] * len(plan.work)
         if earliest is not None:
-            self._earliest[: len(earliest)] = earliest.tolist()
+            self.earliest[: len(earliest)] = earliest.tolist()
         self._start = [NEVER] * len(plan.work)
-        self._end = [NEVER] * len(plan.work)
+        self.end = [NEVER] * len(plan.work)
         self._of_edges = np.zeros((3, dag.edges_count), dtype=np.int64)  # stalls of reads and of writes, and peaks
         self._deadlock: tuple[Wait, ...] = ()
         self._known: dict[tuple[Hashable, tuple[int, ...]], UnitTimes] = {}
 
     def run(self) -> Simulation:
+        """Replay all."""
         check_sizes(self._dag, self._plan)
         for part in counted(self._plan.sequence):
             if isinstance(part, StreamingUnit):
@@ -81,7 +88,7 @@ class _Replaying:
             else:
                 self._run_alone(part)
         nodes = self._dag.nodes_count
-        end = np.array(self._end[:nodes], dtype=np.int64)
+        end = np.array(self.end[:nodes], dtype=np.int64)
         read_stall, write_stall, peak = frozen(self._of_edges)
         return Simulation(
             makespan_cycles=NEVER if self._deadlock else int(end.max(initial=0)),
@@ -94,19 +101,19 @@ class _Replaying:
         )
 
     def _run_alone(self, nodes: Alone) -> None:
-        start, end, waits, work = self._start, self._end, self._plan.waits, self._plan.work
+        start, end, waits, work = self._start, self.end, self._plan.waits, self._plan.work
         for node in nodes:
-            start[node] = release = last_end(end, waits[node], self._earliest[node])
+            start[node] = release = last_end(end, waits[node], self.earliest[node])
             end[node] = NEVER if release == NEVER else release + work[node]
 
     def _replay(self, unit: StreamingUnit) -> None:
-        waits, earliest = self._plan.waits, self._earliest
-        release = tuple(last_end(self._end, waits[node], earliest[node]) for node in unit.nodes)
+        waits, earliest = self._plan.waits, self.earliest
+        release = tuple(last_end(self.end, waits[node], earliest[node]) for node in unit.nodes)
         times = self._times(unit, release)
         if times.stuck:
             self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
-            self._start[node], self._end[node] = start, end
+            self._start[node], self.end[node] = start, end
         self._of_edges[:, list(unit.edges)] = times.read_stall, times.write_stall, times.peak
 
     def _times(self, unit: StreamingUnit, release: tuple[int, ...]) -> UnitTimes:
