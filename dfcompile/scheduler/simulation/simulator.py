@@ -246,6 +246,8 @@ class MakespanProbe:
         check_sizes(dag, plan)
         self._plan, self._limit_cycles = plan, limit_cycles
         self._sequence = list(plan.sequence)
+        units = ((at, part) for at, part in enumerate(plan.sequence) if isinstance(part, StreamingUnit))
+        self._place = {unit.edges: at for at, unit in units if unit.edges}
         self._end = [NEVER] * len(plan.work)
         for part in plan.sequence:
             for node, last in self._ends(part, self._end, set()):
@@ -254,15 +256,13 @@ class MakespanProbe:
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The streamed edges whose FIFOs can stop each other, group by group."""
-        return tuple(unit.edges for unit in self._plan.units if unit.edges)
+        return tuple(self._place)
 
     def lower(self, group: tuple[int, ...], capacity: Mapping[int, int]) -> bool:
         """Give FIFOs of one group new capacities if the makespan stays within the limit; return whether it does."""
-        place, unit = next(
-            (place, part)
-            for place, part in enumerate(self._sequence)
-            if isinstance(part, StreamingUnit) and part.edges == group
-        )
+        place = self._place[group]
+        unit = self._sequence[place]
+        assert isinstance(unit, StreamingUnit)
         sizes = tuple(capacity.get(edge, size) for edge, size in zip(unit.edges, unit.capacity, strict=True))
         changed = replace(unit, capacity=sizes)
         end = self._ends_with(changed, self._sequence[place + 1 :])

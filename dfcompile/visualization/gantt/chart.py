@@ -176,7 +176,7 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
     operators = tuple(dict.fromkeys(origins))
     legend = _Legend(operators, tuple(_marks(schedule, happening)))
     top = layout.bottom + _BELOW
-    height, narrow = f"{top + legend.height:.0f}", f"{top + legend.narrow_height:.0f}"
+    height, narrow = f"{top + legend.height(_WIDE):.0f}", f"{top + legend.height(_NARROW):.0f}"
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="{WIDTH}" height="{height}" '
         f'viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="xMidYMin meet" '
@@ -277,15 +277,9 @@ class _Legend(Struct, frozen=True):
     operators: tuple[str, ...]
     marks: tuple[tuple[str, str], ...]
 
-    @property
-    def height(self) -> int:
-        """Pixels."""
-        return _WIDE.line * (_WIDE.rows(len(self._colours)) + _WIDE.rows(len(self.marks))) + _APART
-
-    @property
-    def narrow_height(self) -> int:
-        """Pixels before scaling, in a narrow window."""
-        return _NARROW.line * (_NARROW.rows(len(self._colours)) + _NARROW.rows(len(self.marks))) + _APART
+    def height(self, columns: "_Columns") -> int:
+        """Return its pixels, in a narrow window before scaling."""
+        return columns.line * (columns.rows(len(self._colours)) + columns.rows(len(self.marks))) + _APART
 
     def drawn(self, top: float) -> Iterator[str]:
         """Yield it in columns, once for a wide window and once for a narrow one: operators, then the other marks."""
