@@ -1,7 +1,5 @@
 """Schedules in which every task is a gang of its own, and every stream has the room that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """The best of many partitions: optimal cuts of several orders."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from msgspec import Struct

@@ -3,8 +3,6 @@
 Gangs are grown along streams, on tiers, for machines on which gangs need not wait for whole blocks.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Spatial blocks that no node slows down, SB-LTS; that are always full, SB-RLX; or filled by non-increasing work."""
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heappush
 
 import numpy as np

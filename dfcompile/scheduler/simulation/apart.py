@@ -1,7 +1,5 @@
 """Replays of groups of tasks, each by itself, as if all that it reads of others were there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -7,8 +7,6 @@ the same times, and reads what that reads, is not replayed again. FIFOs that hol
 are never full either: with them each access is in the same cycle.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
