@@ -97,6 +97,8 @@ def cell(value: object, figure: Figure) -> str:
             return "yes" if value else "no"
         case int() | float() | Fraction():
             number = value if isinstance(value, int) else float(value)
+            if not isinstance(figure.cell, str):
+                return figure.cell(number)
             is_share = figure.cell.endswith("%")
             return f"{100 * float(value):{figure.cell[:-1]}f}" if is_share else f"{number:{figure.cell}}"
         case tuple():

@@ -56,7 +56,8 @@ class Figure:
         heading: of its column in tables, several lines; ``{}`` stands for the prefix of its unit, as in ``{}s``.
         tables: that have a column for it; with a heading by default that of its record.
         after: field of the same record that its column follows; by default columns stand as the fields do.
-        cell: format of a number in tables, as ``format`` has it; with ``%`` at the end it is multiplied by 100.
+        cell: format of a number in tables, as ``format`` has it, with ``%`` at the end it is multiplied by 100; or what
+            writes it.
         words: pairs of a value and what tables show instead of it.
         hidden: the column is left out where all rows have this value; by default never.
         csv: name in CSV, where it is not the field's.
@@ -64,7 +65,8 @@ class Figure:
         choices: the texts that are possible.
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
-        of: what it is called where it comes from, if otherwise; see `dfcompile.report.figure`.
+        of: what it is called where it comes from, if otherwise; see `filled`.
+        is_spread: what it holds, a record or a mapping, stands in JSON among the fields of its own record.
     """
 
     meaning: str
@@ -72,7 +74,7 @@ class Figure:
     heading: str = ""
     tables: tuple[str, ...] = ()
     after: str = ""
-    cell: str = ","
+    cell: str | Callable[[float], str] = ","
     words: tuple[tuple[Plain, str], ...] = ()
     hidden: object = NEVER
     csv: str = ""
@@ -81,6 +83,7 @@ class Figure:
     least: int | None = 0
     decimals: int | None = None
     of: str = ""
+    is_spread: bool = False
 
 
 def figure(

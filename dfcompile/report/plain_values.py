@@ -31,8 +31,10 @@ def to_record(report: object) -> dict[str, Json]:
     kind: type = type(report)
     for field in fields_of(kind):
         value = getattr(report, field.name)
-        if not (field.is_optional and (value is None or value == ())):
-            record[field.name] = plain(value, field.figure)
+        if field.is_optional and (value is None or value == ()):
+            continue
+        held = plain(value, field.figure)
+        record |= held if field.figure.is_spread and isinstance(held, dict) else {field.name: held}
     return record
 
 

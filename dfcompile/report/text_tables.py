@@ -230,3 +230,12 @@ def _prefixed(amount: float, factor: int, prefixes: Sequence[str]) -> tuple[floa
     while at + 1 < len(prefixes) and amount >= factor:
         amount, at = amount / factor, at + 1
     return amount, prefixes[at]
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time of seconds in milliseconds.
+
+    >>> milliseconds(0.0012345)
+    '1.234'
+    """
+    return f"{seconds * 1e3:,.4g}"
