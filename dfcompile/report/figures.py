@@ -112,9 +112,9 @@ class HintSummary:
     expand: tuple[str, ...] = figure("values of `--expand`")
     operators: int = figure("that the hint is about", unit="operators", least=1)
     chosen_bound_cycles: int = figure(
-        "what these operators take at least as they are lowered, each alone, one after another"
+        "what these operators take at least as they are lowered, each alone, one after another", of="chosen_cycles"
     )
-    hinted_bound_cycles: int = figure("the same with the expansion of the hint")
+    hinted_bound_cycles: int = figure("the same with the expansion of the hint", of="hinted_cycles")
 
 
 @record
@@ -167,10 +167,10 @@ class VerificationSummary:
     """How far the lowered model is from a reference."""
 
     max_abs_error: float = figure(
-        "the largest absolute difference to the [reference](command-line.md#verification) on one input"
+        "the largest absolute difference to the [reference](command-line.md#verification) on one input", of="absolute"
     )
     max_rel_error: float = figure(
-        "the largest difference as a part of the largest value of the same output; absolute if that is 0"
+        "the largest difference as a part of the largest value of the same output; absolute if that is 0", of="relative"
     )
     effect_of_inputs: float | None = figure(
         "how much the reference's outputs change, as a part of their largest value, if the values of each "

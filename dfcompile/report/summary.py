@@ -121,10 +121,7 @@ def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Resul
     variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
     cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
     found, effect = variant.deviation, variant.effect_of_inputs
-    verification = None
-    if found is not None:
-        effect_of_inputs = None if effect is None else effect.relative
-        verification = VerificationSummary(found.absolute, found.relative, effect_of_inputs)
+    effect_of_inputs = None if effect is None else effect.relative
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
@@ -135,7 +132,7 @@ def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Resul
         repetition=_repetition(point),
         mapping=mapping,
         traffic=traffic_summary(plans, point),
-        verification=verification,
+        verification=None if found is None else filled(VerificationSummary, found, effect_of_inputs=effect_of_inputs),
     )
 
 
@@ -154,13 +151,13 @@ def _repetition(point: Point) -> RepetitionSummary | None:
 def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
     variant, figures = point.variant, point.scheduled.figures
     hints = tuple(
-        HintSummary(
+        filled(
+            HintSummary,
+            hint,
             expand=(f"{hint.op_type}={hint.name}",)
             if hint.is_for_all
             else tuple(f"{origin}:{hint.op_type}={hint.name}" for origin in hint.origins),
             operators=len(hint.origins),
-            chosen_bound_cycles=hint.chosen_cycles,
-            hinted_bound_cycles=hint.hinted_cycles,
         )
         for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0)
     )
