@@ -283,53 +283,57 @@ def _sequence(
     shared = np.flatnonzero(size > 1)
     ends = np.cumsum(size)[shared]
     edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
-    nodes = tuple(order.tolist())
-    maker = _UnitMaker(dag, replay, inner_waits, nodes, edges)
+    columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
+    nodes, of_edges = tuple(order.tolist()), [column.tolist() for column in columns]
+    accesses = _accesses(dag, len(unit))
     done = first_edge = 0
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
             yield nodes[done:first]
-        yield maker.unit(slice(first, end), slice(first_edge, last_edge))
+        yield _unit(nodes[first:end], [column[first_edge:last_edge] for column in of_edges], accesses, inner_waits)
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]
 
 
-class _UnitMaker:
-    """Makes units from their members, in topological order and barriers last, and from the edges between these."""
+def _accesses(dag: CanonicalDag, count: int) -> tuple[list[int], list[int]]:
+    """Return the reads and writes of all nodes, barriers included, shape [count] each.
 
-    def __init__(
-        self,
-        dag: CanonicalDag,
-        replay: Replay,
-        inner_waits: Mapping[int, list[int]],
-        members: tuple[int, ...],
-        edges: Int64,
-    ) -> None:
-        """Take the members and the edges of all units, those of one unit together."""
-        self._members, self._inner_waits = members, inner_waits
-        columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
-        self._edges, self._source, self._target, self._capacity = (column.tolist() for column in columns)
-        # A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
-        volume_in, volume_out, works = dag.volume_in, dag.volume_out, dag.work > 0
-        barriers = [0] * (len(members) - dag.nodes_count)
-        self._reads = np.where(works, np.where(volume_in > 0, volume_in, volume_out), 0).tolist() + barriers
-        self._writes = np.where(works, np.where(volume_out > 0, volume_out, volume_in), 0).tolist() + barriers
+    A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
+    """
+    accesses = np.zeros((2, count), dtype=np.int64)
+    for own, volume, other in zip(
+        accesses, (dag.volume_in, dag.volume_out), (dag.volume_out, dag.volume_in), strict=True
+    ):
+        own[: dag.nodes_count] = np.where(dag.work > 0, np.where(volume > 0, volume, other), 0)
+    reads, writes = accesses.tolist()
+    return reads, writes
 
-    def unit(self, members: slice, edges: slice) -> StreamingUnit:
-        """Return a unit whose nodes come after those they wait for, as far as possible."""
-        nodes, sources, targets = list(self._members[members]), self._source[edges], self._target[edges]
-        waits = [(other, node) for node in nodes for other in self._inner_waits.get(node, ())]
-        if waits:
-            nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
-        place = {node: number for number, node in enumerate(nodes)}
-        return StreamingUnit(
-            nodes=tuple(nodes),
-            edges=tuple(self._edges[edges]),
-            reads=tuple(self._reads[node] for node in nodes),
-            writes=tuple(self._writes[node] for node in nodes),
-            source=tuple(place[node] for node in sources),
-            target=tuple(place[node] for node in targets),
-            capacity=tuple(self._capacity[edges]),
-            waits=tuple(tuple(place[other] for other in self._inner_waits.get(node, ())) for node in nodes),
-        )
+
+def _unit(
+    members: Alone, edges: list[list[int]], accesses: tuple[list[int], list[int]], inner_waits: Mapping[int, list[int]]
+) -> StreamingUnit:
+    """Return a unit whose nodes come after those they wait for, as far as possible.
+
+    Args:
+        members: in topological order and barriers last.
+        edges: between them: numbers, sources, targets and capacities.
+        accesses: reads and writes of all nodes.
+        inner_waits: of each node those of its unit that must have ended before it starts.
+    """
+    numbers, sources, targets, capacity = edges
+    nodes, (reads, writes) = list(members), accesses
+    waits = [(other, node) for node in nodes for other in inner_waits.get(node, ())]
+    if waits:
+        nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
+    place = {node: number for number, node in enumerate(nodes)}
+    return StreamingUnit(
+        nodes=tuple(nodes),
+        edges=tuple(numbers),
+        reads=tuple(reads[node] for node in nodes),
+        writes=tuple(writes[node] for node in nodes),
+        source=tuple(place[node] for node in sources),
+        target=tuple(place[node] for node in targets),
+        capacity=tuple(capacity),
+        waits=tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes),
+    )
