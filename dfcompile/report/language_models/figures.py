@@ -1,7 +1,6 @@
 """The figures of a language model's steps: each with its meaning and the tables that show it."""
 
 from collections.abc import Mapping
-from functools import partial
 
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.study import StepStudy, Study
@@ -65,42 +64,39 @@ class KernelFigures:
     activity: Mapping[str, float | None] = figure("share of the time that parts of the chip are busy", is_spread=True)
 
 
-_of_chips = partial(figure, table="chips")
-
-
 @record
-@shown_in("steps")
+@shown_in("chips")
 class StepFigures:
     """A step on the chips that run it."""
 
     step: str = figure("its name", of="batch.name")
     tokens: int = figure("that go in", of="batch.tokens")
     sequences: int = figure("that they are of", of="batch.sequences")
-    chips: int = _of_chips("that run it", of="degrees.chips", heading="chips")
-    degrees: str = _of_chips("of parallelism", of="degrees.name", heading="degrees")
-    degrees_tried: int = _of_chips("that were looked at", of="tried", heading="tried")
-    degrees_infeasible: int = _of_chips("of them that do not fit", of="infeasible", heading="impossible")
-    macs: int = figure("of all chips", heading="MACs", cell=decimal, after="tokens_per_s_per_sequence")
+    chips: int = figure("that run it", of="degrees.chips", heading="chips")
+    degrees: str = figure("of parallelism", of="degrees.name", heading="degrees")
+    degrees_tried: int = figure("that were looked at", of="tried", heading="tried")
+    degrees_infeasible: int = figure("of them that do not fit", of="infeasible", heading="impossible")
+    macs: int = figure("of all chips", heading="MACs", table="steps", cell=decimal, after="tokens_per_s_per_sequence")
     weight_read_bytes: int = figure("by the whole model")
     time_s: float = figure("of the step")
     assumptions: tuple[str, ...] = figure("that the time rests on")
     times: Mapping[str, float] = figure("by each way of counting", is_spread=True)
     full_overlap_s: float | None = figure("if all kernels of a chip overlap; `null` of several chips")
-    exchange_s: float = _of_chips("of collectives", heading="exchanges\nms", cell=milliseconds)
+    exchange_s: float = figure("of collectives", heading="exchanges\nms", cell=milliseconds)
     stage_layers: tuple[int, ...] = figure("of each stage")
-    tokens_per_s: float = figure("of all sequences", heading="tokens/s\n{}")
-    tokens_per_s_per_sequence: float = figure("in the mean", heading="per\nsequence", cell=",.4g")
+    tokens_per_s: float = figure("of all sequences", heading="tokens/s\n{}", table="steps")
+    tokens_per_s_per_sequence: float = figure("in the mean", heading="per\nsequence", table="steps", cell=",.4g")
     mac_utilisation: float = figure("of the peak")
     memory_utilisation: float = figure("of the bandwidth")
-    chip_weight_bytes: int = _of_chips("at most", of="weight_bytes", heading="weights\nof a chip", cell=binary)
-    chip_kv_bytes: int = _of_chips("at most", of="kv_bytes", heading="cache\nof a chip", cell=binary)
+    chip_weight_bytes: int = figure("at most", of="weight_bytes", heading="weights\nof a chip", cell=binary)
+    chip_kv_bytes: int = figure("at most", of="kv_bytes", heading="cache\nof a chip", cell=binary)
     offload_share: float = figure("of caches, in a memory beside the chip's own", of="offload")
-    chip_offload_bytes: int = _of_chips(
+    chip_offload_bytes: int = figure(
         "there, at most", of="offload_bytes", heading="offloaded\nof a chip", cell=binary, hidden=0
     )
     activity: Mapping[str, float | None] = figure("share of the time that parts of a chip are busy")
     usd_per_million_tokens: float | None = figure(
-        "where a price is known", heading="USD per\nM tokens", cell=",.4g", hidden=None, default=None
+        "where a price is known", heading="USD per\nM tokens", table="steps", cell=",.4g", hidden=None, default=None
     )
     energy_j: float | None = figure("of all chips, where it is known", of="energy.total_j", default=None)
     energy_j_per_token: float | None = figure("the same of a token", default=None)

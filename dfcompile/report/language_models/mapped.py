@@ -86,19 +86,22 @@ class MappingReport(Struct, frozen=True):
 
 def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) -> MappingReport:
     """Return mapped steps as plain values, rows (one per configuration of a layer of each part) and lines."""
-    records, rows, lines = [], [], list[str]()
+    records: list[Record] = []
+    rows: list[Record] = []
+    lines: list[str] = []
     for step in steps:
         parts = [_figures(part) for part in step.parts]
         records.append(_record(step, parts))
         for part in parts:
-            own = {"step": step.batch.name, "part": part.part, "count": part.count}
+            own: Record = {"step": step.batch.name, "part": part.part, "count": part.count}
             rows += [own | to_record(one) for one in (part.mapping.configurations if part.mapping else ())]
         lines += _lines(step, parts, width, verbose=verbose)
     return MappingReport(tuple(records), tuple(rows), tuple(lines))
 
 
 def _figures(part: MappedPart) -> PartFigures:
-    mapping, found = part.mapping, None
+    mapping = part.mapping
+    found: MappingFigures | None = None
     if mapping is not None:
         configs = mapping.figures.configs
         number = {name: at for at, one in enumerate(configs, start=1) for name in one.kernels}
