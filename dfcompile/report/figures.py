@@ -101,6 +101,7 @@ class ScheduleSummary:
         after="timing",
         cell="+.2%",
         hidden=None,
+        of="sample.error",
         default=None,
     )
 
@@ -188,6 +189,7 @@ class RepetitionSummary:
         "that one iteration is scheduled on: all, half of them, a quarter and so on, whatever gives the least makespan",
         unit="PEs",
         heading="PEs each",
+        of="schedule.pes",
     )
     interval_cycles: int = figure("from the start of one iteration to that of the next", heading="interval\ncycles")
     least_interval_cycles: int = figure(

@@ -209,17 +209,13 @@ class _Machine:
                 self._gaps.add(first, begin, pe)
                 self._gaps.add(begin + duration, last, pe)
             else:
-                elements = self._unused(count) if is_unused else self._taken(end, count)
+                used = len(self._ends)
+                elements = range(used, min(used + count, self._pes)) if is_unused else self._taken(end, count)
                 self._book(elements, begin + duration)
                 for pe in elements if end < begin else ():
                     self._gaps.add(end, begin, pe)
             yield begin, elements
             count -= len(elements)
-
-    def _unused(self, most: int) -> Sequence[int]:
-        """Return elements that were not used, in order."""
-        used = len(self._ends)
-        return range(used, min(used + most, self._pes))
 
     def _taken(self, end: int, most: int) -> Sequence[int]:
         """Take out elements that end in a cycle, in order."""

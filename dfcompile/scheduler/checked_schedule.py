@@ -1,6 +1,5 @@
 """Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
-from fractions import Fraction
 from functools import cache, cached_property, partial
 
 from msgspec import Struct
@@ -52,11 +51,6 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
     sample: Sample | None
     baseline: NonStreamingSchedule
     ends: bool = True
-
-    @property
-    def steady_error(self) -> Fraction | None:
-        """By how much the sample takes longer than planned, as a part of the plan; ``None`` without a sample."""
-        return None if self.sample is None else self.sample.error
 
 
 class Scheduling:

@@ -73,10 +73,7 @@ def minimal_fifo_sizes(
         InfeasibleError: the schedule cannot end whatever the capacities; the message names a wait cycle.
         VerificationError: the replay does not fit the graph.
     """
-    free = simulate(dag, replay.unlimited(dag))
-    if free.deadlock:
-        links = ", ".join(wait.text(dag) for wait in free.deadlock)
-        raise InfeasibleError(f"fifo sizes of {dag.name!r}: a deadlock with fifos of any size ({links})")
+    free = _without_limits(dag, replay, "fifo sizes")
     limit = max(free.makespan_cycles, allowed_cycles)
     given = simulate(dag, replay)
     begin = free if given.deadlock or given.makespan_cycles > limit else given
@@ -223,10 +220,7 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
         ReplayTooLargeError: the replay is too large.
     """
     if free is None:
-        free = simulate(dag, replay.unlimited(dag))
-    if free.deadlock:
-        links = ", ".join(wait.text(dag) for wait in free.deadlock)
-        raise InfeasibleError(f"schedule of {dag.name!r}: a deadlock with fifos of any size ({links})")
+        free = _without_limits(dag, replay, "schedule")
     early = replace(replay, fifo_capacity=fifo_room(replay.streamed, free.peak))
     late = simulate(reversed_dag(dag), reversed_replay(early))
     kept = replace(replay, fifo_capacity=fifo_room(replay.streamed, late.peak[::-1]))
@@ -236,6 +230,15 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
     found = simulate(dag, kept)
     # With room for what it used, and no more, each access is in the same cycle.
     return fifo_room(replay.streamed, found.peak), found
+
+
+def _without_limits(dag: CanonicalDag, replay: Replay, asked: str) -> Simulation:
+    """Return the replay with FIFOs that are never full."""
+    free = simulate(dag, replay.unlimited(dag))
+    if free.deadlock:
+        links = ", ".join(wait.text(dag) for wait in free.deadlock)
+        raise InfeasibleError(f"{asked} of {dag.name!r}: a deadlock with fifos of any size ({links})")
+    return free
 
 
 def in_flight_apart(dag: CanonicalDag, replay: Replay, group: Int32, latest: Int64) -> tuple[Int64, Simulation]:

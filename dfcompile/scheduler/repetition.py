@@ -40,11 +40,6 @@ class Repetition(Struct, frozen=True):
     pes: int
     schedule: Schedule
 
-    @property
-    def pes_each(self) -> int:
-        """Processing elements that one iteration is scheduled on."""
-        return self.schedule.pes
-
 
 def best_repetition(scheduling: Scheduling, options: ScheduleOptions, repeats: int) -> Repetition:
     """Return the repetition of least makespan, and of these with fewest iterations at once.
