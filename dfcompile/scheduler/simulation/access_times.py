@@ -1,6 +1,7 @@
 """Access times of a stretch: whole sequences at a time, until none is too early; or one by one, to find deadlocks."""
 
 from collections import deque
+from itertools import accumulate
 
 import numpy as np
 
@@ -165,13 +166,9 @@ def _visit(stretch: Stretch, node: int) -> None:
     """
     sequence, clock = stretch.sequences[node], stretch.clock[node]
     inputs, outputs = stretch.unit.inputs[node], stretch.unit.outputs[node]
-    read_row: list[Int64 | None] = []
-    for edge in inputs:
-        read_row.append(_later(read_row, stretch.arrivals(edge) - sequence.get_waits))
-    write_row: list[Int64 | None] = []
-    for edge in outputs:
-        freed = stretch.frees(edge) - sequence.put_waits if stretch.past[edge] else None
-        write_row.append(_later(write_row, freed))
+    arrived = (stretch.arrivals(edge) - sequence.get_waits for edge in inputs)
+    freed = (stretch.frees(edge) - sequence.put_waits if stretch.past[edge] else None for edge in outputs)
+    read_row, write_row = list(accumulate(arrived, _later)), list(accumulate(freed, _later))
     reads_before, writes_before = _running(read_row, clock), _running(write_row, clock)
     _put_back(
         [stretch.reads(edge) for edge in inputs],
@@ -189,9 +186,8 @@ def _visit(stretch: Stretch, node: int) -> None:
     )
 
 
-def _later(row: list[Int64 | None], delay: Int64 | None) -> Int64 | None:
+def _later(before: Int64 | None, delay: Int64 | None) -> Int64 | None:
     """Return the delays of accesses that also wait for the one before them in their row."""
-    before = row[-1] if row else None
     if before is None or delay is None:
         return before if delay is None else delay
     return np.maximum(before, delay, out=delay)

@@ -7,6 +7,8 @@ the same times, and reads what that reads, is not replayed again. FIFOs that hol
 are never full either: with them each access is in the same cycle.
 """
 
+from itertools import accumulate
+
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
@@ -89,10 +91,8 @@ class _Replaying:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
         sequence = self._sequence(node)
         self.start[node], self.end[node] = clock, clock + sequence.cycles
-        rows: list[Int64] = []
-        for edge in self._unit.inputs[node]:
-            delay = self._arrivals(edge) - sequence.get_waits
-            rows.append(np.maximum(rows[-1], delay, out=delay) if rows else delay)
+        delays = (self._arrivals(edge) - sequence.get_waits for edge in self._unit.inputs[node])
+        rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
         if not rows:
             if self._readers[node]:
                 self._written[node] = clock + sequence.put_waits

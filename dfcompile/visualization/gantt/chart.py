@@ -23,6 +23,7 @@ from dfcompile.visualization.gantt.layout import (
     colour,
     escape,
     grid,
+    runs,
 )
 
 _LABELLED_BAR = 14.0  # pixels that a name in a bar needs
@@ -42,7 +43,8 @@ def bars(
     drawing = _Bars(dag, schedule, layout, happening)
     for number, operator in enumerate(operators):
         yield f'<g fill="{colour(number)}">'
-        for together in drawing.grouped(members[operator]):
+        by_row = sorted(members[operator], key=lambda node: (schedule.pe[node], schedule.start[node]))
+        for together in runs(by_row, drawing.is_beside):
             yield from drawing.bar(together[0]) if len(together) == 1 else drawing.several(together)
         yield "</g>"
 
@@ -63,18 +65,6 @@ def names(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str
 class _Bars:
     def __init__(self, dag: CanonicalDag, schedule: Schedule, layout: Layout, happening: Activity | None) -> None:
         self._dag, self._schedule, self._layout, self._happening = dag, schedule, layout, happening
-
-    def grouped(self, nodes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield tasks by themselves, or several that are narrower than a pixel, side by side in one row."""
-        schedule = self._schedule
-        together: list[int] = []
-        for node in sorted(nodes, key=lambda node: (schedule.pe[node], schedule.start[node])):
-            if together and not (self._is_narrow(node) and self._is_beside(together, node)):
-                yield together
-                together = []
-            together.append(node)
-        if together:
-            yield together
 
     def bar(self, node: int) -> Iterator[str]:
         """Yield the bar of a task."""
@@ -120,14 +110,12 @@ class _Bars:
             path.append(f"V{bottom - share * layout.bar_height:.2f}H{layout.x(phase.end):.2f}")
         return f'<path d="{"".join(path)}V{bottom:.2f}Z" pointer-events="none"/>'
 
-    def _is_narrow(self, node: int) -> bool:
-        begin, end = (self._layout.x(int(time[node])) for time in (self._schedule.start, self._schedule.last_out))
-        return end - begin < _NARROW_BAR
-
-    def _is_beside(self, nodes: Sequence[int], node: int) -> bool:
-        schedule, last = self._schedule, nodes[-1]
-        gap = self._layout.x(int(schedule.start[node])) - self._layout.x(int(schedule.last_out[last]))
-        return schedule.pe[last] == schedule.pe[node] and gap < _NARROW_BAR and self._is_narrow(last)
+    def is_beside(self, last: int, node: int) -> bool:
+        """Return whether two tasks are narrower than a pixel, side by side in one row: such are one bar."""
+        schedule, x = self._schedule, self._layout.x
+        ends = [(x(int(schedule.start[each])), x(int(schedule.last_out[each]))) for each in (last, node)]
+        is_narrow = all(end - begin < _NARROW_BAR for begin, end in ends)
+        return bool(is_narrow and schedule.pe[last] == schedule.pe[node] and ends[1][0] - ends[0][1] < _NARROW_BAR)
 
 
 LARGEST_PICTURE = 20_000  # tasks: more bars than that are neither readable nor quick to draw
