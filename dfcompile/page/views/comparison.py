@@ -45,20 +45,8 @@ def _said(change: Record) -> str:
 
 
 def _charts(changes: Sequence[Record]) -> Iterator[Chart]:
-    marks = tuple(
-        Mark(
-            f"{change.text('figure')}, {change.text('where')}",
-            100 * (change.number("change") or 0),
-            change.text("report"),
-        )
-        for change in _largest(changes)[:_MOST]
-    )
+    named = ((f"{change.text('figure')}, {change.text('where')}", change) for change in _largest(changes)[:_MOST])
+    marks = tuple(Mark(name, 100 * (change.number("change") or 0), change.text("report")) for name, change in named)
     if marks:
-        yield Chart(
-            ChartKind.BARS,
-            "What changed most",
-            f"Results first, then what changed by the largest share: {len(marks)} figures; all are in the table.",
-            Axis("figure"),
-            Axis("change", "%"),
-            marks,
-        )
+        caption = f"Results first, then what changed by the largest share: {len(marks)} figures; all are in the table."
+        yield Chart(ChartKind.BARS, "What changed most", caption, Axis("figure"), Axis("change", "%"), marks)

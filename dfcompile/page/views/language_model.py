@@ -73,21 +73,16 @@ def _descending(times: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
+    parts = [(step, part, part.number("count") or 1) for step in steps for part in step.parts("parts")]
     marks = tuple(
-        Mark(step.text("step"), (part.number("count") or 1) * (part.number("time_s") or 0), part.text("part"),
-             f"{part.number('count')} × {part.text('part')}")
-        for step in steps
-        for part in step.parts("parts")
-    )  # fmt: skip
-    if marks:
-        yield Chart(
-            ChartKind.BARS,
-            "Time of each step",
-            "Parts of the model, all their layers together.",
-            Axis("step"),
-            Axis("time", "s"),
-            marks,
+        Mark(
+            step.text("step"), count * (part.number("time_s") or 0), part.text("part"), f"{count} × {part.text('part')}"
         )
+        for step, part, count in parts
+    )
+    if marks:
+        title, caption = "Time of each step", "Parts of the model, all their layers together."
+        yield Chart(ChartKind.BARS, title, caption, Axis("step"), Axis("time", "s"), marks)
     for step in steps:
         dots = tuple(_dots(step))
         if dots:

@@ -189,19 +189,15 @@ def _operators(best: ResultRow) -> Iterator[Chart]:
     operators = best.figures.parts("over_expansions.operators")
     parts = (("least work", "least_work_cycles"), ("more work than least", "more_work_cycles"),
              ("waiting", "waiting_cycles"), ("idle", "idle_cycles"))  # fmt: skip
-    if operators:
-        yield Chart(
-            ChartKind.BARS,
-            "Where the cycles of the PEs go",
-            f"Of {best.name}; a bar per operator of the model, PEs times cycles.",
-            Axis("operator"),
-            Axis("PE cycles", "cycles"),
-            tuple(
-                Mark(each.text("operator"), each.number(path) or 0, series, each.text("operator"))
-                for each in operators
-                for series, path in parts
-            ),
-        )
+    marks = tuple(
+        Mark(each.text("operator"), each.number(path) or 0, series, each.text("operator"))
+        for each in operators
+        for series, path in parts
+    )
+    if marks:
+        caption = f"Of {best.name}; a bar per operator of the model, PEs times cycles."
+        axes = Axis("operator"), Axis("PE cycles", "cycles")
+        yield Chart(ChartKind.BARS, "Where the cycles of the PEs go", caption, *axes, marks)
 
 
 _OTHERS = 4  # lowerings that are held against the best

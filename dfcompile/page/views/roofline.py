@@ -34,15 +34,13 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
     for name, path, bandwidth, beyond, dots in ways:
         marks = tuple(_dot(group, path) for group in dots)
         if marks and bandwidth and peak:
-            yield Chart(
-                ChartKind.DOTS,
-                f"Roofline of kernels: {name}",
-                _caption(name, of, beyond, left),
-                Axis(f"operations per byte of {name}", "FLOP/B", is_log=True, beyond=beyond),
+            title, caption = f"Roofline of kernels: {name}", _caption(name, of, beyond, left)
+            across = Axis(f"operations per byte of {name}", "FLOP/B", is_log=True, beyond=beyond)
+            up, guides = (
                 Axis("attained", "FLOP/s", is_log=True),
-                marks,
-                tuple(roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))),
+                roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak)),
             )
+            yield Chart(ChartKind.DOTS, title, caption, across, up, marks, tuple(guides))
 
 
 def design_roofline_charts(report: Record) -> Iterator[Chart]:
