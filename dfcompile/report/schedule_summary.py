@@ -31,16 +31,13 @@ def summarize_schedules(
         choices: options that give each schedule, where it was chosen among several.
     """
     dag = scheduling.dag
-    results = tuple(
-        Result(
-            found.figures.pes,
-            {},
-            found.figures.makespan_cycles,
-            replace(schedule_summary(found, scheduling.depths), choice=choice),
-            simulation=None if found.simulation is None else simulation_summary(dag, found.simulation),
-        )
-        for found, choice in zip(schedules, choices or repeat(None), strict=False)
-    )
+
+    def result(found: CheckedSchedule, choice: str | None) -> Result:
+        summary = replace(schedule_summary(found, scheduling.depths), choice=choice)
+        simulation = None if found.simulation is None else simulation_summary(dag, found.simulation)
+        return Result(found.figures.pes, {}, found.figures.makespan_cycles, summary, simulation=simulation)
+
+    results = tuple(map(result, schedules, choices or repeat(None)))
     model = ModelSummary(dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
     return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)), warnings=warnings)
 
@@ -90,12 +87,7 @@ def complex_assumptions(types: Iterable[str]) -> tuple[AssumptionSummary, ...]:
     >>> [found.value for found in complex_assumptions(["complex64"])]
     ['complex64 is one element of 8 bytes; an operation on it takes a cycle, as a real one does, not 2 to 8']
     """
-    return tuple(
-        AssumptionSummary(
-            NAME,
-            f"{name} is one element of {int(name.removeprefix('complex')) // 8} bytes; "
-            "an operation on it takes a cycle, as a real one does, not 2 to 8",
-            SOURCE,
-        )
-        for name in types
-    )
+    cost = "an operation on it takes a cycle, as a real one does, not 2 to 8"
+    sizes = {name: int(name.removeprefix("complex")) // 8 for name in types}
+    said = (f"{name} is one element of {size} bytes; {cost}" for name, size in sizes.items())
+    return tuple(AssumptionSummary(NAME, value, SOURCE) for value in said)

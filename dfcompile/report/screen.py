@@ -107,19 +107,16 @@ def result_table(report: Report, width: int = WIDTH) -> Table:
         *([Column("", tuple(BEST if id(result) in best else "" for result in results))] if best else []),
         Column("lowering", tuple(_lowering(report, result, room) for result in results), is_text=True),
     )
-    return Table(
-        "results",
-        label_columns,
-        (
-            Column("makespan\ncycles", tuple(cycles)),
-            scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
-            Column("above\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
-            scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
-            scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
-            Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
-            Column("PEs\nbusy %", tuple(busy)),
-        ),
+    columns = (
+        Column("makespan\ncycles", tuple(cycles)),
+        scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
+        Column("above\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
+        scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
+        scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
+        Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
+        Column("PEs\nbusy %", tuple(busy)),
     )
+    return Table("results", label_columns, columns)
 
 
 def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:

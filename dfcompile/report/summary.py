@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from math import ceil
+from math import ceil, inf
 from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
@@ -93,20 +93,12 @@ def summarize(exploration: Exploration) -> Report:
     first = exploration.variants[0]
     ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
     found = tuple((point, *ideals.of(point)) for point in exploration.points)
-    return Report(
-        model=_model(first.lowered.name, first.lowered.nodes),
-        results=tuple(
-            _result(point, _mapping(point, ideal, time_s), exploration.plans) for point, ideal, time_s in found
-        ),
-        assumptions=(
-            *_assumptions(exploration.options, exploration.points),
-            *([] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]),
-            *complex_assumptions(
-                dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
-            ),
-        ),
-        warnings=exploration.warnings,
-    )
+    mapped = ((point, _mapping(point, ideal, time_s)) for point, ideal, time_s in found)
+    results = tuple(_result(point, mapping, exploration.plans) for point, mapping in mapped)
+    ideal = [] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]
+    types = dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
+    assumptions = (*_assumptions(exploration.options, exploration.points), *ideal, *complex_assumptions(types))
+    return Report(_model(first.lowered.name, first.lowered.nodes), results, assumptions, exploration.warnings)
 
 
 def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
@@ -150,22 +142,16 @@ def _repetition(point: Point) -> RepetitionSummary | None:
 
 def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
     variant, figures = point.variant, point.scheduled.figures
-    hints = tuple(
-        filled(
-            HintSummary,
-            hint,
-            expand=(f"{hint.op_type}={hint.name}",)
-            if hint.is_for_all
-            else tuple(f"{origin}:{hint.op_type}={hint.name}" for origin in hint.origins),
-            operators=len(hint.origins),
-        )
-        for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0)
-    )
+    hints = []
+    for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0):
+        rule = f"{hint.op_type}={hint.name}"
+        rules = (rule,) if hint.is_for_all else tuple(f"{origin}:{rule}" for origin in hint.origins)
+        hints.append(filled(HintSummary, hint, expand=rules, operators=len(hint.origins)))
     gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
     gaps: tuple[OperatorGapSummary, ...] = ()
     if point.least_work is not None and figures.makespan_cycles is not None and figures.is_exact:
         gaps = operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
-    return ExpansionsSummary(bound.cycles, gap, hints, gaps)
+    return ExpansionsSummary(bound.cycles, gap, tuple(hints), gaps)
 
 
 def _mapping(point: Point, ideal: IdealSummary, ideal_time_s: float) -> MappingSummary:
@@ -229,24 +215,17 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
     said = AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
+    passes = ((f"pass {one.name!r}", one) for point in points for one in point.variant.lowered.applied)
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         *_lowering_assumptions(options),
         *([said] if is_before_passes else []),
-        *(
-            AssumptionSummary(f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}", "--passes")
-            for point in points
-            for one in point.variant.lowered.applied
-        ),
+        *(AssumptionSummary(name, f"{one.before} {one.of} became {one.after}", "--passes") for name, one in passes),
         *schedule_assumptions(point.scheduled for point in points),
     ]
-    found += [
-        AssumptionSummary(assumption.name, assumption.value, assumption.source)
-        for point in points
-        for assumption in (*point.attained.assumptions, *point.mapping.assumptions)
-        if assumption.source != "--pes"  # every result says it
-    ]
+    mapped = (each for point in points for each in (*point.attained.assumptions, *point.mapping.assumptions))
+    found += [filled(AssumptionSummary, each) for each in mapped if each.source != "--pes"]  # every result says that
     return tuple(dict.fromkeys(found))
 
 
@@ -273,15 +252,10 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
 
 def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
     """Count the uniform choices; of those left, a bound may exclude some beside the schedule that was made."""
-    scheduled = sum(rival.score is not None for rival in selection.rivals)
-    excluded = sum(
-        rival.score is None
-        and (
-            rival.is_excluded or (makespan_cycles is not None and rival.sketch.estimate.bound_cycles >= makespan_cycles)
-        )
-        for rival in selection.rivals
-    )
-    estimated = selection.unseen + len(selection.rivals) - scheduled - excluded
+    left = [rival for rival in selection.rivals if rival.score is None]
+    cycles = inf if makespan_cycles is None else makespan_cycles
+    excluded = sum(rival.is_excluded or rival.sketch.estimate.bound_cycles >= cycles for rival in left)
+    scheduled, estimated = len(selection.rivals) - len(left), selection.unseen + len(left) - excluded
     return RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
 
 

@@ -27,16 +27,13 @@ def summarize_design(
     corrections: tuple[Correction, ...],
 ) -> report.DesignReport:
     """Return the report on a solution, its placement, and the corrections that change its figures."""
-    design, figures = solution.design, solution.figures
+    design = solution.design
+    steps = ((number, step) for number, step in enumerate(solution.figures.steps) if step.kernels)
     return report.DesignReport(
         name=name,
         figures=_figures(solution),
         search=filled(report.SearchSummary, solution),
-        configurations=tuple(
-            filled(report.StepSummary, step, configuration=number)
-            for number, step in enumerate(figures.steps)
-            if step.kernels
-        ),
+        configurations=tuple(filled(report.StepSummary, step, configuration=number) for number, step in steps),
         kernels=_kernels(solution),
         placements=tuple(summarize_placement(design, one) for one in placed),
         corrections=tuple(
@@ -126,6 +123,8 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> report.P
     def numbers(cells: Iterable[Cell]) -> tuple[int, ...]:
         return tuple(cell.y * columns + cell.x for cell in cells)
 
+    kernels = ((design.kernels[one.kernel].name, one.split, numbers(one.cells)) for one in units.kernels)
+    tensors = ((one.role.value, *_ends(design, one), numbers(one.cells)) for one in units.tensors)
     return report.PlacementSummary(
         configuration=placed.configuration,
         columns=columns,
@@ -134,15 +133,9 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> report.P
         pcus=sum(len(kernel.cells) for kernel in units.kernels),
         pmus=sum(len(tensor.cells) for tensor in units.tensors),
         kernels=tuple(
-            report.PlacedKernelSummary(
-                design.kernels[kernel.kernel].name, kernel.split.lanes, kernel.split.stages, numbers(kernel.cells)
-            )
-            for kernel in units.kernels
+            report.PlacedKernelSummary(name, split.lanes, split.stages, cells) for name, split, cells in kernels
         ),
-        tensors=tuple(
-            report.PlacedTensorSummary(tensor.role.value, *_ends(design, tensor), numbers(tensor.cells))
-            for tensor in units.tensors
-        ),
+        tensors=tuple(report.PlacedTensorSummary(*each) for each in tensors),
         wires=tuple(
             filled(
                 report.WiresSummary,

@@ -154,17 +154,13 @@ _SWEPT = {
 
 def sweep_table(rows: Sequence[Mapping[str, Json]]) -> Table:
     """Return what changes of one thing bring."""
-    return Table(
-        "sweep",
-        (
-            Column(str(rows[0]["change"]), tuple(str(row["value"]) for row in rows)),
-            Column("step", tuple(str(row["step"]) for row in rows), is_text=True),
-        ),
-        tuple(
-            Column(heading, tuple(_shown(name, row[name]) for row in rows), is_text=name == "degrees")
-            for name, heading in _SWEPT.items()
-        ),
+    change = Column(str(rows[0]["change"]), tuple(str(row["value"]) for row in rows))
+    step = Column("step", tuple(str(row["step"]) for row in rows), is_text=True)
+    columns = tuple(
+        Column(heading, tuple(_shown(name, row[name]) for row in rows), is_text=name == "degrees")
+        for name, heading in _SWEPT.items()
     )
+    return Table("sweep", (change, step), columns)
 
 
 def _shown(name: str, value: Json) -> str:

@@ -132,28 +132,22 @@ class Replaying:
         node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
         while node not in place:
             place[node] = len(place)
-            node = _awaited(unit, node, stuck)[1]
+            node = _awaited(unit, node, stuck)[0]
         tasks = self._dag.nodes_count
         cycle = [each for each, number in place.items() if number >= place[node] and unit.nodes[each] < tasks]
-        return tuple(
-            Wait(
-                unit.nodes[each],
-                _awaited(unit, each, stuck)[0],
-                unit.nodes[after],
-                NO_EDGE if stuck[each] == NOT_STARTED else unit.edges[stuck[each]],
-            )
-            for each, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
-        )
+        reasons = (_awaited(unit, each, stuck)[1:] for each in cycle)
+        links = zip(cycle, reasons, [*cycle[1:], cycle[0]], strict=True)
+        return tuple(Wait(unit.nodes[each], why, unit.nodes[after], edge) for each, (why, edge), after in links)
 
 
-def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> tuple[WaitReason, int]:
-    """Return what a stuck node of a unit waits for, and which node would have to go on."""
+def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> tuple[int, WaitReason, int]:
+    """Return which node would have to go on for a stuck one of a unit, why, and over which edge of the graph."""
     edge = stuck[node]
     if edge == NOT_STARTED:
-        return WaitReason.END, next(other for other in unit.waits[node] if stuck[other] != FINISHED)
+        return next(other for other in unit.waits[node] if stuck[other] != FINISHED), WaitReason.END, NO_EDGE
     if unit.target[edge] == node:
-        return WaitReason.ELEMENT, unit.source[edge]
-    return WaitReason.PLACE, unit.target[edge]
+        return unit.source[edge], WaitReason.ELEMENT, unit.edges[edge]
+    return unit.target[edge], WaitReason.PLACE, unit.edges[edge]
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
