@@ -10,12 +10,8 @@ from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View
 def bounds_view(report: Record) -> View:
     """Return the view of a ``dfcompile-bounds``."""
     subject = report.text("subject") or "model"
-    return View(
-        title=subject,
-        question=f"How little does {subject} move, for every size of its buffer?",
-        answer=_answer(report),
-        charts=tuple(_charts(report)),
-    )
+    question = f"How little does {subject} move, for every size of its buffer?"
+    return View(subject, question, _answer(report), charts=tuple(_charts(report)))
 
 
 def _answer(report: Record) -> str:

@@ -13,13 +13,9 @@ def comparison_view(report: Record) -> View:
     names = report.texts("reports")
     changes = report.parts("changes")
     others = ", ".join(names[1:])
-    return View(
-        title=f"{names[0]} against {others}",
-        question=f"What is not the same in {others} as in {names[0]}?",
-        answer=_answer(report.number("figures") or 0, changes),
-        reasons=tuple(map(_said, _largest(changes)[:3])),
-        charts=tuple(_charts(changes)),
-    )
+    title, question = f"{names[0]} against {others}", f"What is not the same in {others} as in {names[0]}?"
+    answer, reasons = _answer(report.number("figures") or 0, changes), tuple(map(_said, _largest(changes)[:3]))
+    return View(title, question, answer, reasons, tuple(_charts(changes)))
 
 
 def _answer(figures: float, changes: Sequence[Record]) -> str:

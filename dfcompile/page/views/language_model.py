@@ -14,13 +14,9 @@ def language_model_view(report: Record) -> View:
     """Return the view of a report of ``dfcompile llm``."""
     model, system = report.text("model.name"), report.text("system.name")
     steps = report.parts("steps")
-    return View(
-        title=f"{model} on {system}",
-        question=f"How long do steps of {model} take on {system}, and what limits them?",
-        answer=" ".join(map(_answer, steps)),
-        reasons=tuple(_reasons(steps)),
-        charts=tuple(_charts(report, steps)),
-    )
+    question = f"How long do steps of {model} take on {system}, and what limits them?"
+    answer, charts = " ".join(map(_answer, steps)), tuple(_charts(report, steps))
+    return View(f"{model} on {system}", question, answer, tuple(_reasons(steps)), charts)
 
 
 def _answer(step: Record) -> str:

@@ -90,13 +90,8 @@ def model_view(report: Record) -> View:
     pes = sorted({row.figures.number("pes") or 0 for row in rows})
     question = f"How long does {subject} take on {', '.join(f'{count:,}' for count in pes)} processing elements, "
     question += "and what does it move and cost?" if rows[0].figures.at("mapping") else "and what does it move?"
-    return View(
-        title=subject,
-        question=question,
-        answer=_answer(best),
-        reasons=(*_reasons(best), *choice_reasons(rows, best)),
-        charts=tuple(_charts(rows, best)),
-    )
+    reasons = (*_reasons(best), *choice_reasons(rows, best))
+    return View(subject, question, _answer(best), reasons, tuple(_charts(rows, best)))
 
 
 def _answer(best: ResultRow) -> str:

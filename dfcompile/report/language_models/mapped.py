@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
 from dfcompile.report.columns import Derived, table_columns
@@ -101,38 +102,22 @@ def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) ->
 
 def _figures(part: MappedPart) -> PartFigures:
     mapping = part.mapping
-    found: MappingFigures | None = None
-    if mapping is not None:
-        configs = mapping.figures.configs
-        number = {name: at for at, one in enumerate(configs, start=1) for name in one.kernels}
-        layouts = tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips)
-        found = filled(
-            MappingFigures,
-            mapping,
-            part,
-            sharding=part.sharding,
-            layouts=tuple(
-                filled(
-                    LayoutSummary,
-                    one,
-                    configuration=number[one.kernel],
-                    access="written" if one.is_written else "read",
-                )
-                for one in layouts
-            ),
-            configurations=tuple(
-                filled(
-                    ConfigurationFigures,
-                    one,
-                    configuration=at,
-                    memory_bytes=one.dram_read_bytes + one.dram_write_bytes,
-                    kernels=" ".join(one.kernels),
-                )
-                for at, one in enumerate(configs, start=1)
-            ),
-        )
+    found = None if mapping is None else _mapping_figures(part, mapping)
     kernels, reason = len(part.graph.kernels), part.reason or None
     return filled(PartFigures, part, kernels=kernels, is_mapped=mapping is not None, reason=reason, mapping=found)
+
+
+def _mapping_figures(part: MappedPart, mapping: BackEndMapping) -> MappingFigures:
+    number = {name: at for at, one in enumerate(mapping.figures.configs, start=1) for name in one.kernels}
+    layouts, configurations = [], []
+    for layout in tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips):
+        access = "written" if layout.is_written else "read"
+        layouts.append(filled(LayoutSummary, layout, configuration=number[layout.kernel], access=access))
+    for at, one in enumerate(mapping.figures.configs, start=1):
+        own = {"memory_bytes": one.dram_read_bytes + one.dram_write_bytes, "kernels": " ".join(one.kernels)}
+        configurations.append(filled(ConfigurationFigures, one, configuration=at, **own))
+    of_it = {"sharding": part.sharding, "layouts": tuple(layouts), "configurations": tuple(configurations)}
+    return filled(MappingFigures, mapping, **of_it)
 
 
 def _record(step: MappedStep, parts: Sequence[PartFigures]) -> Record:
