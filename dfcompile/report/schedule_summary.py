@@ -57,13 +57,9 @@ def _sslr(makespan_cycles: int | None, depth_cycles: int) -> Fraction | None:
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:
     """Return what a replay found as the report has it."""
-    makespan = simulation.makespan_cycles
-    return SimulationSummary(
-        makespan_cycles=None if makespan == NEVER else makespan,
-        read_stall_cycles=int(simulation.read_stall.sum()),
-        write_stall_cycles=int(simulation.write_stall.sum()),
-        deadlock=tuple(wait.text(dag) for wait in simulation.deadlock),
-    )
+    makespan = None if simulation.makespan_cycles == NEVER else simulation.makespan_cycles
+    reading, writing = (int(stall.sum()) for stall in (simulation.read_stall, simulation.write_stall))
+    return SimulationSummary(makespan, reading, writing, tuple(wait.text(dag) for wait in simulation.deadlock))
 
 
 def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[AssumptionSummary, ...]:

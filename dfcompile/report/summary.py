@@ -132,12 +132,8 @@ def _repetition(point: Point) -> RepetitionSummary | None:
     found, figures = point.repetition, point.scheduled.figures
     if found is None:
         return None
-    return filled(
-        RepetitionSummary,
-        found,
-        in_sequence_cycles=found.repeats * point.scheduled.schedule.makespan_cycles,
-        io_elements=found.repeats * figures.io_elements,
-    )
+    cycles, elements = (found.repeats * one for one in (point.scheduled.schedule.makespan_cycles, figures.io_elements))
+    return filled(RepetitionSummary, found, in_sequence_cycles=cycles, io_elements=elements)
 
 
 def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
@@ -287,11 +283,6 @@ def _options(
     pieces = selection.sketch.candidate.granularity.pieces_of(origin)
     for option in operators.known:
         expansions = dict(option.expansions)
-        yield filled(
-            OptionSummary,
-            option,
-            option.alone,
-            operators=operators.origins,
-            expansions=MappingProxyType(expansions),
-            is_chosen=option.pieces == pieces and expansions == dict(taken.get(origin, {})),
-        )
+        is_chosen = option.pieces == pieces and expansions == dict(taken.get(origin, {}))
+        own = {"operators": operators.origins, "expansions": MappingProxyType(expansions), "is_chosen": is_chosen}
+        yield filled(OptionSummary, option, option.alone, **own)

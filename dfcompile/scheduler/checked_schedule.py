@@ -98,14 +98,9 @@ class Scheduling:
             if not timed.is_replayed:
                 recompute_times(self._dag, found)
         simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
-        return CheckedSchedule(
-            found,
-            figures(self._dag, found, baseline, ends=ends, bound_cycles=timed.bound_cycles or self._bound(options.pes)),
-            simulation,
-            timed.sample,
-            baseline,
-            ends,
-        )
+        bound = timed.bound_cycles or self._bound(options.pes)
+        of_it = figures(self._dag, found, baseline, ends=ends, bound_cycles=bound)
+        return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
 
     def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
         if pes not in self._baselines:

@@ -86,13 +86,10 @@ class Plan(Struct, frozen=True, eq=False):
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
         offsets = (gangs.start, gangs.first_out, gangs.last_out)
         start, first_out, last_out = (int64_column(list(map(add, begin, offset))) for offset in offsets)
-        return self._schedule(
-            frozen(position[gangs.gang]),
-            frozen(np.array(placing.pe, dtype=np.int32)),
-            Times(start, first_out, last_out, peak_volumes(dag, streamed)),
-            streamed | placing.relayed,
-            with_relays(dag, placing.relayed, inside),
-        )
+        times = Times(start, first_out, last_out, peak_volumes(dag, streamed))
+        block, pe = frozen(position[gangs.gang]), frozen(np.array(placing.pe, dtype=np.int32))
+        capacity = with_relays(dag, placing.relayed, inside)
+        return self._schedule(block, pe, times, streamed | placing.relayed, capacity)
 
     def _placing(self, gangs: Gangs, sequence: list[int]) -> Placing:
         """Place gangs in several ways; where a quick answer is wanted of a large graph, in one or two."""
@@ -122,20 +119,9 @@ class Plan(Struct, frozen=True, eq=False):
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
-        return Schedule(
-            pes=self.options.pes,
-            partition=self.options.partition,
-            barrier=self.barrier,
-            timing=Timing.STEADY,
-            block=block,
-            pe=pe,
-            start=times.start,
-            first_out=times.first_out,
-            last_out=times.last_out,
-            streamed=frozen(streamed),
-            fifo_capacity=capacity,
-            makespan_cycles=times.makespan_cycles,
-        )
+        asked = self.options.pes, self.options.partition, self.barrier
+        columns = block, pe, times.start, times.first_out, times.last_out, frozen(streamed), capacity
+        return Schedule(*asked, Timing.STEADY, *columns, times.makespan_cycles)
 
 
 def own_pes(dag: CanonicalDag, block: Int32) -> Int32:

@@ -68,12 +68,9 @@ def lay_out(widths: Sequence[float], edges: Sequence[Edge], gap: float, bend_wid
     centre = _places(sizes, rows, links, gap)
     left = min((centre[node] - sizes[node] / 2 for node in range(len(sizes))), default=0.0)
     centre = [place - left for place in centre]
-    return Layout(
-        tuple(layer),
-        tuple(centre[: len(widths)]),
-        tuple(tuple(centre[bend] for bend in bends) for bends in chains),
-        max((centre[node] + sizes[node] / 2 for node in range(len(sizes))), default=0.0),
-    )
+    bends = tuple(tuple(centre[bend] for bend in chain) for chain in chains)
+    width = max((centre[node] + sizes[node] / 2 for node in range(len(sizes))), default=0.0)
+    return Layout(tuple(layer), tuple(centre[: len(widths)]), bends, width)
 
 
 def _layers(count: int, edges: Sequence[Edge]) -> list[int]:

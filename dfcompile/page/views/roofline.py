@@ -36,10 +36,8 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
         if marks and bandwidth and peak:
             title, caption = f"Roofline of kernels: {name}", _caption(name, of, beyond, left)
             across = Axis(f"operations per byte of {name}", "FLOP/B", is_log=True, beyond=beyond)
-            up, guides = (
-                Axis("attained", "FLOP/s", is_log=True),
-                roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak)),
-            )
+            up = Axis("attained", "FLOP/s", is_log=True)
+            guides = roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))
             yield Chart(ChartKind.DOTS, title, caption, across, up, marks, tuple(guides))
 
 

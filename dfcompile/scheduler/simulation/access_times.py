@@ -170,20 +170,11 @@ def _visit(stretch: Stretch, node: int) -> None:
     freed = (stretch.frees(edge) - sequence.put_waits if stretch.past[edge] else None for edge in outputs)
     read_row, write_row = list(accumulate(arrived, _later)), list(accumulate(freed, _later))
     reads_before, writes_before = _running(read_row, clock), _running(write_row, clock)
-    _put_back(
-        [stretch.reads(edge) for edge in inputs],
-        read_row,
-        reads_before,
-        None if writes_before is None else writes_before[sequence.puts_before],
-        (clock, sequence.get_waits),
-    )
-    _put_back(
-        [stretch.puts(edge) for edge in outputs],
-        write_row,
-        writes_before,
-        None if reads_before is None else reads_before[sequence.gets_before],
-        (clock, sequence.put_waits),
-    )
+    before_reads = None if writes_before is None else writes_before[sequence.puts_before]
+    before_writes = None if reads_before is None else reads_before[sequence.gets_before]
+    reads, puts = [stretch.reads(edge) for edge in inputs], [stretch.puts(edge) for edge in outputs]
+    _put_back(reads, read_row, reads_before, before_reads, (clock, sequence.get_waits))
+    _put_back(puts, write_row, writes_before, before_writes, (clock, sequence.put_waits))
 
 
 def _later(before: Int64 | None, delay: Int64 | None) -> Int64 | None:

@@ -155,11 +155,8 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     for node, other in zip(waiting[inside].tolist(), awaited[inside].tolist(), strict=True):
         inner.setdefault(node, []).append(other)
     outside = ~(inside | _is_implied(replay, waiting, awaited))
-    return Plan(
-        work=(*dag.work.tolist(), *[0] * (count - dag.nodes_count)),
-        waits=_rows(waiting[outside], awaited[outside], count),
-        sequence=tuple(_sequence(dag, replay, unit, inner)),
-    )
+    work = (*dag.work.tolist(), *[0] * (count - dag.nodes_count))
+    return Plan(work, _rows(waiting[outside], awaited[outside], count), tuple(_sequence(dag, replay, unit, inner)))
 
 
 def last_end(end: list[int], waits: tuple[int, ...], earliest: int = 0) -> int:

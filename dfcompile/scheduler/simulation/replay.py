@@ -102,13 +102,9 @@ def reversed_dag(dag: CanonicalDag) -> CanonicalDag:
 
 def reversed_replay(replay: Replay) -> Replay:
     """Return what is replayed in the reversed graph: edge k of the one is edge ``edges - 1 - k`` of the other."""
-    return replace(
-        replay,
-        order=-replay.order,
-        streamed=_last_first(replay.streamed),
-        fifo_capacity=_last_first(replay.fifo_capacity),
-        block=(replay.block.max(initial=0) - replay.block).astype(np.int32),
-    )
+    streamed, capacity = _last_first(replay.streamed), _last_first(replay.fifo_capacity)
+    block = (replay.block.max(initial=0) - replay.block).astype(np.int32)
+    return replace(replay, order=-replay.order, streamed=streamed, fifo_capacity=capacity, block=block)
 
 
 def _last_first(column: Column) -> Column:

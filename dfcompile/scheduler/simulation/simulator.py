@@ -90,15 +90,9 @@ class Replaying:
         nodes = self._dag.nodes_count
         end = np.array(self.end[:nodes], dtype=np.int64)
         read_stall, write_stall, peak = frozen(self._of_edges)
-        return Simulation(
-            makespan_cycles=NEVER if self._deadlock else int(end.max(initial=0)),
-            start=frozen(np.array(self._start[:nodes], dtype=np.int64)),
-            end=frozen(end),
-            read_stall=read_stall,
-            write_stall=write_stall,
-            peak=peak,
-            deadlock=self._deadlock,
-        )
+        start, makespan = np.array(self._start[:nodes], dtype=np.int64), int(end.max(initial=0))
+        times = NEVER if self._deadlock else makespan, frozen(start), frozen(end)
+        return Simulation(*times, read_stall, write_stall, peak, self._deadlock)
 
     def _run_alone(self, nodes: Alone) -> None:
         start, end, waits, work = self._start, self.end, self._plan.waits, self._plan.work
@@ -213,14 +207,8 @@ def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64) -
 
 def replay_of(schedule: Schedule) -> Replay:
     """Return what of a schedule the simulator replays."""
-    return Replay(
-        pe=schedule.pe,
-        order=schedule.start,
-        streamed=schedule.streamed,
-        fifo_capacity=schedule.fifo_capacity,
-        block=schedule.block,
-        barrier=schedule.barrier,
-    )
+    on_chip = schedule.streamed, schedule.fifo_capacity
+    return Replay(schedule.pe, schedule.start, *on_chip, schedule.block, schedule.barrier)
 
 
 class MakespanProbe:
