@@ -18,7 +18,7 @@ from dfcompile.scheduler import schedule_non_streaming as non_streaming
 from dfcompile.scheduler.fifo import fifo_capacities
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
-from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
+from dfcompile.scheduler.timing import steady_times, streamable_edges
 
 VOLUME = 2048
 PARTITION = "sb-rlx"

@@ -45,7 +45,7 @@ BESIDE = {
         "scheduler/baseline.py", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
         "scheduler/simulation/",  # the replay made fast
         "scheduler/bounds/", "scheduler/blocks.py", "scheduler/options.py", "scheduler/schedules.py",
-        "scheduler/front.py", "scheduler/gangs.py", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
+        "scheduler/front.py", "scheduler/gangs.py",
     ),
     "tasks": (
         "canonical_dag/verifier.py",  # a check

@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import Final
 
 from dfcompile.records import replace
-from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figure import figure, record, shown_in
 from dfcompile.report.mapping_figures import MappingSummary, TrafficSummary
-from dfcompile.report.operator_figures import OperatorGapSummary
+from dfcompile.report.operator_figures import AutomaticSummary, OperatorGapSummary
 from dfcompile.report.plain_values import Json, schema_of
 
 FORMAT: Final = "dfcompile-report/4"

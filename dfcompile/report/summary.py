@@ -16,7 +16,6 @@ from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hint
 from dfcompile.lowering.alternatives.chain import longest_chain
 from dfcompile.options import Options
 from dfcompile.records import replace
-from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
 from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import (
     AssumptionSummary,
@@ -35,7 +34,13 @@ from dfcompile.report.mapping_figures import (
     MappingSummary,
     PerfectStreamsSummary,
 )
-from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
+from dfcompile.report.operator_figures import (
+    AutomaticSummary,
+    OperatorGapSummary,
+    OptionSummary,
+    RivalsSummary,
+    operator_gaps,
+)
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.schedule_summary import (
     PROCESSING_ELEMENT,

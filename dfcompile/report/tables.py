@@ -8,11 +8,10 @@ from typing import Final
 from dfcompile.host.printable import printable
 from dfcompile.options.shared import SECTIONS
 from dfcompile.records import replace
-from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options
 from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Result
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary, TrafficSummary
-from dfcompile.report.operator_figures import gap_note
+from dfcompile.report.operator_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options, gap_note
 from dfcompile.report.report_format import Page
 from dfcompile.report.screen import BEST, chips_column, labels, screen_lines
 from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed

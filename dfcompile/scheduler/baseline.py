@@ -17,7 +17,7 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.records import replace
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
-from dfcompile.scheduler.timing.exact_integers import int64_column
+from dfcompile.scheduler.timing import int64_column
 
 _CHUNK = 64
 _FIRST_CAPACITY = 64  # chunks

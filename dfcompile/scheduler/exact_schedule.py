@@ -15,10 +15,11 @@ from dfcompile.records import replace
 from dfcompile.scheduler import fifo
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
-from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, accesses_of
 from dfcompile.scheduler.simulation.plan import Plan as ReplayPlan
 from dfcompile.scheduler.simulation.plan import plan_replay
 from dfcompile.scheduler.simulation.simulator import (
+    NODE_ACCESSES,
+    accesses_of,
     first_outputs,
     replay_of,
     settled_replay,

@@ -27,11 +27,9 @@ from dfcompile.records import replace
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import MakespanProbe, Replay, Simulation, simulate
-from dfcompile.scheduler.simulation.apart import replay_apart
 from dfcompile.scheduler.simulation.replay import reversed_dag, reversed_replay
-from dfcompile.scheduler.timing.cycles import edges_on_cycles, edges_on_loops
-from dfcompile.scheduler.timing.exact_integers import ceil_ratio
-from dfcompile.scheduler.timing.steady_state import Times, streamed_components
+from dfcompile.scheduler.simulation.simulator import replay_apart
+from dfcompile.scheduler.timing import Times, ceil_ratio, edges_on_cycles, edges_on_loops, streamed_components
 
 
 class _Open(Struct, frozen=True):

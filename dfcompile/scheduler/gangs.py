@@ -15,8 +15,8 @@ from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks, by_urgency
 from dfcompile.scheduler.schedules import NO_PE
-from dfcompile.scheduler.timing.cycles import edges_on_loops
-from dfcompile.scheduler.timing.steady_state import (
+from dfcompile.scheduler.timing import (
+    edges_on_loops,
     node_offsets,
     node_times,
     peak_volumes,

@@ -6,7 +6,7 @@ from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation.simulator import replay_of, simulate
-from dfcompile.scheduler.timing.steady_state import node_offsets, peak_volumes
+from dfcompile.scheduler.timing import node_offsets, peak_volumes
 
 
 def recompute_times(dag: CanonicalDag, schedule: Schedule) -> None:

@@ -16,8 +16,7 @@ from dfcompile.scheduler.fifo import fifo_capacities, is_no_better_than_memory, 
 from dfcompile.scheduler.gangs import Gangs, Placing, gang_sequence, gangs_of, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
-from dfcompile.scheduler.timing.exact_integers import int64_column
-from dfcompile.scheduler.timing.steady_state import Times, peak_volumes, steady_times, streamable_edges
+from dfcompile.scheduler.timing import Times, int64_column, peak_volumes, steady_times, streamable_edges
 
 QUICK_NODES = 2**13  # nodes: a placing takes some microseconds for each, by urgency twice as many
 _PLACED_IN_ORDER = 2**15

@@ -32,10 +32,9 @@ from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Wait
-from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
-from dfcompile.scheduler.simulation.simulator import replay_of
+from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES, replay_of, replay_sample
 from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
-from dfcompile.scheduler.timing.steady_state import streamable_edges
+from dfcompile.scheduler.timing import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _ACCESSES_QUICKLY = 2**27  # two or three seconds

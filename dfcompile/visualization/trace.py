@@ -13,7 +13,7 @@ from itertools import groupby
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, NodeKind
 from dfcompile.host.printable import json_text
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity.profiles import Activity, Phase, activity
+from dfcompile.scheduler.activity import Activity, Phase, activity
 from dfcompile.scheduler.simulation import NO_EDGE, WaitReason
 
 PROCESS, CHAIN = 1, 2

@@ -11,7 +11,7 @@ from dfcompile.scheduler.partitioner import partitioner
 from dfcompile.scheduler.partitioners.block_clock import BlockClock
 from dfcompile.scheduler.partitioners.overlap_search import OverlapSearch
 from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx, work_ordered
-from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
+from dfcompile.scheduler.timing import steady_times, streamable_edges
 
 _NARROW = 4
 _FEWEST_TRIES = 5

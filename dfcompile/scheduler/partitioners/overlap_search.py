@@ -14,7 +14,7 @@ from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.fifo import RELAY_ELEMENTS
 from dfcompile.scheduler.gangs import gang_sequence, gangs_of, place, place_shortest
 from dfcompile.scheduler.partitioners.block_clock import root_of
-from dfcompile.scheduler.timing.steady_state import streamable_edges
+from dfcompile.scheduler.timing import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
 _TEMPERATURE = 0.02  # of the makespan: how much longer a changed schedule may be at first and still be kept

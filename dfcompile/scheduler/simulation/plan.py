@@ -15,7 +15,7 @@ from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.timing.steady_state import streamed_components
+from dfcompile.scheduler.timing import streamed_components
 
 Ends = npt.NDArray[np.integer]
 

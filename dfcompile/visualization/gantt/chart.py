@@ -10,7 +10,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, total_work
 from dfcompile.errors import UserError
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity.profiles import Activity, Phase, activity
+from dfcompile.scheduler.activity import Activity, Phase, activity
 from dfcompile.visualization.gantt import connections
 from dfcompile.visualization.gantt.layout import (
     CHARACTER,

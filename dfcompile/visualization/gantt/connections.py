@@ -8,7 +8,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity.following import Stay
+from dfcompile.scheduler.activity import Stay
 from dfcompile.visualization.gantt.layout import GUTTER, LEFT, TOP, WIDTH, Layout, escape, points, runs
 
 Point: TypeAlias = tuple[float, float]
