@@ -9,16 +9,9 @@ from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationE
 from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
+from dfcompile.scheduler import exact_schedule as exact
 from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
-from dfcompile.scheduler.exact_schedule import (
-    MOST_ACCESSES,
-    ReplayedSchedule,
-    is_replayable,
-    limited_schedules,
-    limited_steady,
-    replayed_once,
-)
 from dfcompile.scheduler.fifo import fifos_of
 from dfcompile.scheduler.listing.list_schedule import is_nearly_shortest, through_memory
 from dfcompile.scheduler.listing.listed_schedules import (
@@ -143,7 +136,7 @@ def _listed_or_gangs(
         return TimedSchedule(listed.planned, sample=listed.sample)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     is_bounded = options.max_fifo is not None
-    most = MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
+    most = exact.MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
     if accesses > most:
         return TimedSchedule(_with_fifos(dag, listed.found, options), is_replayed=accesses > _RECHECKED_ACCESSES)
     own = _planned(dag, partitioner, options, barrier=False)
@@ -174,14 +167,14 @@ def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
     return replace(found, non_streaming=non_streaming)
 
 
-def _with_fifos(dag: CanonicalDag, found: ReplayedSchedule, options: ScheduleOptions) -> Schedule:
+def _with_fifos(dag: CanonicalDag, found: exact.ReplayedSchedule, options: ScheduleOptions) -> Schedule:
     """Return a schedule with its FIFOs in flight, or with the smallest if these are asked for: it takes no longer."""
     return (with_minimal_fifos(dag, found) if options.fifos == "minimal" else found).schedule
 
 
 def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:
     """Return a large schedule with the times of one replay with its FIFOs, or steady ones if that is too much, too."""
-    found = replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
+    found = exact.replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
     if found is not None and not found.replay.deadlock:
         return TimedSchedule(found.schedule, is_replayed=True)
     return TimedSchedule(steady, sample=_sample(dag, steady))
@@ -201,14 +194,14 @@ def _rivals(
     dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: tuple[Plan, Schedule]
 ) -> Iterator[tuple[Plan, Schedule]]:
     """Yield plans of the partitioner's rivals, where their replays cost little: by exact times one may be shorter."""
-    if partitioner.rivals and is_replayable(dag, own[1], _RIVAL_ACCESSES):
+    if partitioner.rivals and exact.is_replayable(dag, own[1], _RIVAL_ACCESSES):
         for rival in partitioner.rivals:
             yield _planned(dag, rival, options, barrier=own[0].barrier)
 
 
-def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
+def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
     for plan, steady in planned:
-        yield from limited_schedules(plan, steady, fifos)
+        yield from exact.limited_schedules(plan, steady, fifos)
 
 
 def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
@@ -222,7 +215,7 @@ def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
 
 def _steady(plan: Plan, steady: Schedule) -> Schedule:
     """Return a schedule with steady times and FIFOs as they are asked for."""
-    return limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
+    return exact.limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
 
 
 def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:
