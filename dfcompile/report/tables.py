@@ -23,15 +23,16 @@ _NAMED_RULES = 4  # in a sentence; JSON has all
 _WORTH = 20  # it is said what would bring one part in so many
 
 
-def option_tables(results: Sequence[Result]) -> Iterator[Table]:
-    """Yield the table of what the operators with several expansions could be, those that take longest first."""
+def _option_tables(report: Report) -> Iterator[Table]:
+    """Yield the table of what operators with several expansions could be, where they were chosen; longest first."""
+    results = report.of_one_chip_count.results
     rows = [
         (result.pes, option)
         for result in results
         if result.automatic is not None
         for option in _longest(best_options(result.automatic.options))
     ]
-    if rows:
+    if rows and any(result.is_chosen for result in results):
         groups = (option.operators for _, option in rows)
         named = (names[0] if len(names) == 1 else f"{names[0]} … ({len(names)})" for names in groups)
         lowered = (" ".join(f"{key}={name}" for key, name in option.expansions.items()) for _, option in rows)
@@ -91,9 +92,9 @@ def _compared(pes: int, rivals: RivalsSummary) -> str:
     return f"compared on {pes} PEs with uniform choices: {parts}{more}"
 
 
-def _some(texts: Sequence[str]) -> str:
-    more = f" … ({len(texts)} rules)" if len(texts) > _NAMED_RULES else ""
-    return " ".join(texts[:_NAMED_RULES]) + more
+def _some(texts: Sequence[str], most: int = _NAMED_RULES) -> str:
+    more = f" … ({len(texts)} rules)" if len(texts) > most else ""
+    return " ".join(texts[:most]) + more
 
 
 SCHEDULES: Final = ("schedule", "bounds")  # sections of a report on schedules alone
@@ -163,12 +164,6 @@ def _bound_tables(report: Report) -> Iterator[Table]:
 
 def _contention_free(title: str, report: Report) -> str:
     return f"{title} on the contention-free machine" if report.mapped else title
-
-
-def _operator_tables(report: Report) -> Iterator[Table]:
-    results = report.of_one_chip_count.results
-    if any(result.is_chosen for result in results):
-        yield from option_tables(results)
 
 
 def _mapping_tables(report: Report) -> Iterator[Table]:
@@ -317,11 +312,10 @@ def _bound_notes(report: Report) -> Iterator[str]:
 
 
 def _hint(report: Report, result: Result, hint: HintSummary) -> str:
-    rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
-    more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
+    rules = _some([f"--expand {rule}" for rule in hint.expand], NAMED_RULES)
     operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
     cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
-    return f"hint on {report.where(result)}: {rules}{more} may be better for {operators} at least {cycles}"
+    return f"hint on {report.where(result)}: {rules} may be better for {operators} at least {cycles}"
 
 
 def _operator_notes(report: Report) -> Iterator[str]:
@@ -343,7 +337,7 @@ _TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = MappingProxy
     {
         "schedule": _schedule_tables,
         "bounds": _bound_tables,
-        "operators": _operator_tables,
+        "operators": _option_tables,
         "mapping": _mapping_tables,
         "time": _time_tables,
         "traffic": _traffic_tables,
