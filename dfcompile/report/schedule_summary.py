@@ -44,8 +44,7 @@ def summarize_schedules(
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
-    depth = depths.streaming_depth_cycles
-    sslr = _sslr(scheduled.figures.makespan_cycles, depth)
+    sslr = _sslr(scheduled.figures.makespan_cycles, depths.streaming_depth_cycles)
     return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, sslr=sslr)
 
 

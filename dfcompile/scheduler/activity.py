@@ -84,8 +84,7 @@ class Following:
 
     def followed(self, unit: int) -> Stretch:
         """Follow a unit, by its number, once more; its releases are known."""
-        nodes = self.units[unit].nodes
-        return follow_unit(self.units[unit], tuple(self.release[node] for node in nodes))
+        return follow_unit(self.units[unit], tuple(self.release[node] for node in self.units[unit].nodes))
 
 
 def _followed(units: list[StreamingUnit]) -> list[bool]:
@@ -332,8 +331,7 @@ class _Profiles:
         arrival = schedule.first_out[source], schedule.last_out[source]
         removal = schedule.start[target], schedule.last_out[target]
         held = [np.interp(self._marks, each, (0, volume)).astype(np.int64) for each in (arrival, removal)]
-        there = np.maximum(held[0] - held[1], 0)
-        self._change[:-1] += np.diff(there, prepend=0)
+        self._change[:-1] += np.diff(np.maximum(held[0] - held[1], 0), prepend=0)
 
     def _add_task(self, node: int, accesses: Accesses, edges: tuple[int, ...]) -> None:
         begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])

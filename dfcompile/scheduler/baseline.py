@@ -323,8 +323,7 @@ def _gaps(found: NonStreamingSchedule, stays: Bool) -> GapIndex:
     gaps, makespan = GapIndex(), found.makespan_cycles
     tasks = np.flatnonzero(stays)
     tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
-    elements = int(found.pe.max()) + 1
-    borders = np.searchsorted(found.pe[tasks], np.arange(elements + 1)).tolist()
+    borders = np.searchsorted(found.pe[tasks], np.arange(int(found.pe.max()) + 2)).tolist()
     begin, end = found.start[tasks].tolist(), found.end[tasks].tolist()
     for pe, (low, high) in enumerate(pairwise(borders)):
         behind = 0

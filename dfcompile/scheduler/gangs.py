@@ -75,8 +75,7 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
     is_small = dag.edge_volume <= relay_elements
     relayed = (gang[dag.edge_source] != gang[dag.edge_target]) & dag.between_tasks & is_small
     count = int(gang.max(initial=-1)) + 1
-    reading = reading_offsets(dag, streamed)
-    return Gangs(count, gang, blocks.order, *times, reading, relayed)
+    return Gangs(count, gang, blocks.order, *times, reading_offsets(dag, streamed), relayed)
 
 
 def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:

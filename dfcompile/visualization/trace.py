@@ -147,8 +147,7 @@ def _counters(happening: Activity) -> Iterator[str]:
 
 
 def _counter(happening: Activity, name: str, step: int, values: Mapping[str, float]) -> str:
-    end = happening.path[0].end if happening.path else 0
-    time = min(step * happening.step_cycles, end)
+    time = min(step * happening.step_cycles, happening.path[0].end if happening.path else 0)
     return json_text({"ph": "C", "name": name, "pid": PROCESS, "tid": 0, "ts": time, "args": dict(values)})
 
 

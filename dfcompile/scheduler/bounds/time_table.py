@@ -97,8 +97,7 @@ def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) 
     least = _least_not_refuted(least, lambda cycles: _is_overfull(end, cycles - after_start, pes))
     if dag.nodes_count * _FEWEST_PASSES > _VISITS:
         return least
-    growing = _Growing(dag, pes, windows)
-    return _least_not_refuted(least, growing.refutes)
+    return _least_not_refuted(least, _Growing(dag, pes, windows).refutes)
 
 
 def _least_not_refuted(least: int, refutes: Callable[[int], bool]) -> int:
@@ -189,8 +188,7 @@ class _Growing:
         """
         stale = self._stale(found, full, known)
         latest = [makespan - cycles for cycles in found.after_start]
-        ahead = self._forward, self._backward
-        start, end = self._passed(ahead, (found.start, found.end), latest, full, stale[:])
+        start, end = self._passed((self._forward, self._backward), (found.start, found.end), latest, full, stale[:])
         latest = [makespan - cycles for cycles in found.end]
         turned = full.turned(makespan)
         back = self._backward, self._forward

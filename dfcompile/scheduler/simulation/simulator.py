@@ -330,8 +330,7 @@ def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tupl
 
 def accesses_of(dag: CanonicalDag, plan: Plan) -> int:
     """Return about how many accesses a replay has to look at, nodes included; an estimate."""
-    nodes = dag.nodes_count * NODE_ACCESSES
-    return nodes + sum(_accesses(unit) for unit in plan.units)
+    return dag.nodes_count * NODE_ACCESSES + sum(_accesses(unit) for unit in plan.units)
 
 
 def _accesses(unit: StreamingUnit) -> int:

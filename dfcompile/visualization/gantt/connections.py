@@ -34,8 +34,7 @@ _ARROW = (
 def drawn_streams(schedule: Schedule) -> list[int]:
     """Return the streamed edges that are drawn: those with the largest FIFOs if they are many."""
     edges = np.flatnonzero(schedule.streamed)
-    largest = edges[np.argsort(-schedule.fifo_capacity[edges], kind="stable")][:MOST_STREAMS]
-    return sorted(largest.tolist())
+    return sorted(edges[np.argsort(-schedule.fifo_capacity[edges], kind="stable")][:MOST_STREAMS].tolist())
 
 
 def streams(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str]:
