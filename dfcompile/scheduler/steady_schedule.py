@@ -118,9 +118,9 @@ class Plan(Struct, frozen=True, eq=False):
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
-        asked = self.options.pes, self.options.partition, self.barrier
+        options, cycles = self.options, times.makespan_cycles
         columns = block, pe, times.start, times.first_out, times.last_out, frozen(streamed), capacity
-        return Schedule(*asked, Timing.STEADY, *columns, times.makespan_cycles)
+        return Schedule(options.pes, options.partition, self.barrier, Timing.STEADY, *columns, makespan_cycles=cycles)
 
 
 def own_pes(dag: CanonicalDag, block: Int32) -> Int32:

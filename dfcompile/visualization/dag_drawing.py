@@ -68,9 +68,9 @@ def lay_out(widths: Sequence[float], edges: Sequence[Edge], gap: float, bend_wid
     centre = _places(sizes, rows, links, gap)
     left = min((centre[node] - sizes[node] / 2 for node in range(len(sizes))), default=0.0)
     centre = [place - left for place in centre]
-    bends = tuple(tuple(centre[bend] for bend in chain) for chain in chains)
+    bent = tuple(tuple(centre[bend] for bend in chain) for chain in chains)
     width = max((centre[node] + sizes[node] / 2 for node in range(len(sizes))), default=0.0)
-    return Layout(tuple(layer), tuple(centre[: len(widths)]), bends, width)
+    return Layout(tuple(layer), tuple(centre[: len(widths)]), bent, width)
 
 
 def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
