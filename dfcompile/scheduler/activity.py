@@ -14,12 +14,11 @@ from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.simulation import NO_EDGE
 from dfcompile.scheduler.simulation.access_times import relax, step
-from dfcompile.scheduler.simulation.occupancy import Accesses, accesses_of_task
 from dfcompile.scheduler.simulation.plan import ends_come_in_turn, last_end, plan_replay
 from dfcompile.scheduler.simulation.progress import Progress
 from dfcompile.scheduler.simulation.replay import FINISHED
 from dfcompile.scheduler.simulation.simulator import Replaying, replay_of
-from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
+from dfcompile.scheduler.simulation.stretch import Accesses, StreamingUnit, Stretch, accesses_of_task
 
 MOST_FOLLOWED = 2**22  # elements of one unit whose accesses are looked at one by one: some 200 MB
 MOST_FOLLOWED_TOGETHER = 2**24  # of all units: some seconds

@@ -54,22 +54,17 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
 
 
 class Scheduling:
-    """The schedules of one canonical DAG; its depths, baselines and bounds are found once."""
+    """The schedules of one canonical DAG, `dag`; its depths, baselines and bounds are found once."""
 
     def __init__(self, dag: CanonicalDag) -> None:
-        self._dag = dag
+        self.dag = dag
         self._baselines: dict[int, NonStreamingSchedule] = {}
         self._bound = cache(partial(lower_bound_cycles, dag))
-
-    @property
-    def dag(self) -> CanonicalDag:
-        """What is scheduled."""
-        return self._dag
 
     @cached_property
     def depths(self) -> Depths:
         """Total work and depths, in cycles."""
-        return Depths(total_work(self._dag), critical_path(self._dag), streaming_depth(self._dag))
+        return Depths(total_work(self.dag), critical_path(self.dag), streaming_depth(self.dag))
 
     def on(self, options: ScheduleOptions, known: TimedSchedule | None = None) -> CheckedSchedule:
         """Schedule the DAG on a number of processing elements, check the schedule, and replay it if asked for.
@@ -83,7 +78,7 @@ class Scheduling:
             VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
         with work_of(2) as steps:
-            timed = timed_schedule(self._dag, options) if known is None else known
+            timed = timed_schedule(self.dag, options) if known is None else known
             steps.add()
             return self._checked(options, timed)
 
@@ -94,16 +89,16 @@ class Scheduling:
         if options.max_fifo is not None and deepest > options.max_fifo:
             raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {options.max_fifo}")
         if found.timing.is_exact or options.fifos in {None, "rule"}:
-            check(self._dag, found)
+            check(self.dag, found)
             if not timed.is_replayed:
-                recompute_times(self._dag, found)
-        simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
+                recompute_times(self.dag, found)
+        simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
         bound = timed.bound_cycles or self._bound(options.pes)
-        of_it = figures(self._dag, found, baseline, ends=ends, bound_cycles=bound)
+        of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
         return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
 
     def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
         if pes not in self._baselines:
-            self._baselines[pes] = schedule_non_streaming(self._dag, pes) if known is None else known
-            check_non_streaming(self._dag, self._baselines[pes])
+            self._baselines[pes] = schedule_non_streaming(self.dag, pes) if known is None else known
+            check_non_streaming(self.dag, self._baselines[pes])
         return self._baselines[pes]

@@ -217,6 +217,9 @@ class MakespanProbe:
     """A replay whose capacities can be lowered as long as its makespan stays within a limit.
 
     Only the tasks that stream together with a changed FIFO are replayed, and those that wait for one that ends later.
+
+    Attributes:
+        groups: the streamed edges whose FIFOs can stop each other, group by group.
     """
 
     def __init__(self, dag: CanonicalDag, replay: Replay, limit_cycles: int) -> None:
@@ -232,15 +235,11 @@ class MakespanProbe:
         self._sequence = list(plan.sequence)
         units = ((at, part) for at, part in enumerate(plan.sequence) if isinstance(part, StreamingUnit))
         self._place = {unit.edges: at for at, unit in units if unit.edges}
+        self.groups = tuple(self._place)
         self._end = [NEVER] * len(plan.work)
         for part in plan.sequence:
             for node, last in self._ends(part, self._end, set()):
                 self._end[node] = last
-
-    @property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The streamed edges whose FIFOs can stop each other, group by group."""
-        return tuple(self._place)
 
     def lower(self, group: tuple[int, ...], capacity: Mapping[int, int]) -> bool:
         """Give FIFOs of one group new capacities if the makespan stays within the limit; return whether it does."""

@@ -6,11 +6,10 @@ from typing import TypeVar
 from msgspec import Struct
 
 from dfcompile.scheduler.simulation.access_times import relax, step
-from dfcompile.scheduler.simulation.occupancy import PeakMeter, stalls
 from dfcompile.scheduler.simulation.plan import ends_come_in_turn
 from dfcompile.scheduler.simulation.progress import Progress, cut, find_period, find_repetition
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NOT_STARTED, UnitTimes
-from dfcompile.scheduler.simulation.stretch import Place, StreamingUnit, Stretch
+from dfcompile.scheduler.simulation.stretch import PeakMeter, Place, StreamingUnit, Stretch, stalls
 from dfcompile.scheduler.simulation.unthrottled import replay_unthrottled, runs_in_turn
 
 Value = TypeVar("Value")
