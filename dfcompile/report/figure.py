@@ -11,24 +11,14 @@ default ``None`` or ``()`` is optional: JSON leaves it out where it is that.
 `filled` makes a record of the values that have its figures.
 """
 
+import typing
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType, NoneType, UnionType
-from typing import (
-    Any,
-    Final,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Final, TypeAlias, TypeVar, Union, cast
 
 from dfcompile.errors import InternalError
 
@@ -102,7 +92,7 @@ def figure(
     return field(default=default, init=init, metadata={_KEY: Figure(meaning, tables=tables, **said)})
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(figure,))
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(figure,))
 def record(described: type[Described]) -> type[Described]:
     """Make a record of a class: a frozen dataclass with slots."""
     return dataclass(frozen=True, slots=True)(described)
@@ -161,7 +151,7 @@ def fields_of(described: type) -> tuple[RecordField, ...]:
     Raises:
         InternalError: a field of the record says nothing of itself, or it has a type that reports do not have.
     """
-    hints = get_type_hints(described)
+    hints = typing.get_type_hints(described)
     assert is_dataclass(described)
     return tuple(_field(described, held, hints[held.name]) for held in fields(described))
 
@@ -176,13 +166,13 @@ def _field(described: type, held: Field[object], hint: object) -> RecordField:
     if said.heading and not said.tables and hasattr(described, _TABLE):
         said = replace(said, tables=(getattr(described, _TABLE),))
     is_list = is_nullable = False
-    if get_origin(hint) in (Union, UnionType):
-        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if typing.get_origin(hint) in (Union, UnionType):
+        (hint,) = (part for part in typing.get_args(hint) if part is not NoneType)
         is_nullable = True
-    if get_origin(hint) is tuple:
-        hint, others = get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        hint, others = typing.get_args(hint)
         is_list = others is Ellipsis
-    kind = get_origin(hint) or hint
+    kind = typing.get_origin(hint) or hint
     if not isinstance(kind, type):
         raise InternalError(f"figure {held.name!r}: found {hint} against a type of its own")
     return RecordField(held.name, kind, is_list, is_nullable, said, held.default)
