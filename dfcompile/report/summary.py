@@ -16,6 +16,8 @@ from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hint
 from dfcompile.lowering.alternatives.chain import longest_chain
 from dfcompile.options import Options
 from dfcompile.records import replace
+from dfcompile.report import operator_figures
+from dfcompile.report import schedule_summary as schedules
 from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import (
     AssumptionSummary,
@@ -34,20 +36,7 @@ from dfcompile.report.mapping_figures import (
     MappingSummary,
     PerfectStreamsSummary,
 )
-from dfcompile.report.operator_figures import (
-    AutomaticSummary,
-    OperatorGapSummary,
-    OptionSummary,
-    RivalsSummary,
-    operator_gaps,
-)
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.schedule_summary import (
-    PROCESSING_ELEMENT,
-    complex_assumptions,
-    schedule_assumptions,
-    schedule_summary,
-)
 from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
@@ -102,7 +91,8 @@ def summarize(exploration: Exploration) -> Report:
     results = tuple(_result(point, mapping, exploration.plans) for point, mapping in mapped)
     ideal = [] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]
     types = dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
-    assumptions = (*_assumptions(exploration.options, exploration.points), *ideal, *complex_assumptions(types))
+    own = _assumptions(exploration.options, exploration.points)
+    assumptions = (*own, *ideal, *schedules.complex_assumptions(types))
     return Report(_model(first.lowered.name, first.lowered.nodes), results, assumptions, exploration.warnings)
 
 
@@ -123,7 +113,7 @@ def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Resul
         pes=point.pes,
         expansions=variant.expansions,
         makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
-        schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
+        schedule=schedules.schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
         repetition=_repetition(point),
@@ -149,9 +139,9 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
         rules = (rule,) if hint.is_for_all else tuple(f"{origin}:{rule}" for origin in hint.origins)
         hints.append(filled(HintSummary, hint, expand=rules, operators=len(hint.origins)))
     gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
-    gaps: tuple[OperatorGapSummary, ...] = ()
+    gaps: tuple[operator_figures.OperatorGapSummary, ...] = ()
     if point.least_work is not None and figures.makespan_cycles is not None and figures.is_exact:
-        gaps = operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
+        gaps = operator_figures.operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
     return ExpansionsSummary(bound.cycles, gap, tuple(hints), gaps)
 
 
@@ -218,19 +208,19 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
     said = AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
     passes = ((f"pass {one.name!r}", one) for point in points for one in point.variant.lowered.applied)
     found = [
-        PROCESSING_ELEMENT,
+        schedules.PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         *_lowering_assumptions(options),
         *([said] if is_before_passes else []),
         *(AssumptionSummary(name, f"{one.before} {one.of} became {one.after}", "--passes") for name, one in passes),
-        *schedule_assumptions(point.scheduled for point in points),
+        *schedules.schedule_assumptions(point.scheduled for point in points),
     ]
     mapped = (each for point in points for each in (*point.attained.assumptions, *point.mapping.assumptions))
     found += [filled(AssumptionSummary, each) for each in mapped if each.source != "--pes"]  # every result says that
     return tuple(dict.fromkeys(found))
 
 
-def automatic_summary(selection: Selection, makespan_cycles: int | None) -> AutomaticSummary:
+def automatic_summary(selection: Selection, makespan_cycles: int | None) -> operator_figures.AutomaticSummary:
     """Return what was chosen, what it was compared with, and what else each operator could be.
 
     Args:
@@ -239,7 +229,7 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
     """
     sketch, default = selection.sketch, selection.default
     taken = selection.expansions
-    return AutomaticSummary(
+    return operator_figures.AutomaticSummary(
         is_taken=selection.is_taken,
         # Without a rule, the command that repeats the choice would choose.
         expand=tuple(_expand(taken)) or (PUBLISHED,) * selection.is_taken,
@@ -251,13 +241,13 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
     )
 
 
-def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
+def _rivals(selection: Selection, makespan_cycles: int | None) -> operator_figures.RivalsSummary:
     """Count the uniform choices; of those left, a bound may exclude some beside the schedule that was made."""
     left = [rival for rival in selection.rivals if rival.score is None]
     cycles = inf if makespan_cycles is None else makespan_cycles
     excluded = sum(rival.is_excluded or rival.sketch.estimate.bound_cycles >= cycles for rival in left)
     scheduled, estimated = len(selection.rivals) - len(left), selection.unseen + len(left) - excluded
-    return RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
+    return operator_figures.RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
 
 
 def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -283,11 +273,11 @@ def _granularity(found: Granularity) -> tuple[str, ...]:
 
 def _options(
     operators: OperatorOptions, taken: Mapping[str, Mapping[str, str]], selection: Selection
-) -> Iterator[OptionSummary]:
+) -> Iterator[operator_figures.OptionSummary]:
     origin = operators.origins[0]
     pieces = selection.sketch.candidate.granularity.pieces_of(origin)
     for option in operators.known:
         expansions = dict(option.expansions)
         is_chosen = option.pieces == pieces and expansions == dict(taken.get(origin, {}))
         own = {"operators": operators.origins, "expansions": MappingProxyType(expansions), "is_chosen": is_chosen}
-        yield filled(OptionSummary, option, option.alone, **own)
+        yield filled(operator_figures.OptionSummary, option, option.alone, **own)

@@ -13,16 +13,9 @@ from dfcompile.canonical_dag.analysis.longest_path import order_from_sources
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.distinct import numbered
 from dfcompile.records import replace
+from dfcompile.scheduler import timing
 from dfcompile.scheduler.blocks import Blocks, by_urgency
 from dfcompile.scheduler.schedules import NO_PE
-from dfcompile.scheduler.timing import (
-    edges_on_loops,
-    node_offsets,
-    node_times,
-    peak_volumes,
-    reading_offsets,
-    streamed_components,
-)
 
 
 class Gangs(Struct, frozen=True, eq=False):
@@ -67,15 +60,15 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
         streamed: which edges stream inside blocks, shape [edges].
         relay_elements: an edge of at most so many may stream from gang to gang, through a FIFO that holds all of it.
     """
-    component = streamed_components(dag, streamed)
+    component = timing.streamed_components(dag, streamed)
     gang = _merged(dag, blocks.block, streamed, component)
     inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
-    offsets = node_offsets(dag, blocks.block, peak_volumes(dag, streamed), streamed)
-    times = node_times(dag, blocks.order, offsets, streamed, (inside, np.zeros(dag.nodes_count, dtype=np.int32)))
+    offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed), streamed)
+    times = timing.node_times(dag, blocks.order, offsets, streamed, (inside, np.zeros(dag.nodes_count, dtype=np.int32)))
     is_small = dag.edge_volume <= relay_elements
     relayed = (gang[dag.edge_source] != gang[dag.edge_target]) & dag.between_tasks & is_small
     count = int(gang.max(initial=-1)) + 1
-    return Gangs(count, gang, blocks.order, *times, reading_offsets(dag, streamed), relayed)
+    return Gangs(count, gang, blocks.order, *times, timing.reading_offsets(dag, streamed), relayed)
 
 
 def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:
@@ -92,9 +85,9 @@ def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -
     memory = ~streamed & (block[dag.edge_source] == block[dag.edge_target])
     circular = np.zeros(dag.edges_count, dtype=np.bool_)
     between = np.flatnonzero(memory & (source != target))
-    circular[between] = edges_on_loops(dag.nodes_count, source[between], target[between])
+    circular[between] = timing.edges_on_loops(dag.nodes_count, source[between], target[between])
     if circular.any():
-        component = streamed_components(dag, streamed | circular)
+        component = timing.streamed_components(dag, streamed | circular)
     return numbered(component)[1].astype(np.int32)
 
 

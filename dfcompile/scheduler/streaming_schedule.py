@@ -13,14 +13,8 @@ from dfcompile.scheduler import exact_schedule as exact
 from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.fifo import fifos_of
+from dfcompile.scheduler.listing import listed_schedules
 from dfcompile.scheduler.listing.list_schedule import is_nearly_shortest, through_memory
-from dfcompile.scheduler.listing.listed_schedules import (
-    ListedPlan,
-    ListedSchedule,
-    is_listable,
-    listed_schedule,
-    with_minimal_fifos,
-)
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
@@ -82,7 +76,7 @@ def timed_schedule(
     dag: CanonicalDag,
     options: ScheduleOptions,
     table: Mapping[str, Partitioner] | None = None,
-    plan: ListedPlan | None = None,
+    plan: listed_schedules.ListedPlan | None = None,
 ) -> TimedSchedule:
     """Schedule a canonical DAG as `schedule` does, and say what the times are worth.
 
@@ -95,7 +89,7 @@ def timed_schedule(
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
-    if partitioner.lists and not barrier and is_listable(dag, options):
+    if partitioner.lists and not barrier and listed_schedules.is_listable(dag, options):
         return _listed(dag, partitioner, options, plan)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
@@ -114,7 +108,7 @@ def timed_schedule(
 
 
 def _listed(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: ListedPlan | None
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: listed_schedules.ListedPlan | None
 ) -> TimedSchedule:
     """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
 
@@ -124,13 +118,13 @@ def _listed(
     bound = lower_bound_cycles(dag, options.pes)
     planned = None if plan is None else plan.non_streaming
     non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
-    listed = listed_schedule(dag, options, bound, non_streaming, plan)
+    listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
     found = _listed_or_gangs(dag, partitioner, options, listed)
     return replace(found, bound_cycles=listed.bound, non_streaming=non_streaming)
 
 
 def _listed_or_gangs(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: ListedSchedule
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: listed_schedules.ListedSchedule
 ) -> TimedSchedule:
     if listed.found is None:
         return TimedSchedule(listed.planned, sample=listed.sample)
@@ -169,7 +163,7 @@ def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
 
 def _with_fifos(dag: CanonicalDag, found: exact.ReplayedSchedule, options: ScheduleOptions) -> Schedule:
     """Return a schedule with its FIFOs in flight, or with the smallest if these are asked for: it takes no longer."""
-    return (with_minimal_fifos(dag, found) if options.fifos == "minimal" else found).schedule
+    return (listed_schedules.with_minimal_fifos(dag, found) if options.fifos == "minimal" else found).schedule
 
 
 def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:
