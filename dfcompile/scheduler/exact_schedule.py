@@ -20,7 +20,7 @@ from dfcompile.scheduler.simulation.plan import plan_replay
 from dfcompile.scheduler.steady_schedule import Plan
 
 MOST_ACCESSES = 2**24  # of one replay: half a second, and up to ten replays are made
-_MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
+MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
 
 
 class ReplayedSchedule(Struct, frozen=True, eq=False):
@@ -94,7 +94,7 @@ def is_replayable(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> 
 
 
 def _plan_within(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> ReplayPlan | None:
-    if sum(dag.work.tolist()) > _MOST_WORK or dag.nodes_count * simulator.NODE_ACCESSES > most_accesses:
+    if sum(dag.work.tolist()) > MOST_WORK or dag.nodes_count * simulator.NODE_ACCESSES > most_accesses:
         return None
     plan = plan_replay(dag, simulator.replay_of(schedule))
     return plan if simulator.accesses_of(dag, plan) <= most_accesses else None

@@ -9,6 +9,7 @@ from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
 from dfcompile.scheduler.simulation import NO_NODE, Replay, simulate
+from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES
 
 
 class Ancestry:
@@ -46,7 +47,6 @@ class Ancestry:
 
 _TRIED = 64
 _REPLAYED_ACCESSES = 2**20  # of the replay without limits: a twentieth of a second
-_NODE_ACCESSES = 500  # a node costs about as much
 _NO_TASK = -1
 
 
@@ -109,7 +109,7 @@ def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Window
 def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple[list[int], list[int]]:
     """Return earliest starts and ends with those of a replay without any limit, if that is affordable."""
     task = dag.is_computational
-    if dag.nodes_count * _NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
+    if dag.nodes_count * NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
         return head, end
     free = Replay(
         pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),
