@@ -19,7 +19,7 @@ from dfcompile.options import Choice, Effort, Timing
 from dfcompile.options.readers import parse_expand
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.streaming_schedule import timed_schedule
 
 Edit = Callable[[LoweredGraph], LoweredGraph]

@@ -15,10 +15,10 @@ from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth
 from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
 from dfcompile.scheduler import ScheduleOptions, Timing, collect_partitioners, lower_bound_cycles, schedule
 from dfcompile.scheduler import schedule_non_streaming as non_streaming
-from dfcompile.scheduler.fifo.sizes import fifo_capacities
+from dfcompile.scheduler.fifo import fifo_capacities
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
-from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
+from dfcompile.scheduler.timing import steady_times, streamable_edges
 
 VOLUME = 2048
 PARTITION = "sb-rlx"

@@ -35,7 +35,7 @@ PLANTED = (
     ("rooms of the frontend", "frontend/onnx/planted.py", "dfcompile.frontend.sdfg.importer"),
     ("rooms of lowering", "lowering/operators/planted.py", "dfcompile.lowering.expansions.matmul"),
     ("rooms of the canonical DAG", "canonical_dag/analysis/planted.py", "dfcompile.canonical_dag.builder"),
-    ("rooms of the scheduler", "scheduler/timing/planted.py", "dfcompile.scheduler.partitioners.spatial"),
+    ("rooms of the scheduler", "scheduler/bounds/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),
     ("rooms of the page", "page/views/planted.py", "dfcompile.page.document"),
     ("rooms of language models", "language_models/machines/planted.py", "dfcompile.language_models.times"),

@@ -31,7 +31,7 @@ from dfcompile.lowering import Reduction
 from dfcompile.lowering.execution.accumulators import _extremum
 from dfcompile.options import Timing, Volumes
 from dfcompile.records import replace
-from dfcompile.visualization.dot import _SHAPES, _cluster
+from dfcompile.visualization.dot import _SHAPES
 from tests.locations import DESIGNS
 
 NEW: Any = SimpleNamespace(value="new", name="NEW", shard="new")  # a member that was added without a thought
@@ -65,9 +65,7 @@ CHOICES: dict[str, Callable[[], object]] = {
     "volumes": lambda: Volumes.are_whole_arrays.fget(NEW),  # type: ignore[attr-defined]
     "timing": lambda: Timing.is_exact.fget(NEW),  # type: ignore[attr-defined]
     "node": lambda: NodeKind.is_computational.fget(NEW),  # type: ignore[attr-defined]
-    "cluster": lambda: _cluster(ONE_SCOPE, 0, NEW),
 }
-ONE_SCOPE: Any = SimpleNamespace(scopes=[SimpleNamespace(kernel=0, origin="o")], kernels=[SimpleNamespace(name="k")])
 
 
 @pytest.mark.parametrize("choice", CHOICES)

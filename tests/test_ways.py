@@ -42,10 +42,10 @@ BESIDE = {
     "makespan": (
         "canonical_dag/forms/", "canonical_dag/verifier.py",  # reading the file
         "audit/", "cli/", "api/", "report/",  # options, output
-        "scheduler/baseline/", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
+        "scheduler/baseline.py", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
         "scheduler/simulation/",  # the replay made fast
         "scheduler/bounds/", "scheduler/blocks.py", "scheduler/options.py", "scheduler/schedules.py",
-        "scheduler/front.py", "scheduler/gangs/", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
+        "scheduler/front.py", "scheduler/gangs.py",
     ),
     "tasks": (
         "canonical_dag/verifier.py",  # a check
@@ -229,7 +229,7 @@ def places(tree: ast.AST) -> Iterator[str]:
 
 # What is decided in one file, and who else may look: replays change FIFOs to see what happens, checkers count anew.
 HOMES = {
-    "how large each FIFO is": (fifo_sizes, ("scheduler/fifo/search.py", "scheduler/simulation/")),
+    "how large each FIFO is": (fifo_sizes, ("scheduler/simulation/",)),
     "how large SRAM and DRAM of a chip are": (memory_sizes, ("dfmodel_backend/machine/", "dfmodel_backend/check/")),
     "what SRAM holds while a configuration runs": (places, ()),
     "how many bytes an element takes": (element_sizes, ("frontend/", "canonical_dag/")),  # as files hold them

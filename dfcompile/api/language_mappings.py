@@ -19,7 +19,7 @@ def page_of_mapped(steps: Sequence[MappedStep], name: str, files: Sequence[Path]
         name: of the model.
         files: that were read.
     """
-    from dfcompile.visualization.mapped_graphs import MappedGraph, dataflow_of_graphs
+    from dfcompile.visualization.dataflow import MappedGraph, dataflow_of_graphs
 
     graphs = [
         MappedGraph(f"{part.part}, {step.batch.name}" if len(steps) > 1 else part.part, part.graph, part.mapping)

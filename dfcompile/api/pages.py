@@ -16,7 +16,7 @@ from dfcompile.version import __version__
 if TYPE_CHECKING:  # what makes runs comes by its types alone: commands are looked at without it
     from dfcompile.api.scheduled import ScheduleResult
     from dfcompile.canonical_dag import CanonicalDag
-    from dfcompile.page.links import Link
+    from dfcompile.page.provenance import Link
     from dfcompile.visualization.dataflow import Dataflow
 
 FROM_PYTHON: Final = "made by a Python program: import dfcompile"  # in the place of a command

@@ -27,8 +27,7 @@ from dfcompile.options.readers import File
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.summary import summarize_design
 from dfcompile.visualization.dataflow import dataflow_of_design
-from dfcompile.visualization.design import to_svg
-from dfcompile.visualization.placement import placement_svg
+from dfcompile.visualization.design import placement_svg, to_svg
 
 STANDARD_INPUT = "-"
 

@@ -4,7 +4,7 @@ from dfcompile.audit.comparing import expect, expect_at_least, expect_figures, e
 from dfcompile.audit.estimates import Range, range_of
 from dfcompile.choosing import OperatorOption, Selection
 from dfcompile.driver import Point
-from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
+from dfcompile.report.operator_figures import AutomaticSummary, OptionSummary, RivalsSummary
 
 
 def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) -> None:

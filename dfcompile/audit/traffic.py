@@ -13,7 +13,7 @@ from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import PACKED_BITS, Program
-from dfcompile.report.traffic_figures import TrafficSummary
+from dfcompile.report.mapping_figures import TrafficSummary
 from dfcompile.traffic_plans import TrafficPlans
 
 # Operators that read every element of their operands, whatever these are.

@@ -57,7 +57,7 @@ def write_page(
     if target is None:
         return
     from dfcompile.api.pages import page_html
-    from dfcompile.page.links import links_of
+    from dfcompile.page.provenance import links_of
 
     command: object = click.get_current_context().obj
     if not isinstance(command, str):

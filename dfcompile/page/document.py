@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from dfcompile.host.printable import printable
 from dfcompile.page.embedding import column, policy_hash, script_json
-from dfcompile.page.links import Link
-from dfcompile.page.provenance import Provenance
+from dfcompile.page.provenance import Link, Provenance
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views import view_of
@@ -75,24 +74,21 @@ def html_page(content: Content) -> str:
         )
     )
     shown, left_out = _shown_timelines(content.timelines)
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            view=view,
-            policy=policy,
-            style=Markup(style),  # noqa: S704  # our own file
-            scripts=tuple(Markup(script) for script in (*vendored, *scripts)),  # noqa: S704  # our own files
-            report=Markup(script_json(dict(content.report))),  # noqa: S704  # escaped for scripts
-            charts=Markup(script_json(_chart_values(view, shown, content.graph))),  # noqa: S704  # escaped for scripts
-            timelines=shown,
-            left_out=left_out,
-            graph=content.graph,
-            graph_name=content.subject or (content.graph.name if content.graph else ""),
-            provenance=content.provenance,
-            links=content.links,
-            families_left_out=content.families_left_out,
-        )
+    template = _environment().get_template("page.html.j2")
+    return template.render(
+        view=view,
+        policy=policy,
+        style=Markup(style),  # noqa: S704  # our own file
+        scripts=tuple(Markup(script) for script in (*vendored, *scripts)),  # noqa: S704  # our own files
+        report=Markup(script_json(dict(content.report))),  # noqa: S704  # escaped for scripts
+        charts=Markup(script_json(_chart_values(view, shown, content.graph))),  # noqa: S704  # escaped for scripts
+        timelines=shown,
+        left_out=left_out,
+        graph=content.graph,
+        graph_name=content.subject or (content.graph.name if content.graph else ""),
+        provenance=content.provenance,
+        links=content.links,
+        families_left_out=content.families_left_out,
     )
 
 

@@ -74,7 +74,7 @@ def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object]) -> Co
     """Return the column of a figure; none where no row has it, or all of them have the value that hides it."""
     values = [held_at(row, path) for row in rows]
     is_missing = all(held_at(row, path[:-1]) is None for row in rows)
-    if is_missing or (figure.hidden is not None and all(value == figure.hidden for value in values)):
+    if is_missing or all(value == figure.hidden for value in values):
         return None
     if "{}" in figure.heading:
         numbers = [float(value) for value in values if isinstance(value, int | float | Fraction)]
@@ -97,6 +97,8 @@ def cell(value: object, figure: Figure) -> str:
             return "yes" if value else "no"
         case int() | float() | Fraction():
             number = value if isinstance(value, int) else float(value)
+            if not isinstance(figure.cell, str):
+                return figure.cell(number)
             is_share = figure.cell.endswith("%")
             return f"{100 * float(value):{figure.cell[:-1]}f}" if is_share else f"{number:{figure.cell}}"
         case tuple():

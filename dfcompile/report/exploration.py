@@ -11,9 +11,9 @@ from dfcompile.exploration.asked import MOST_TASKS
 from dfcompile.exploration.search import Point
 from dfcompile.exploration.space import OfferedGroup
 from dfcompile.host.printable import json_text
-from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.plain_values import Json, rounded
 from dfcompile.report.rows import rows_csv
+from dfcompile.report.schedule_summary import complex_assumptions
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 SCHEMA: Final = "dfcompile-exploration/2"

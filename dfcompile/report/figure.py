@@ -7,13 +7,18 @@
 
 A *record* is a dataclass all of whose fields say what they are; they hold figures or further records. A field with the
 default ``None`` or ``()`` is optional: JSON leaves it out where it is that.
+
+`filled` makes a record of the values that have its figures.
 """
 
+import typing
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Final, TypeAlias, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, TypeVar, Union, cast
 
 from dfcompile.errors import InternalError
 
@@ -28,6 +33,9 @@ Described = TypeVar("Described")
 Plain: TypeAlias = "bool | int | float | str | None"
 
 
+NEVER: Final = object()  # a value that no figure has
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """What is said of one figure.
@@ -38,15 +46,17 @@ class Figure:
         heading: of its column in tables, several lines; ``{}`` stands for the prefix of its unit, as in ``{}s``.
         tables: that have a column for it; with a heading by default that of its record.
         after: field of the same record that its column follows; by default columns stand as the fields do.
-        cell: format of a number in tables, as ``format`` has it; with ``%`` at the end it is multiplied by 100.
+        cell: format of a number in tables, as ``format`` has it, with ``%`` at the end it is multiplied by 100; or what
+            writes it.
         words: pairs of a value and what tables show instead of it.
-        hidden: the column is left out where all rows have this value.
+        hidden: the column is left out where all rows have this value; by default never.
         csv: name in CSV, where it is not the field's.
         prefix: of a record: comes before its names in CSV that were taken already; by default the name of the field.
         choices: the texts that are possible.
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
-        of: what it is called where it comes from, if otherwise; see `dfcompile.report.filled`.
+        of: what it is called where it comes from, if otherwise; see `filled`.
+        is_spread: what it holds, a record or a mapping, stands in JSON among the fields of its own record.
     """
 
     meaning: str
@@ -54,15 +64,16 @@ class Figure:
     heading: str = ""
     tables: tuple[str, ...] = ()
     after: str = ""
-    cell: str = ","
+    cell: str | Callable[[float], str] = ","
     words: tuple[tuple[Plain, str], ...] = ()
-    hidden: Plain = None
+    hidden: object = NEVER
     csv: str = ""
     prefix: str = ""
     choices: tuple[str, ...] = ()
     least: int | None = 0
     decimals: int | None = None
     of: str = ""
+    is_spread: bool = False
 
 
 def figure(
@@ -81,7 +92,7 @@ def figure(
     return field(default=default, init=init, metadata={_KEY: Figure(meaning, tables=tables, **said)})
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(figure,))
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(figure,))
 def record(described: type[Described]) -> type[Described]:
     """Make a record of a class: a frozen dataclass with slots."""
     return dataclass(frozen=True, slots=True)(described)
@@ -140,7 +151,7 @@ def fields_of(described: type) -> tuple[RecordField, ...]:
     Raises:
         InternalError: a field of the record says nothing of itself, or it has a type that reports do not have.
     """
-    hints = get_type_hints(described)
+    hints = typing.get_type_hints(described)
     assert is_dataclass(described)
     return tuple(_field(described, held, hints[held.name]) for held in fields(described))
 
@@ -155,13 +166,68 @@ def _field(described: type, held: Field[object], hint: object) -> RecordField:
     if said.heading and not said.tables and hasattr(described, _TABLE):
         said = replace(said, tables=(getattr(described, _TABLE),))
     is_list = is_nullable = False
-    if get_origin(hint) in (Union, UnionType):
-        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if typing.get_origin(hint) in (Union, UnionType):
+        (hint,) = (part for part in typing.get_args(hint) if part is not NoneType)
         is_nullable = True
-    if get_origin(hint) is tuple:
-        hint, others = get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        hint, others = typing.get_args(hint)
         is_list = others is Ellipsis
-    kind = get_origin(hint) or hint
+    kind = typing.get_origin(hint) or hint
     if not isinstance(kind, type):
         raise InternalError(f"figure {held.name!r}: found {hint} against a type of its own")
     return RecordField(held.name, kind, is_list, is_nullable, said, held.default)
+
+
+RecordT = TypeVar("RecordT")
+NS_PER_S = 1e9
+_NONE = object()
+
+
+def filled(described: type[RecordT], *sources: object, **given: object) -> RecordT:
+    """Return a record.
+
+    A field is the attribute of its name, or of the name that its figure has in `Figure.of`; one in seconds (``time_s``)
+    may be one in nanoseconds (``time_ns``). Records within it are filled from what that attribute holds.
+
+    Args:
+        described: the record.
+        sources: that have its figures; of several with one of them the first.
+        given: figures that are made of something else.
+
+    Raises:
+        InternalError: nothing has a figure that has no default.
+    """
+    values = dict(given)
+    for wanted in fields_of(cast("Any", described)):
+        if wanted.name in values:
+            continue
+        found = next(filter(lambda value: value is not _NONE, (_found(wanted, source) for source in sources)), _NONE)
+        if found is not _NONE:
+            values[wanted.name] = found
+        elif wanted.default is MISSING:
+            kinds = ", ".join(type(source).__name__ for source in sources)
+            raise InternalError(f"{described.__name__}.{wanted.name}: found in none of {kinds}")
+    return described(**values)
+
+
+def _found(field: RecordField, source: object) -> object:
+    name = field.figure.of or field.name
+    found = _attribute(source, name)
+    if found is _NONE and name.endswith("_s"):
+        nanoseconds = _attribute(source, f"{name.removesuffix('_s')}_ns")
+        return nanoseconds / NS_PER_S if isinstance(nanoseconds, int | float) else _NONE
+    if found is None or found is _NONE:
+        return found
+    if field.record is None:
+        return found.value if isinstance(found, Enum) else found
+    if not field.is_list:
+        return filled(field.record, found)
+    assert isinstance(found, tuple)
+    return tuple(filled(field.record, each) for each in found)
+
+
+def _attribute(source: object, name: str) -> object:
+    try:
+        return attrgetter(name)(source)
+    except AttributeError:
+        return _NONE

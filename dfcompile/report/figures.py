@@ -7,13 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from dfcompile.records import replace
-from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figure import figure, record, shown_in
-from dfcompile.report.json_schema import schema_of
-from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.operator_figures import OperatorGapSummary
-from dfcompile.report.plain_values import Json
-from dfcompile.report.traffic_figures import TrafficSummary
+from dfcompile.report.mapping_figures import MappingSummary, TrafficSummary
+from dfcompile.report.operator_figures import AutomaticSummary, OperatorGapSummary
+from dfcompile.report.plain_values import Json, schema_of
 
 FORMAT: Final = "dfcompile-report/4"
 
@@ -99,6 +96,11 @@ class ScheduleSummary:
     steady_error: Fraction | None = figure(
         "where a replay is too large: by how much a sample takes longer in a replay than planned, of what "
         "streams together, or with shorter streams",
+        heading="error of\na sample %",
+        after="timing",
+        cell="+.2%",
+        hidden=None,
+        of="sample.error",
         default=None,
     )
 
@@ -110,9 +112,9 @@ class HintSummary:
     expand: tuple[str, ...] = figure("values of `--expand`")
     operators: int = figure("that the hint is about", unit="operators", least=1)
     chosen_bound_cycles: int = figure(
-        "what these operators take at least as they are lowered, each alone, one after another"
+        "what these operators take at least as they are lowered, each alone, one after another", of="chosen_cycles"
     )
-    hinted_bound_cycles: int = figure("the same with the expansion of the hint")
+    hinted_bound_cycles: int = figure("the same with the expansion of the hint", of="hinted_cycles")
 
 
 @record
@@ -165,10 +167,10 @@ class VerificationSummary:
     """How far the lowered model is from a reference."""
 
     max_abs_error: float = figure(
-        "the largest absolute difference to the [reference](command-line.md#verification) on one input"
+        "the largest absolute difference to the [reference](command-line.md#verification) on one input", of="absolute"
     )
     max_rel_error: float = figure(
-        "the largest difference as a part of the largest value of the same output; absolute if that is 0"
+        "the largest difference as a part of the largest value of the same output; absolute if that is 0", of="relative"
     )
     effect_of_inputs: float | None = figure(
         "how much the reference's outputs change, as a part of their largest value, if the values of each "
@@ -186,6 +188,7 @@ class RepetitionSummary:
         "that one iteration is scheduled on: all, half of them, a quarter and so on, whatever gives the least makespan",
         unit="PEs",
         heading="PEs each",
+        of="schedule.pes",
     )
     interval_cycles: int = figure("from the start of one iteration to that of the next", heading="interval\ncycles")
     least_interval_cycles: int = figure(

@@ -1,4 +1,4 @@
-"""Sums up schedules as parts of a report."""
+"""Sums up schedules as parts of a report, and what they rest on."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -6,8 +6,8 @@ from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.records import replace
+from dfcompile.report.figure import filled
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
-from dfcompile.report.filled import filled
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
 
@@ -31,24 +31,20 @@ def summarize_schedules(
         choices: options that give each schedule, where it was chosen among several.
     """
     dag = scheduling.dag
-    results = tuple(
-        Result(
-            found.figures.pes,
-            {},
-            found.figures.makespan_cycles,
-            replace(schedule_summary(found, scheduling.depths), choice=choice),
-            simulation=None if found.simulation is None else simulation_summary(dag, found.simulation),
-        )
-        for found, choice in zip(schedules, choices or repeat(None), strict=False)
-    )
+
+    def result(found: CheckedSchedule, choice: str | None) -> Result:
+        summary = replace(schedule_summary(found, scheduling.depths), choice=choice)
+        simulation = None if found.simulation is None else simulation_summary(dag, found.simulation)
+        return Result(found.figures.pes, {}, found.figures.makespan_cycles, summary, simulation=simulation)
+
+    results = tuple(map(result, schedules, choices or repeat(None)))
     model = ModelSummary(dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
     return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)), warnings=warnings)
 
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
-    depth = depths.streaming_depth_cycles
-    sslr = _sslr(scheduled.figures.makespan_cycles, depth)
+    sslr = _sslr(scheduled.figures.makespan_cycles, depths.streaming_depth_cycles)
     return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, sslr=sslr)
 
 
@@ -60,13 +56,9 @@ def _sslr(makespan_cycles: int | None, depth_cycles: int) -> Fraction | None:
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:
     """Return what a replay found as the report has it."""
-    makespan = simulation.makespan_cycles
-    return SimulationSummary(
-        makespan_cycles=None if makespan == NEVER else makespan,
-        read_stall_cycles=int(simulation.read_stall.sum()),
-        write_stall_cycles=int(simulation.write_stall.sum()),
-        deadlock=tuple(wait.text(dag) for wait in simulation.deadlock),
-    )
+    makespan = None if simulation.makespan_cycles == NEVER else simulation.makespan_cycles
+    reading, writing = (int(stall.sum()) for stall in (simulation.read_stall, simulation.write_stall))
+    return SimulationSummary(makespan, reading, writing, tuple(wait.text(dag) for wait in simulation.deadlock))
 
 
 def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[AssumptionSummary, ...]:
@@ -79,3 +71,18 @@ def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[Assumpti
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
     )
+
+
+NAME, SOURCE = "complex numbers", "dfcompile"
+
+
+def complex_assumptions(types: Iterable[str]) -> tuple[AssumptionSummary, ...]:
+    """Return what is assumed of the complex types of a model; nothing of a model without.
+
+    >>> [found.value for found in complex_assumptions(["complex64"])]
+    ['complex64 is one element of 8 bytes; an operation on it takes a cycle, as a real one does, not 2 to 8']
+    """
+    cost = "an operation on it takes a cycle, as a real one does, not 2 to 8"
+    sizes = {name: int(name.removeprefix("complex")) // 8 for name in types}
+    said = (f"{name} is one element of {size} bytes; {cost}" for name, size in sizes.items())
+    return tuple(AssumptionSummary(NAME, value, SOURCE) for value in said)

@@ -12,8 +12,27 @@ from dfcompile.options.shared import SECTIONS
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Report, Result, VerificationSummary
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.row_labels import BEST, labels
 from dfcompile.report.text_tables import NO_TIME_S, Column, Table, columns_of, folded, scaled
+
+BEST: Final = "*"
+
+
+def labels(report: Report) -> list[Column]:
+    """Return the columns that tell results apart: the number of processing elements and the compared expansions."""
+    results = report.results
+    columns = [Column("PEs", tuple(str(result.pes) for result in results))]
+    if report.is_comparison:
+        best = {id(result) for result in report.best.values()}
+        columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
+    named = {key: tuple(result.variation.get(key, "-") for result in results) for key in report.compared}
+    return [*columns, *(Column(key, names, is_text=True) for key, names in named.items())]
+
+
+def chips_column(available: Sequence[int]) -> Iterator[Column]:
+    """Yield the numbers of chips at hand, if results differ in them."""
+    if len(set(available)) > 1:
+        yield Column("chips", tuple(map(str, available)))
+
 
 WIDTH: Final = 100  # columns of the first screen
 _LOWERING: Final = 28  # columns of the names of a lowering; a comparison has all that differ
@@ -88,19 +107,16 @@ def result_table(report: Report, width: int = WIDTH) -> Table:
         *([Column("", tuple(BEST if id(result) in best else "" for result in results))] if best else []),
         Column("lowering", tuple(_lowering(report, result, room) for result in results), is_text=True),
     )
-    return Table(
-        "results",
-        label_columns,
-        (
-            Column("makespan\ncycles", tuple(cycles)),
-            scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
-            Column("above\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
-            scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
-            scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
-            Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
-            Column("PEs\nbusy %", tuple(busy)),
-        ),
+    columns = (
+        Column("makespan\ncycles", tuple(cycles)),
+        scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
+        Column("above\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
+        scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
+        scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
+        Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
+        Column("PEs\nbusy %", tuple(busy)),
     )
+    return Table("results", label_columns, columns)
 
 
 def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:

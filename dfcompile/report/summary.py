@@ -1,7 +1,8 @@
 """Sums up what the driver found out as a report."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import ceil
+from functools import cache, partial
+from math import ceil, inf
 from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
@@ -10,10 +11,14 @@ from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.driver import Exploration, Point
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Coverage, ModelNode
+from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
+from dfcompile.lowering.alternatives.chain import longest_chain
 from dfcompile.options import Options
-from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
-from dfcompile.report.complex_numbers import complex_assumptions
+from dfcompile.records import replace
+from dfcompile.report import operator_figures
+from dfcompile.report import schedule_summary as schedules
+from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import (
     AssumptionSummary,
     ExpansionsSummary,
@@ -24,8 +29,6 @@ from dfcompile.report.figures import (
     Result,
     VerificationSummary,
 )
-from dfcompile.report.filled import NS_PER_S, filled
-from dfcompile.report.ideal_summary import TRAFFIC_ALONE, Ideals
 from dfcompile.report.mapping_figures import (
     IdealSummary,
     KernelGroupSummary,
@@ -33,13 +36,50 @@ from dfcompile.report.mapping_figures import (
     MappingSummary,
     PerfectStreamsSummary,
 )
-from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
 from dfcompile.traffic_plans import TrafficPlans
+
+TRAFFIC_ALONE = AssumptionSummary(
+    "ideal",
+    "least traffic alone: the work and the chains of all expansions are not known",
+    "--passes, --volumes, --granularity, or an expansion that failed",
+)
+
+
+class Ideals:
+    """The ideals of a model, on any machine."""
+
+    def __init__(self, alternatives: KnownAlternatives | None, proved_bytes: int) -> None:
+        """Take what the known expansions make of the model, if it is known, and the bytes that every one of them moves.
+
+        An expansion of a third party that failed may do with less: then nothing is known but the bytes.
+        """
+        known = None if alternatives is None or alternatives.left_out else alternatives
+        self._chain = None if known is None else cache(partial(longest_chain, known))
+        self._proved_bytes = proved_bytes
+
+    def of(self, point: Point) -> tuple[IdealSummary, float]:
+        """Return the terms of the ideal on all chips at hand, and its time in seconds.
+
+        On several chips no chain is known: their shares may be without what follows from constants.
+        """
+        chip, chips = point.system.accelerator, point.chips
+        memory_s = self._proved_bytes / (point.system.dram_gb_per_s * chips * NS_PER_S)
+        period_s = 1 / (chip.frequency_ghz * NS_PER_S)
+        compute_s = chain_s = None
+        if point.least_work is not None and self._chain is not None:
+            word = chip.lanes_per_core * chip.stages_per_core
+            compute_s = -(-sum(point.least_work.values()) // (word * chip.cores * chips)) * period_s
+            chain_s = None if chips > 1 else self._chain(word) * period_s
+        terms = {"compute": compute_s, "memory": memory_s, "chain": chain_s}
+        bound_by = max(terms, key=lambda name: terms[name] or 0.0)
+        # Work and chain are both of the processing elements, so the longer one counts.
+        at_work_s = max(compute_s or 0.0, chain_s or 0.0)
+        time_s = point.mapping.options.overlap.time_ns(at_work_s, memory_s, 0.0)
+        return IdealSummary(bound_by, compute_s, memory_s, chain_s), time_s
 
 
 def summarize(exploration: Exploration) -> Report:
@@ -47,20 +87,13 @@ def summarize(exploration: Exploration) -> Report:
     first = exploration.variants[0]
     ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
     found = tuple((point, *ideals.of(point)) for point in exploration.points)
-    return Report(
-        model=_model(first.lowered.name, first.lowered.nodes),
-        results=tuple(
-            _result(point, _mapping(point, ideal, time_s), exploration.plans) for point, ideal, time_s in found
-        ),
-        assumptions=(
-            *_assumptions(exploration.options, exploration.points),
-            *([] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]),
-            *complex_assumptions(
-                dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
-            ),
-        ),
-        warnings=exploration.warnings,
-    )
+    mapped = ((point, _mapping(point, ideal, time_s)) for point, ideal, time_s in found)
+    results = tuple(_result(point, mapping, exploration.plans) for point, mapping in mapped)
+    ideal = [] if all(ideal.compute_s is not None for _, ideal, _ in found) else [TRAFFIC_ALONE]
+    types = dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
+    own = _assumptions(exploration.options, exploration.points)
+    assumptions = (*own, *ideal, *schedules.complex_assumptions(types))
+    return Report(_model(first.lowered.name, first.lowered.nodes), results, assumptions, exploration.warnings)
 
 
 def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
@@ -75,21 +108,18 @@ def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Resul
     variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
     cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
     found, effect = variant.deviation, variant.effect_of_inputs
-    verification = None
-    if found is not None:
-        effect_of_inputs = None if effect is None else effect.relative
-        verification = VerificationSummary(found.absolute, found.relative, effect_of_inputs)
+    effect_of_inputs = None if effect is None else effect.relative
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
         makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
-        schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
+        schedule=schedules.schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
         repetition=_repetition(point),
         mapping=mapping,
         traffic=traffic_summary(plans, point),
-        verification=verification,
+        verification=None if found is None else filled(VerificationSummary, found, effect_of_inputs=effect_of_inputs),
     )
 
 
@@ -97,32 +127,22 @@ def _repetition(point: Point) -> RepetitionSummary | None:
     found, figures = point.repetition, point.scheduled.figures
     if found is None:
         return None
-    return filled(
-        RepetitionSummary,
-        found,
-        in_sequence_cycles=found.repeats * point.scheduled.schedule.makespan_cycles,
-        io_elements=found.repeats * figures.io_elements,
-    )
+    cycles, elements = (found.repeats * one for one in (point.scheduled.schedule.makespan_cycles, figures.io_elements))
+    return filled(RepetitionSummary, found, in_sequence_cycles=cycles, io_elements=elements)
 
 
 def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
     variant, figures = point.variant, point.scheduled.figures
-    hints = tuple(
-        HintSummary(
-            expand=(f"{hint.op_type}={hint.name}",)
-            if hint.is_for_all
-            else tuple(f"{origin}:{hint.op_type}={hint.name}" for origin in hint.origins),
-            operators=len(hint.origins),
-            chosen_bound_cycles=hint.chosen_cycles,
-            hinted_bound_cycles=hint.hinted_cycles,
-        )
-        for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0)
-    )
+    hints = []
+    for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0):
+        rule = f"{hint.op_type}={hint.name}"
+        rules = (rule,) if hint.is_for_all else tuple(f"{origin}:{rule}" for origin in hint.origins)
+        hints.append(filled(HintSummary, hint, expand=rules, operators=len(hint.origins)))
     gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
-    gaps: tuple[OperatorGapSummary, ...] = ()
+    gaps: tuple[operator_figures.OperatorGapSummary, ...] = ()
     if point.least_work is not None and figures.makespan_cycles is not None and figures.is_exact:
-        gaps = operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
-    return ExpansionsSummary(bound.cycles, gap, hints, gaps)
+        gaps = operator_figures.operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
+    return ExpansionsSummary(bound.cycles, gap, tuple(hints), gaps)
 
 
 def _mapping(point: Point, ideal: IdealSummary, ideal_time_s: float) -> MappingSummary:
@@ -148,21 +168,11 @@ def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple
         kernels: in order of execution.
         chips: that share them.
     """
-    groups: dict[tuple[object, ...], list[backend.KernelFigures]] = {}
+    groups: dict[KernelGroupSummary, list[str]] = {}
     for one in kernels:
-        times = (one.compute_ns, one.memory_ns, one.network_ns, one.time_ns)
-        key = (one.op, one.flop, one.dram_bytes, one.chip_bytes, one.received_bytes, *times)
-        groups.setdefault(key, []).append(one)
-    return tuple(
-        filled(
-            KernelGroupSummary,
-            equal[0],
-            kernels=tuple(each.name for each in equal),
-            count=len(equal),
-            network_bytes=equal[0].received_bytes / chips,
-        )
-        for equal in groups.values()
-    )
+        alone = filled(KernelGroupSummary, one, kernels=(), count=1, network_bytes=one.received_bytes / chips)
+        groups.setdefault(alone, []).append(one.name)
+    return tuple(replace(alone, kernels=tuple(names), count=len(names)) for alone, names in groups.items())
 
 
 def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> float:
@@ -196,28 +206,21 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
     said = AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
+    passes = ((f"pass {one.name!r}", one) for point in points for one in point.variant.lowered.applied)
     found = [
-        PROCESSING_ELEMENT,
+        schedules.PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         *_lowering_assumptions(options),
         *([said] if is_before_passes else []),
-        *(
-            AssumptionSummary(f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}", "--passes")
-            for point in points
-            for one in point.variant.lowered.applied
-        ),
-        *schedule_assumptions(point.scheduled for point in points),
+        *(AssumptionSummary(name, f"{one.before} {one.of} became {one.after}", "--passes") for name, one in passes),
+        *schedules.schedule_assumptions(point.scheduled for point in points),
     ]
-    found += [
-        AssumptionSummary(assumption.name, assumption.value, assumption.source)
-        for point in points
-        for assumption in (*point.attained.assumptions, *point.mapping.assumptions)
-        if assumption.source != "--pes"  # every result says it
-    ]
+    mapped = (each for point in points for each in (*point.attained.assumptions, *point.mapping.assumptions))
+    found += [filled(AssumptionSummary, each) for each in mapped if each.source != "--pes"]  # every result says that
     return tuple(dict.fromkeys(found))
 
 
-def automatic_summary(selection: Selection, makespan_cycles: int | None) -> AutomaticSummary:
+def automatic_summary(selection: Selection, makespan_cycles: int | None) -> operator_figures.AutomaticSummary:
     """Return what was chosen, what it was compared with, and what else each operator could be.
 
     Args:
@@ -226,7 +229,7 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
     """
     sketch, default = selection.sketch, selection.default
     taken = selection.expansions
-    return AutomaticSummary(
+    return operator_figures.AutomaticSummary(
         is_taken=selection.is_taken,
         # Without a rule, the command that repeats the choice would choose.
         expand=tuple(_expand(taken)) or (PUBLISHED,) * selection.is_taken,
@@ -238,18 +241,13 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
     )
 
 
-def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
+def _rivals(selection: Selection, makespan_cycles: int | None) -> operator_figures.RivalsSummary:
     """Count the uniform choices; of those left, a bound may exclude some beside the schedule that was made."""
-    scheduled = sum(rival.score is not None for rival in selection.rivals)
-    excluded = sum(
-        rival.score is None
-        and (
-            rival.is_excluded or (makespan_cycles is not None and rival.sketch.estimate.bound_cycles >= makespan_cycles)
-        )
-        for rival in selection.rivals
-    )
-    estimated = selection.unseen + len(selection.rivals) - scheduled - excluded
-    return RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
+    left = [rival for rival in selection.rivals if rival.score is None]
+    cycles = inf if makespan_cycles is None else makespan_cycles
+    excluded = sum(rival.is_excluded or rival.sketch.estimate.bound_cycles >= cycles for rival in left)
+    scheduled, estimated = len(selection.rivals) - len(left), selection.unseen + len(left) - excluded
+    return operator_figures.RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
 
 
 def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -275,16 +273,11 @@ def _granularity(found: Granularity) -> tuple[str, ...]:
 
 def _options(
     operators: OperatorOptions, taken: Mapping[str, Mapping[str, str]], selection: Selection
-) -> Iterator[OptionSummary]:
+) -> Iterator[operator_figures.OptionSummary]:
     origin = operators.origins[0]
     pieces = selection.sketch.candidate.granularity.pieces_of(origin)
     for option in operators.known:
         expansions = dict(option.expansions)
-        yield filled(
-            OptionSummary,
-            option,
-            option.alone,
-            operators=operators.origins,
-            expansions=MappingProxyType(expansions),
-            is_chosen=option.pieces == pieces and expansions == dict(taken.get(origin, {})),
-        )
+        is_chosen = option.pieces == pieces and expansions == dict(taken.get(origin, {}))
+        own = {"operators": operators.origins, "expansions": MappingProxyType(expansions), "is_chosen": is_chosen}
+        yield filled(operator_figures.OptionSummary, option, option.alone, **own)

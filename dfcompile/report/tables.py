@@ -7,17 +7,95 @@ from typing import Final
 
 from dfcompile.host.printable import printable
 from dfcompile.options.shared import SECTIONS
-from dfcompile.report.automatic_tables import CHOSEN_NOTE, automatic_notes, option_tables
+from dfcompile.records import replace
 from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Result
-from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
-from dfcompile.report.operator_figures import gap_note
+from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary, TrafficSummary
+from dfcompile.report.operator_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options, gap_note
 from dfcompile.report.report_format import Page
-from dfcompile.report.row_labels import BEST, chips_column, labels
-from dfcompile.report.screen import screen_lines
-from dfcompile.report.text_tables import Column, Table, folded, listed
+from dfcompile.report.screen import BEST, chips_column, labels, screen_lines
+from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed
 from dfcompile.report.text_tables import page as text_of
-from dfcompile.report.traffic_figures import TrafficSummary
+
+_CHOSEN = "*"
+_MOST_ROWS = 24  # of one number of processing elements, in the table; JSON has all
+_NAMED_RULES = 4  # in a sentence; JSON has all
+_WORTH = 20  # it is said what would bring one part in so many
+
+
+def _option_tables(report: Report) -> Iterator[Table]:
+    """Yield the table of what operators with several expansions could be, where they were chosen; longest first."""
+    results = report.of_one_chip_count.results
+    rows = [
+        (result.pes, option)
+        for result in results
+        if result.automatic is not None
+        for option in _longest(best_options(result.automatic.options))
+    ]
+    if rows and any(result.is_chosen for result in results):
+        groups = (option.operators for _, option in rows)
+        named = (names[0] if len(names) == 1 else f"{names[0]} … ({len(names)})" for names in groups)
+        lowered = (" ".join(f"{key}={name}" for key, name in option.expansions.items()) for _, option in rows)
+        labels = (
+            Column("PEs", tuple(str(pes) for pes, _ in rows)),
+            Column("operators", tuple(named), is_text=True),
+            Column("", tuple(_CHOSEN if option.is_chosen else "" for _, option in rows)),
+            Column("expansions", tuple(lowered), is_text=True),
+        )
+        yield Table("operators", labels, table_columns("options", [option for _, option in rows]))
+
+
+def _longest(options: Sequence[OptionSummary]) -> list[OptionSummary]:
+    longest: dict[tuple[str, ...], int] = {}
+    for option in options:
+        longest[option.operators] = max(longest.get(option.operators, 0), option.work_cycles * len(option.operators))
+    kept = sorted(options, key=lambda option: -longest[option.operators])[:_MOST_ROWS]
+    return [option for option in options if option in kept]
+
+
+CHOSEN_NOTE: Final = (
+    "chosen: expansions and tasks that no option names, for each number of PEs; --expand published takes the published "
+    "ones"
+)
+
+
+def automatic_notes(result: Result, found: AutomaticSummary) -> Iterator[str]:
+    """Yield what was chosen and what it brought, or what to change and what that would bring."""
+    makespan, published, estimated = result.schedule.makespan_cycles, found.published_cycles, found.estimated_cycles
+    if found.is_taken:
+        brought = ""
+        if makespan is not None and published is not None:
+            times = f", {published / makespan:.1f} times as many" if makespan else ""
+            brought = f"; as published it would take about {published:,} cycles{times}"
+        rules = _some([f"--expand {rule}" for rule in found.expand])
+        tasks = _some([f"--granularity {each}" for each in found.granularity])
+        yield f"chosen on {result.pes} PEs: {rules} {tasks}{brought}"
+        if found.rivals is not None:
+            yield _compared(result.pes, found.rivals)
+    elif makespan is not None and (makespan - estimated) * _WORTH >= makespan:
+        fewer = f" ({makespan / estimated:.1f} times fewer)" if estimated else ""
+        changes = f"{_some(found.expand)}, and other tasks" if found.expand else "other tasks"
+        yield (
+            f"hint on {result.pes} PEs: --expand auto may take {estimated:,} cycles instead of {makespan:,}{fewer}, "
+            f"with {changes}"
+        )
+
+
+def _compared(pes: int, rivals: RivalsSummary) -> str:
+    counts = (
+        (rivals.scheduled, "by schedules"),
+        (rivals.excluded, "excluded by bounds"),
+        (rivals.estimated, "by estimates"),
+    )
+    parts = ", ".join(f"{count} {what}" for count, what in counts if count)
+    more = " (more: --expand auto)" if rivals.is_quick and rivals.estimated else ""
+    return f"compared on {pes} PEs with uniform choices: {parts}{more}"
+
+
+def _some(texts: Sequence[str], most: int = _NAMED_RULES) -> str:
+    more = f" … ({len(texts)} rules)" if len(texts) > most else ""
+    return " ".join(texts[:most]) + more
+
 
 SCHEDULES: Final = ("schedule", "bounds")  # sections of a report on schedules alone
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
@@ -73,8 +151,7 @@ def counted_assumptions(assumptions: Sequence[AssumptionSummary], width: int) ->
 def _schedule_tables(report: Report) -> Iterator[Table]:
     scheduled = report.of_one_chip_count
     names, results = tuple(labels(scheduled)), scheduled.results
-    sampled = STEADY if any(result.schedule.steady_error is not None for result in results) else ()
-    yield Table(_contention_free("schedule", report), names, table_columns("schedule", results, sampled))
+    yield Table(_contention_free("schedule", report), names, table_columns("schedule", results))
     if any(result.simulation is not None for result in results):
         yield Table("simulation", names, table_columns("simulation", results, SIMULATION))
 
@@ -87,12 +164,6 @@ def _bound_tables(report: Report) -> Iterator[Table]:
 
 def _contention_free(title: str, report: Report) -> str:
     return f"{title} on the contention-free machine" if report.mapped else title
-
-
-def _operator_tables(report: Report) -> Iterator[Table]:
-    results = report.of_one_chip_count.results
-    if any(result.is_chosen for result in results):
-        yield from option_tables(results)
 
 
 def _mapping_tables(report: Report) -> Iterator[Table]:
@@ -127,11 +198,6 @@ def _replay_error(result: Result) -> str:
     return f"{100 * (real - planned) / real:.2f}" if real and planned is not None else NOTHING
 
 
-def _steady_error(result: Result) -> str:
-    error = result.schedule.steady_error
-    return NOTHING if error is None else f"{100 * float(error):+.2f}"
-
-
 def _chips(mapping: MappingSummary) -> str:
     return f"{mapping.chips} of {mapping.chips_available}"
 
@@ -149,7 +215,6 @@ def _worst(traffic: TrafficSummary) -> str:
     return ", ".join(f"{op.operator} {op.excess_bytes / excess:.0%}" for op in found)
 
 
-STEADY: Final = (Derived("error of\na sample %", _steady_error, after="schedule.timing"),)
 SIMULATION: Final = (
     Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
     Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
@@ -193,23 +258,17 @@ def _configuration_rows(
     slowest = sorted(numbers, key=lambda number: -configurations[number].time_s)
     shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
     for number in shown:
-        names = configurations[number].kernels
-        many = f"{names[0]} … {names[-1]} ({len(names)})"
-        yield str(number), configurations[number], ", ".join(names) if len(names) <= NAMED_KERNELS else many
+        yield str(number), configurations[number], ends_of(configurations[number].kernels, NAMED_KERNELS)
     others = [configurations[number] for number in numbers if number not in shown]
     if others:
-        names = tuple(name for found in others for name in found.kernels)
-        together = ConfigurationSummary(
-            kernels=names,
+        together = replace(
+            others[0],  # of the figures those that the table has
             time_s=sum(found.time_s for found in others),
-            compute_s=sum(found.compute_s for found in others),
-            memory_s=sum(found.memory_s for found in others),
-            network_s=sum(found.network_s for found in others),
             dram_bytes=sum(found.dram_bytes for found in others),
             sram_bytes=max(found.sram_bytes for found in others),
             bound_by=", ".join(dict.fromkeys(found.bound_by for found in others)),
         )
-        yield f"{len(others)} more", together, f"{len(names)} kernels"
+        yield f"{len(others)} more", together, f"{sum(len(found.kernels) for found in others)} kernels"
 
 
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
@@ -253,11 +312,10 @@ def _bound_notes(report: Report) -> Iterator[str]:
 
 
 def _hint(report: Report, result: Result, hint: HintSummary) -> str:
-    rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
-    more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
+    rules = _some([f"--expand {rule}" for rule in hint.expand], NAMED_RULES)
     operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
     cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
-    return f"hint on {report.where(result)}: {rules}{more} may be better for {operators} at least {cycles}"
+    return f"hint on {report.where(result)}: {rules} may be better for {operators} at least {cycles}"
 
 
 def _operator_notes(report: Report) -> Iterator[str]:
@@ -279,7 +337,7 @@ _TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = MappingProxy
     {
         "schedule": _schedule_tables,
         "bounds": _bound_tables,
-        "operators": _operator_tables,
+        "operators": _option_tables,
         "mapping": _mapping_tables,
         "time": _time_tables,
         "traffic": _traffic_tables,

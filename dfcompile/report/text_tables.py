@@ -1,4 +1,7 @@
-"""Tables as text: nothing in them is ever cut; what does not fit beside each other stands below each other."""
+"""Tables as text: nothing in them is ever cut; what does not fit beside each other stands below each other.
+
+Amounts have SI prefixes for work, binary ones for bytes.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -118,6 +121,15 @@ def listed(title: str, texts: Sequence[str], width: int) -> list[str]:
     return ["", title, *(line for text in texts for line in folded(f" {printable(text)}", width, INDENT))]
 
 
+def ends_of(names: Sequence[str], most: int) -> str:
+    """Return names, of more than so many the first and the last alone.
+
+    >>> ends_of(("conv", "relu"), 2), ends_of(("conv", "relu", "pool"), 2)
+    ('conv, relu', 'conv … pool (3)')
+    """
+    return ", ".join(names) if len(names) <= most else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
 def page(lines: Sequence[str]) -> str:
     """Return lines as a text without blanks at their ends."""
     return "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).rstrip().split("\n"))
@@ -190,3 +202,40 @@ def scaled(heading: str, values: Sequence[float]) -> Column:
         cell = f"{value / factor:,.{decimals}f}"
         cells.append(f"{value / factor:.1g}" if value and float(cell.replace(",", "")) == 0 else cell)
     return Column(heading.format(prefix), tuple(cells))
+
+
+def binary(amount: float) -> str:
+    """Write bytes with a binary prefix.
+
+    >>> binary(1023), binary(2**30)
+    ('1023 B', '1.0 GiB')
+    """
+    scaled, prefix = _prefixed(amount, 1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi"))
+    return f"{scaled:.1f} {prefix}B" if prefix else f"{scaled:.0f} B"
+
+
+def decimal(amount: float) -> str:
+    """Write an amount with a decimal prefix.
+
+    >>> decimal(8_030_261_248), decimal(999)
+    ('8.03 G', '999')
+    """
+    scaled, prefix = _prefixed(amount, 1000, ("", "k", "M", "G", "T", "P", "E"))
+    return f"{scaled:.2f} {prefix}" if prefix else f"{scaled:.0f}"
+
+
+def _prefixed(amount: float, factor: int, prefixes: Sequence[str]) -> tuple[float, str]:
+    """Return what is left of an amount with the largest prefix that leaves 1 or more, and that."""
+    at = 0
+    while at + 1 < len(prefixes) and amount >= factor:
+        amount, at = amount / factor, at + 1
+    return amount, prefixes[at]
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time of seconds in milliseconds.
+
+    >>> milliseconds(0.0012345)
+    '1.234'
+    """
+    return f"{seconds * 1e3:,.4g}"

@@ -198,13 +198,11 @@ def _buffers(rows: Sequence[BoundRow | WholeRow]) -> Column:
 
 
 def _figures(rows: Sequence[BoundRow], within: float | None, moved: str) -> list[Column]:
+    rates = ("-" if not row.operations_per_byte else f"{row.operations_per_byte:,.1f}" for row in rows)
     columns = [
         Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
         Column(moved, tuple(_bytes(row.tiling_bytes) for row in rows)),
-        Column(
-            "ops /\nbyte",
-            tuple("-" if not row.operations_per_byte else f"{row.operations_per_byte:,.1f}" for row in rows),
-        ),
+        Column("ops /\nbyte", tuple(rates)),
         Column("effectual\nbuffer", tuple(size_text(row.effectual_buffer_bytes) for row in rows)),
     ]
     if within is not None:

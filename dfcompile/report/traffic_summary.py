@@ -9,7 +9,7 @@ from dfcompile.bounds.operators import BoundedModel
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
-from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
+from dfcompile.report.mapping_figures import OperatorTrafficSummary, TrafficSummary
 from dfcompile.traffic_plans import TrafficPlans
 
 ELSEWHERE = "(other)"  # what no operator of the model moves

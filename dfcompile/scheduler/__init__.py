@@ -1,7 +1,7 @@
 """Streaming schedules of canonical DAGs: spatial blocks, times, FIFO sizes, baseline, checker, figures."""
 
 from dfcompile.options import Timing
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming

@@ -1,14 +1,13 @@
 """Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
-from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import work_of
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
@@ -53,29 +52,19 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
     baseline: NonStreamingSchedule
     ends: bool = True
 
-    @property
-    def steady_error(self) -> Fraction | None:
-        """By how much the sample takes longer than planned, as a part of the plan; ``None`` without a sample."""
-        return None if self.sample is None else self.sample.error
-
 
 class Scheduling:
-    """The schedules of one canonical DAG; its depths, baselines and bounds are found once."""
+    """The schedules of one canonical DAG, `dag`; its depths, baselines and bounds are found once."""
 
     def __init__(self, dag: CanonicalDag) -> None:
-        self._dag = dag
+        self.dag = dag
         self._baselines: dict[int, NonStreamingSchedule] = {}
-        self._bounds: dict[int, int] = {}
-
-    @property
-    def dag(self) -> CanonicalDag:
-        """What is scheduled."""
-        return self._dag
+        self._bound = cache(partial(lower_bound_cycles, dag))
 
     @cached_property
     def depths(self) -> Depths:
         """Total work and depths, in cycles."""
-        return Depths(total_work(self._dag), critical_path(self._dag), streaming_depth(self._dag))
+        return Depths(total_work(self.dag), critical_path(self.dag), streaming_depth(self.dag))
 
     def on(self, options: ScheduleOptions, known: TimedSchedule | None = None) -> CheckedSchedule:
         """Schedule the DAG on a number of processing elements, check the schedule, and replay it if asked for.
@@ -89,7 +78,7 @@ class Scheduling:
             VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
         with work_of(2) as steps:
-            timed = timed_schedule(self._dag, options) if known is None else known
+            timed = timed_schedule(self.dag, options) if known is None else known
             steps.add()
             return self._checked(options, timed)
 
@@ -100,26 +89,16 @@ class Scheduling:
         if options.max_fifo is not None and deepest > options.max_fifo:
             raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {options.max_fifo}")
         if found.timing.is_exact or options.fifos in {None, "rule"}:
-            check(self._dag, found)
+            check(self.dag, found)
             if not timed.is_replayed:
-                recompute_times(self._dag, found)
-        simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
-        return CheckedSchedule(
-            found,
-            figures(self._dag, found, baseline, ends=ends, bound_cycles=timed.bound_cycles or self._bound(options.pes)),
-            simulation,
-            timed.sample,
-            baseline,
-            ends,
-        )
-
-    def _bound(self, pes: int) -> int:
-        if pes not in self._bounds:
-            self._bounds[pes] = lower_bound_cycles(self._dag, pes)
-        return self._bounds[pes]
+                recompute_times(self.dag, found)
+        simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
+        bound = timed.bound_cycles or self._bound(options.pes)
+        of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
+        return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
 
     def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
         if pes not in self._baselines:
-            self._baselines[pes] = schedule_non_streaming(self._dag, pes) if known is None else known
-            check_non_streaming(self._dag, self._baselines[pes])
+            self._baselines[pes] = schedule_non_streaming(self.dag, pes) if known is None else known
+            check_non_streaming(self.dag, self._baselines[pes])
         return self._baselines[pes]

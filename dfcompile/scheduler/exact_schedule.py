@@ -12,33 +12,15 @@ from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import (
-    LIMIT_ROUNDS,
-    cut_capacities,
-    in_flight,
-    in_flight_apart,
-    next_through_memory,
-    sizes_asked_for,
-    with_relays,
-    without_streams,
-)
+from dfcompile.scheduler import fifo
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation import Simulation, simulate
-from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, accesses_of
+from dfcompile.scheduler.simulation import Simulation, simulate, simulator
 from dfcompile.scheduler.simulation.plan import Plan as ReplayPlan
 from dfcompile.scheduler.simulation.plan import plan_replay
-from dfcompile.scheduler.simulation.simulator import (
-    first_outputs,
-    replay_of,
-    settled_replay,
-    simulate_plan,
-    with_times_of,
-)
 from dfcompile.scheduler.steady_schedule import Plan
 
 MOST_ACCESSES = 2**24  # of one replay: half a second, and up to ten replays are made
-_MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
+MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
 
 
 class ReplayedSchedule(Struct, frozen=True, eq=False):
@@ -82,15 +64,15 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
     inside = steady.streamed & (steady.block[dag.edge_source] == steady.block[dag.edge_target])
     gangs = plan.gangs(inside)
     paced = np.array(gangs.last_out, dtype=np.int64)
-    alone = replace(replay_of(steady), streamed=inside)
-    capacity, times = in_flight_apart(dag, alone, gangs.gang, paced)
-    first_out = first_outputs(dag, inside, times.start, times.end)
+    alone = replace(simulator.replay_of(steady), streamed=inside)
+    capacity, times = fifo.in_flight_apart(dag, alone, gangs.gang, paced)
+    first_out = simulator.first_outputs(dag, inside, times.start, times.end)
     exact = replace(gangs, start=times.start.tolist(), first_out=first_out.tolist(), last_out=times.end.tolist())
     for placed in (steady, plan.placed(exact, inside, plan.rule_inside(gangs, inside))):
-        yield _sized(dag, placed, with_relays(dag, placed.streamed & ~inside, capacity), fifos)
+        yield _sized(dag, placed, fifo.with_relays(dag, placed.streamed & ~inside, capacity), fifos)
     if np.bincount(plan.blocks.block[dag.is_computational], minlength=1).max() <= plan.options.pes:
         with_barriers = replace(plan, barrier=True).steady()
-        capacity = in_flight(dag, replay_of(with_barriers))[0]
+        capacity = fifo.in_flight(dag, simulator.replay_of(with_barriers))[0]
         yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
 
 
@@ -99,11 +81,11 @@ def replayed_once(dag: CanonicalDag, planned: Schedule, most_accesses: int) -> R
 
     Where nothing streams and each node begins as soon as it may, there is nothing to look at one by one.
     """
-    found = settled_replay(dag, planned)
+    found = simulator.settled_replay(dag, planned)
     if found is not None:
         return _with_times(dag, planned, found)
     plan = _plan_within(dag, planned, most_accesses)
-    return None if plan is None else _with_times(dag, planned, simulate_plan(dag, plan, details=False))
+    return None if plan is None else _with_times(dag, planned, simulator.simulate_plan(dag, plan, details=False))
 
 
 def is_replayable(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> bool:
@@ -112,10 +94,10 @@ def is_replayable(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> 
 
 
 def _plan_within(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> ReplayPlan | None:
-    if sum(dag.work.tolist()) > _MOST_WORK or dag.nodes_count * NODE_ACCESSES > most_accesses:
+    if sum(dag.work.tolist()) > MOST_WORK or dag.nodes_count * simulator.NODE_ACCESSES > most_accesses:
         return None
-    plan = plan_replay(dag, replay_of(schedule))
-    return plan if accesses_of(dag, plan) <= most_accesses else None
+    plan = plan_replay(dag, simulator.replay_of(schedule))
+    return plan if simulator.accesses_of(dag, plan) <= most_accesses else None
 
 
 def _sized(dag: CanonicalDag, planned: Schedule, capacity: Int64 | None, fifos: Fifos) -> ReplayedSchedule:
@@ -128,21 +110,21 @@ def _sized(dag: CanonicalDag, planned: Schedule, capacity: Int64 | None, fifos: 
         fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
     """
     if fifos not in {"in-flight", "minimal"}:
-        return _replayed(dag, planned, sizes_asked_for(dag, replay_of(planned), fifos))
+        return _replayed(dag, planned, fifo.sizes_asked_for(dag, simulator.replay_of(planned), fifos))
     if capacity is None:
-        capacity, replay = in_flight(dag, replay_of(planned))
+        capacity, replay = fifo.in_flight(dag, simulator.replay_of(planned))
         found = _with_times(dag, replace(planned, fifo_capacity=capacity), replay)
     else:
         found = _replayed(dag, planned, capacity)
     if fifos == "in-flight":
         return found
-    largest = replace(replay_of(planned), fifo_capacity=capacity)
-    return _replayed(dag, planned, minimal_fifo_sizes(dag, largest, found.schedule.makespan_cycles))
+    largest = replace(simulator.replay_of(planned), fifo_capacity=capacity)
+    return _replayed(dag, planned, fifo.minimal_fifo_sizes(dag, largest, found.schedule.makespan_cycles))
 
 
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
     sized = replace(planned, fifo_capacity=capacity)
-    return _without_late_streams(dag, _with_times(dag, sized, simulate(dag, replay_of(sized), details=False)))
+    return _without_late_streams(dag, _with_times(dag, sized, simulate(dag, simulator.replay_of(sized), details=False)))
 
 
 def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
@@ -152,11 +134,11 @@ def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> Replaye
     late &= schedule.start[target] >= schedule.last_out[source]
     if found.replay.deadlock or not late.any():
         return found
-    return replace(found, schedule=without_streams(schedule, late))
+    return replace(found, schedule=fifo.without_streams(schedule, late))
 
 
 def _with_times(dag: CanonicalDag, planned: Schedule, replay: Simulation) -> ReplayedSchedule:
-    return ReplayedSchedule(planned if replay.deadlock else with_times_of(dag, planned, replay), replay)
+    return ReplayedSchedule(planned if replay.deadlock else simulator.with_times_of(dag, planned, replay), replay)
 
 
 _CAPPED_ACCESSES = 2**18  # of a replay with smaller FIFOs, where tasks also wait for the end of one another
@@ -177,10 +159,10 @@ def limited_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Re
     Raises:
         ReplayTooLargeError: there are too many elements to be looked at one by one.
     """
-    for round_number in range(LIMIT_ROUNDS + 1):
+    for round_number in range(fifo.LIMIT_ROUNDS + 1):
         deep = np.zeros(plan.dag.edges_count, dtype=np.bool_)
         for each in list(exact_schedules(plan, steady, fifos)):
-            over = next_through_memory(plan.dag, each.schedule, plan.options, round_number)
+            over = fifo.next_through_memory(plan.dag, each.schedule, plan.options, round_number)
             deep |= over
             yield from _capped(plan, each.schedule) if over.any() else [each]
         if not deep.any():
@@ -199,9 +181,9 @@ def limited_steady(plan: Plan, steady: Schedule, fifos: Fifos) -> Schedule:
         steady: its schedule with steady times.
         fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
     """
-    for round_number in range(LIMIT_ROUNDS + 1):
-        sized = replace(steady, fifo_capacity=sizes_asked_for(plan.dag, replay_of(steady), fifos))
-        deep = next_through_memory(plan.dag, sized, plan.options, round_number)
+    for round_number in range(fifo.LIMIT_ROUNDS + 1):
+        sized = replace(steady, fifo_capacity=fifo.sizes_asked_for(plan.dag, simulator.replay_of(steady), fifos))
+        deep = fifo.next_through_memory(plan.dag, sized, plan.options, round_number)
         if not deep.any():
             break
         plan = plan.through_memory(deep)
@@ -211,7 +193,7 @@ def limited_steady(plan: Plan, steady: Schedule, fifos: Fifos) -> Schedule:
 
 def _capped(plan: Plan, schedule: Schedule) -> Iterator[ReplayedSchedule]:
     """Yield a schedule with all its FIFOs made small enough, where a replay of that is affordable."""
-    capped = replace(schedule, fifo_capacity=cut_capacities(schedule, plan.options))
+    capped = replace(schedule, fifo_capacity=fifo.cut_capacities(schedule, plan.options))
     found = replayed_once(plan.dag, capped, MOST_ACCESSES if plan.barrier else _CAPPED_ACCESSES)
     if found is not None:
         yield found

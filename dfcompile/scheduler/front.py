@@ -109,8 +109,7 @@ def find_front(scheduling: Scheduling, options: Iterable[ScheduleOptions]) -> tu
     Raises:
         UserError: no partitioner has the name, or a time does not fit in 64 bits.
     """
-    tried = [one for asked in options for one in _tried(scheduling, asked)]
-    front = _not_beaten(tried)
+    front = _not_beaten([one for asked in options for one in _tried(scheduling, asked)])
     return _not_beaten([*front, *_smallest(scheduling, front)])
 
 

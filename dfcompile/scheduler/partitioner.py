@@ -57,7 +57,8 @@ class Partitioner(Struct, frozen=True):
         Raises:
             PluginError: the function of a third party raised, or what it returned is no partition for P elements.
         """
-        partition, overlapping = self._ways(effort)
+        others = {other: (partition, overlapping) for other, partition, overlapping in self.other_efforts}
+        partition, overlapping = others.get(effort, (self.partition, self.overlapping))
         overlaps = not barrier and overlapping is not None
         fill = overlapping if overlaps and overlapping is not None else partition
         with faults_of("partitioner", f"{self.module}.{name_of(fill)}"):
@@ -65,12 +66,6 @@ class Partitioner(Struct, frozen=True):
             if not is_own(self.module):
                 check_blocks(dag, blocks, pes, overlaps=overlaps)
         return blocks
-
-    def _ways(self, effort: Effort) -> tuple[Partition, Partition | None]:
-        for other, partition, overlapping in self.other_efforts:
-            if other is effort:
-                return partition, overlapping
-        return self.partition, self.overlapping
 
 
 def partitioner(

@@ -6,7 +6,7 @@ from dfcompile.canonical_dag.dag import CanonicalDag, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation.simulator import replay_of, simulate
-from dfcompile.scheduler.timing.steady_state import node_offsets
+from dfcompile.scheduler.timing import node_offsets, peak_volumes
 
 
 def recompute_times(dag: CanonicalDag, schedule: Schedule) -> None:
@@ -36,7 +36,7 @@ def _recompute_steady(dag: CanonicalDag, schedule: Schedule) -> None:
     start = np.maximum.accumulate(opened)[block]
     ready = np.where(schedule.streamed, schedule.first_out[source], schedule.last_out[source])
     np.maximum.at(start, target, ready)
-    first_offset, last_offset = node_offsets(dag, block, schedule.streamed)
+    first_offset, last_offset = node_offsets(dag, block, peak_volumes(dag, schedule.streamed), schedule.streamed)
     _reject_difference(dag, "start", schedule.start, start)
     _reject_difference(dag, "first output", schedule.first_out, start + first_offset)
     _reject_difference(dag, "last output", schedule.last_out, start + last_offset)

@@ -40,11 +40,6 @@ class Repetition(Struct, frozen=True):
     pes: int
     schedule: Schedule
 
-    @property
-    def pes_each(self) -> int:
-        """Processing elements that one iteration is scheduled on."""
-        return self.schedule.pes
-
 
 def best_repetition(scheduling: Scheduling, options: ScheduleOptions, repeats: int) -> Repetition:
     """Return the repetition of least makespan, and of these with fewest iterations at once.
@@ -143,8 +138,7 @@ def _most_at_once(start: Int64, end: Int64) -> int:
     """Return how many intervals, without their ends, have a cycle in common at most."""
     some = end > start
     starts, ends = np.sort(start[some]), np.sort(end[some])
-    begun = np.arange(1, len(starts) + 1)
-    return int((begun - np.searchsorted(ends, starts, side="right")).max(initial=0))
+    return int((np.arange(1, len(starts) + 1) - np.searchsorted(ends, starts, side="right")).max(initial=0))
 
 
 def _busy(dag: CanonicalDag, schedule: Schedule) -> tuple[Int64, Int64]:

@@ -12,13 +12,11 @@ from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo.sizes import fifo_capacities, is_no_better_than_memory, relay_elements, with_relays
-from dfcompile.scheduler.gangs.forming import Gangs, gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import Placing, place, place_in_order, place_shortest
+from dfcompile.scheduler.fifo import fifo_capacities, is_no_better_than_memory, relay_elements, with_relays
+from dfcompile.scheduler.gangs import Gangs, Placing, gang_sequence, gangs_of, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
-from dfcompile.scheduler.timing.exact_integers import int64_column
-from dfcompile.scheduler.timing.steady_state import Times, peak_volumes, steady_times, streamable_edges
+from dfcompile.scheduler.timing import Times, int64_column, peak_volumes, steady_times, streamable_edges
 
 QUICK_NODES = 2**13  # nodes: a placing takes some microseconds for each, by urgency twice as many
 _PLACED_IN_ORDER = 2**15
@@ -87,13 +85,10 @@ class Plan(Struct, frozen=True, eq=False):
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
         offsets = (gangs.start, gangs.first_out, gangs.last_out)
         start, first_out, last_out = (int64_column(list(map(add, begin, offset))) for offset in offsets)
-        return self._schedule(
-            frozen(position[gangs.gang]),
-            frozen(np.array(placing.pe, dtype=np.int32)),
-            Times(start, first_out, last_out, peak_volumes(dag, streamed)),
-            streamed | placing.relayed,
-            with_relays(dag, placing.relayed, inside),
-        )
+        times = Times(start, first_out, last_out, peak_volumes(dag, streamed))
+        block, pe = frozen(position[gangs.gang]), frozen(np.array(placing.pe, dtype=np.int32))
+        capacity = with_relays(dag, placing.relayed, inside)
+        return self._schedule(block, pe, times, streamed | placing.relayed, capacity)
 
     def _placing(self, gangs: Gangs, sequence: list[int]) -> Placing:
         """Place gangs in several ways; where a quick answer is wanted of a large graph, in one or two."""
@@ -123,20 +118,9 @@ class Plan(Struct, frozen=True, eq=False):
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
-        return Schedule(
-            pes=self.options.pes,
-            partition=self.options.partition,
-            barrier=self.barrier,
-            timing=Timing.STEADY,
-            block=block,
-            pe=pe,
-            start=times.start,
-            first_out=times.first_out,
-            last_out=times.last_out,
-            streamed=frozen(streamed),
-            fifo_capacity=capacity,
-            makespan_cycles=times.makespan_cycles,
-        )
+        options, cycles = self.options, times.makespan_cycles
+        columns = block, pe, times.start, times.first_out, times.last_out, frozen(streamed), capacity
+        return Schedule(options.pes, options.partition, self.barrier, Timing.STEADY, *columns, makespan_cycles=cycles)
 
 
 def own_pes(dag: CanonicalDag, block: Int32) -> Int32:

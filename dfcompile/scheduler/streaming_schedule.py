@@ -9,33 +9,19 @@ from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationE
 from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler import exact_schedule as exact
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
-from dfcompile.scheduler.exact_schedule import (
-    MOST_ACCESSES,
-    ReplayedSchedule,
-    is_replayable,
-    limited_schedules,
-    limited_steady,
-    replayed_once,
-)
-from dfcompile.scheduler.fifo.sizes import fifos_of
-from dfcompile.scheduler.listing.listed_schedules import (
-    ListedPlan,
-    ListedSchedule,
-    is_listable,
-    listed_schedule,
-    with_minimal_fifos,
-)
-from dfcompile.scheduler.listing.through_memory import is_nearly_shortest, through_memory
+from dfcompile.scheduler.fifo import fifos_of
+from dfcompile.scheduler.listing import listed_schedules
+from dfcompile.scheduler.listing.list_schedule import is_nearly_shortest, through_memory
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Wait
-from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
-from dfcompile.scheduler.simulation.simulator import replay_of
+from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES, replay_of, replay_sample
 from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
-from dfcompile.scheduler.timing.steady_state import streamable_edges
+from dfcompile.scheduler.timing import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _ACCESSES_QUICKLY = 2**27  # two or three seconds
@@ -90,7 +76,7 @@ def timed_schedule(
     dag: CanonicalDag,
     options: ScheduleOptions,
     table: Mapping[str, Partitioner] | None = None,
-    plan: ListedPlan | None = None,
+    plan: listed_schedules.ListedPlan | None = None,
 ) -> TimedSchedule:
     """Schedule a canonical DAG as `schedule` does, and say what the times are worth.
 
@@ -103,7 +89,7 @@ def timed_schedule(
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
-    if partitioner.lists and not barrier and is_listable(dag, options):
+    if partitioner.lists and not barrier and listed_schedules.is_listable(dag, options):
         return _listed(dag, partitioner, options, plan)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
@@ -122,7 +108,7 @@ def timed_schedule(
 
 
 def _listed(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: ListedPlan | None
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: listed_schedules.ListedPlan | None
 ) -> TimedSchedule:
     """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
 
@@ -132,19 +118,19 @@ def _listed(
     bound = lower_bound_cycles(dag, options.pes)
     planned = None if plan is None else plan.non_streaming
     non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
-    listed = listed_schedule(dag, options, bound, non_streaming, plan)
+    listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
     found = _listed_or_gangs(dag, partitioner, options, listed)
     return replace(found, bound_cycles=listed.bound, non_streaming=non_streaming)
 
 
 def _listed_or_gangs(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: ListedSchedule
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: listed_schedules.ListedSchedule
 ) -> TimedSchedule:
     if listed.found is None:
         return TimedSchedule(listed.planned, sample=listed.sample)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     is_bounded = options.max_fifo is not None
-    most = MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
+    most = exact.MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
     if accesses > most:
         return TimedSchedule(_with_fifos(dag, listed.found, options), is_replayed=accesses > _RECHECKED_ACCESSES)
     own = _planned(dag, partitioner, options, barrier=False)
@@ -175,14 +161,14 @@ def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
     return replace(found, non_streaming=non_streaming)
 
 
-def _with_fifos(dag: CanonicalDag, found: ReplayedSchedule, options: ScheduleOptions) -> Schedule:
+def _with_fifos(dag: CanonicalDag, found: exact.ReplayedSchedule, options: ScheduleOptions) -> Schedule:
     """Return a schedule with its FIFOs in flight, or with the smallest if these are asked for: it takes no longer."""
-    return (with_minimal_fifos(dag, found) if options.fifos == "minimal" else found).schedule
+    return (listed_schedules.with_minimal_fifos(dag, found) if options.fifos == "minimal" else found).schedule
 
 
 def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:
     """Return a large schedule with the times of one replay with its FIFOs, or steady ones if that is too much, too."""
-    found = replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
+    found = exact.replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
     if found is not None and not found.replay.deadlock:
         return TimedSchedule(found.schedule, is_replayed=True)
     return TimedSchedule(steady, sample=_sample(dag, steady))
@@ -202,14 +188,14 @@ def _rivals(
     dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: tuple[Plan, Schedule]
 ) -> Iterator[tuple[Plan, Schedule]]:
     """Yield plans of the partitioner's rivals, where their replays cost little: by exact times one may be shorter."""
-    if partitioner.rivals and is_replayable(dag, own[1], _RIVAL_ACCESSES):
+    if partitioner.rivals and exact.is_replayable(dag, own[1], _RIVAL_ACCESSES):
         for rival in partitioner.rivals:
             yield _planned(dag, rival, options, barrier=own[0].barrier)
 
 
-def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
+def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
     for plan, steady in planned:
-        yield from limited_schedules(plan, steady, fifos)
+        yield from exact.limited_schedules(plan, steady, fifos)
 
 
 def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
@@ -223,7 +209,7 @@ def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
 
 def _steady(plan: Plan, steady: Schedule) -> Schedule:
     """Return a schedule with steady times and FIFOs as they are asked for."""
-    return limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
+    return exact.limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
 
 
 def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:

@@ -1,7 +1,12 @@
-"""A drawing of a canonical DAG as an SVG picture: a shape per family, an arrow per pair of families."""
+"""A drawing of a canonical DAG as an SVG picture: a shape per family, an arrow per pair of families.
+
+Families stand in layers, one below the other, with few crossings and short edges. The method of layers: longest paths
+give the layers, mean places of the neighbours the order within a layer and the places. Long edges bend at a point in
+each layer between. The same graph has the same places each time.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import cycle, pairwise
 
@@ -9,8 +14,133 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import CanonicalDag, NodeKind
+from dfcompile.visualization.families import Family, equal_edges, families_of
 from dfcompile.visualization.gantt.layout import PALETTE, escape
-from dfcompile.visualization.layered_layout import Layout, lay_out
+
+SWEEPS = 8
+LEAF = 0.02  # weight of a node with one neighbour
+MOST_BENDS = 20_000  # of all edges: beyond it long edges are drawn straight
+
+Edge = tuple[int, int]
+
+
+class Layout(Struct, frozen=True):
+    """Where nodes stand, in pixels from the left, and in layers from the top."""
+
+    layer: tuple[int, ...]  # per node
+    centre: tuple[float, ...]  # per node
+    bends: tuple[tuple[float, ...], ...]  # per edge: places in the layers between source and target
+    width: float
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return max(self.layer, default=-1) + 1
+
+
+def lay_out(widths: Sequence[float], edges: Sequence[Edge], gap: float, bend_width: float) -> Layout:
+    """Place nodes in layers.
+
+    Args:
+        widths: of the nodes, in pixels; nodes are numbered such that every edge leads to a higher number.
+        edges: source and target, at most one per pair.
+        gap: pixels between neighbours.
+        bend_width: pixels that an edge has to itself where it passes a layer.
+    """
+    layer = _layers(len(widths), edges)
+    spans = [layer[target] - layer[source] - 1 for source, target in edges]
+    routed = sum(spans) <= MOST_BENDS
+    sizes, layer_of = list(widths), list(layer)
+    chains: list[list[int]] = []
+    for (source, _), span in zip(edges, spans, strict=True):
+        bends = list(range(len(sizes), len(sizes) + (span if routed else 0)))
+        sizes.extend(bend_width for _ in bends)
+        layer_of.extend(layer[source] + 1 + step for step in range(len(bends)))
+        chains.append(bends)
+    links = [
+        link
+        for (source, target), bends in zip(edges, chains, strict=True)
+        for link in zip([source, *bends], [*bends, target], strict=True)
+    ]
+    rows: list[list[int]] = [[] for _ in range(max(layer_of, default=-1) + 1)]
+    for node, row in enumerate(layer_of):
+        rows[row].append(node)
+    centre = _places(sizes, rows, links, gap)
+    left = min((centre[node] - sizes[node] / 2 for node in range(len(sizes))), default=0.0)
+    centre = [place - left for place in centre]
+    bent = tuple(tuple(centre[bend] for bend in chain) for chain in chains)
+    width = max((centre[node] + sizes[node] / 2 for node in range(len(sizes))), default=0.0)
+    return Layout(tuple(layer), tuple(centre[: len(widths)]), bent, width)
+
+
+def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
+    """Return longest paths from the sources; a source stands right above the first node that it leads to."""
+    layer = [0] * count
+    has_input = [False] * count
+    for source, target in sorted(edges):
+        layer[target] = max(layer[target], layer[source] + 1)
+        has_input[target] = True
+    first: dict[int, int] = {}
+    for source, target in edges:
+        first[source] = min(layer[target], first.get(source, layer[target]))
+    return [layer[node] if has_input[node] or node not in first else first[node] - 1 for node in range(count)]
+
+
+def _places(sizes: Sequence[float], rows: list[list[int]], links: Sequence[Edge], gap: float) -> list[float]:
+    """Return the centre of each node; the order within a row follows the neighbours, whole rows in turn."""
+    above: list[list[int]] = [[] for _ in sizes]
+    below: list[list[int]] = [[] for _ in sizes]
+    for source, target in links:
+        below[source].append(target)
+        above[target].append(source)
+    # A leaf follows its only neighbour: else it would push a chain aside at every step.
+    weights = [LEAF if len(up) + len(down) == 1 else 1.0 for up, down in zip(above, below, strict=True)]
+    centre = [0.0] * len(sizes)
+    for row in rows:
+        _spread(row, [0.0] * len(row), weights, sizes, gap, centre)
+    for sweep in range(2 * SWEEPS):
+        downwards = sweep % 2 == 0
+        neighbours = above if downwards else below
+        for row in rows if downwards else reversed(rows):
+            wanted = {node: _mean(neighbours[node], centre, weights, centre[node]) for node in row}
+            if sweep < SWEEPS:
+                row.sort(key=wanted.__getitem__)
+            _spread(row, [wanted[node] for node in row], weights, sizes, gap, centre)
+    return centre
+
+
+def _mean(nodes: Sequence[int], centre: Sequence[float], weights: Sequence[float], otherwise: float) -> float:
+    total = sum(weights[node] for node in nodes)
+    return sum(weights[node] * centre[node] for node in nodes) / total if nodes else otherwise
+
+
+def _spread(
+    row: Sequence[int],
+    wanted: Sequence[float],
+    weights: Sequence[float],
+    sizes: Sequence[float],
+    gap: float,
+    centre: list[float],
+) -> None:
+    """Move the nodes of a row to where they want to be, in their order, without overlap, by least squares.
+
+    Neighbours that push one another stand side by side around the mean of their wishes (pool adjacent violators).
+    """
+    offsets = [0.0]
+    for node, following in pairwise(row):
+        offsets.append(offsets[-1] + (sizes[node] + sizes[following]) / 2 + gap)
+    groups: list[tuple[float, float, int]] = []  # weighted sum of wishes, weight, members
+    for node, wish, offset in zip(row, wanted, offsets, strict=False):
+        weight, members = weights[node], 1
+        wishes = weight * (wish - offset)
+        while groups and groups[-1][0] / groups[-1][1] >= wishes / weight:
+            other, heavy, count = groups.pop()
+            wishes, weight, members = wishes + other, weight + heavy, members + count
+        groups.append((wishes, weight, members))
+    starts = [wishes / weight for wishes, weight, members in groups for _ in range(members)]
+    for node, start, offset in zip(row, starts, offsets, strict=False):
+        centre[node] = start + offset
+
 
 CHARACTER = 6.4  # pixels, of small letters
 HEIGHT, PITCH = 26, 68  # pixels of a shape, and from layer to layer
@@ -18,23 +148,6 @@ GAP, BEND = 22.0, 34.0
 MARGIN, TOP, LEAST_WIDTH = 20, 66, 470
 SLANT = 8  # pixels by which a side of a down- or upsampler leans
 LID = 4  # half the height of the lid of a buffer
-
-
-class _Family(Struct, frozen=True):
-    """The nodes of a scope, as one shape."""
-
-    name: str
-    kind: NodeKind
-    origin: str
-    label: str
-
-    @property
-    def width(self) -> float:
-        return CHARACTER * len(self.label) + 28
-
-    @property
-    def in_memory(self) -> bool:
-        return self.kind is NodeKind.BUFFER
 
 
 class _At(Enum):
@@ -51,8 +164,9 @@ def dag_to_svg(dag: CanonicalDag) -> str:
     Args:
         dag: whose families depend on families before them alone, as extraction makes it.
     """
-    families, arrows = _families(dag), _arrows(dag)
-    layout = lay_out([family.width for family in families], list(arrows), GAP, BEND)
+    families = families_of(dag)
+    arrows = _arrows(dag, families)
+    layout = lay_out([_width(family) for family in families], list(arrows), GAP, BEND)
     width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
     left = (width - layout.width) / 2
     height = TOP + max(layout.layers - 1, 0) * PITCH + HEIGHT + MARGIN
@@ -81,33 +195,25 @@ def _head(dag: CanonicalDag) -> Iterator[str]:
     )
 
 
-def _families(dag: CanonicalDag) -> list[_Family]:
-    """Return the families in the order of their first nodes, which is one of dependence."""
-    numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
-    found = []
-    for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
-        scope, kind = dag.scopes[number], NodeKind(dag.kind[node])
-        found.append(_Family(scope.name, kind, scope.origin, scope.name if count == 1 else f"{scope.name} ×{count}"))
-    return found
-
-
-def _colours(families: list[_Family]) -> Mapping[str, str]:
+def _colours(families: list[Family]) -> Mapping[str, str]:
     """Return the colour of each operator, as in the Gantt chart."""
     operators = dict.fromkeys(family.origin for family in families if not family.in_memory)
     return dict(zip(operators, cycle(PALETTE), strict=False))
 
 
-def _arrows(dag: CanonicalDag) -> dict[tuple[int, int], list[str]]:
+def _arrows(dag: CanonicalDag, families: list[Family]) -> dict[tuple[int, int], list[str]]:
     """Return the volumes that edges carry, by the families of their ends."""
-    family = np.unique(dag.node_scope, return_inverse=True)[1]
-    columns = (family[dag.edge_source], family[dag.edge_target], dag.edge_volume)
-    rows, counts = np.unique(
-        np.stack([column.astype(np.int64) for column in columns], axis=1), axis=0, return_counts=True
-    )
+    place = {family.scope: at for at, family in enumerate(families)}
+    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
     labels: dict[tuple[int, int], list[str]] = {}
-    for (source, target, volume), count in zip(rows.tolist(), counts.tolist(), strict=True):
-        labels.setdefault((source, target), []).append(f"{volume:,}" if count == 1 else f"{volume:,} ×{count}")
+    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
+        label = f"{volume:,}" if count == 1 else f"{volume:,} ×{count}"
+        labels.setdefault((place[source], place[target]), []).append(label)
     return labels
+
+
+def _width(family: Family) -> float:
+    return CHARACTER * len(family.label) + 28
 
 
 def _label_places(arrows: Collection[tuple[int, int]]) -> list[_At]:
@@ -119,14 +225,15 @@ def _label_places(arrows: Collection[tuple[int, int]]) -> list[_At]:
     ]
 
 
-def _shape(family: _Family, layout: Layout, number: int, left: float, colours: Mapping[str, str]) -> Iterator[str]:
+def _shape(family: Family, layout: Layout, number: int, left: float, colours: Mapping[str, str]) -> Iterator[str]:
     middle, top = left + layout.centre[number], TOP + layout.layer[number] * PITCH
-    x0, x1, bottom = middle - family.width / 2, middle + family.width / 2, top + HEIGHT
+    half, bottom = _width(family) / 2, top + HEIGHT
+    x0, x1 = middle - half, middle + half
     fill = "#ffffff" if family.in_memory else colours[family.origin]
     title = f"<title>{escape(family.label)}: {family.kind.name.lower()} of {escape(family.origin)}</title>"
     style = f'fill="{fill}" stroke="#444444" stroke-width="0.8"'
     if family.in_memory:
-        round_ = f"A{family.width / 2:.1f} {LID} 0 0"
+        round_ = f"A{half:.1f} {LID} 0 0"
         yield (
             f'<path d="M{x0:.1f} {top + LID}V{bottom - LID}{round_} 0 {x1:.1f} {bottom - LID}V{top + LID}'
             f'{round_} 0 {x0:.1f} {top + LID}{round_} 1 {x1:.1f} {top + LID}" {style}>{title}</path>'
@@ -146,7 +253,7 @@ def _shape(family: _Family, layout: Layout, number: int, left: float, colours: M
 
 
 def _drawn_arrows(
-    arrows: Mapping[tuple[int, int], list[str]], families: list[_Family], layout: Layout, left: float
+    arrows: Mapping[tuple[int, int], list[str]], families: list[Family], layout: Layout, left: float
 ) -> Iterator[str]:
     for number, ((source, target), at) in enumerate(zip(arrows, _label_places(arrows), strict=True)):
         first, bends = layout.layer[source], layout.bends[number]

@@ -1,15 +1,20 @@
-"""A dataflow graph as columns, for a picture whose configurations and operators open and close."""
+"""A dataflow graph as columns, for a picture whose configurations and operators open and close.
+
+Several mapped graphs, such as the layers of a language model, stand side by side in one picture.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, NodeKind
+from dfcompile.canonical_dag.dag import CanonicalDag
+from dfcompile.dfmodel_backend import DataflowGraph
+from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
 from dfcompile.records import replace
+from dfcompile.visualization.families import Family, equal_edges, families_of
 
 NO_CONFIGURATION = -1
 
@@ -79,24 +84,20 @@ def dataflow_of(dag: CanonicalDag, configurations: Mapping[str, int]) -> Dataflo
         dag: to be shown.
         configurations: number of the configuration of each kernel, by name; empty: there are none.
     """
-    numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
-    place = {int(number): at for at, number in enumerate(numbers.tolist())}
-    in_memory = dag.is_buffer[first]
-    edges = _edges(dag, in_memory)
-    owner = list(range(len(numbers)))
+    families = families_of(dag)
+    edges = _edges(dag, families)
+    owner = list(range(len(families)))
     for edge in reversed(edges):  # the first reader is the last that is noted
-        if in_memory[edge.source] and not in_memory[edge.target]:
+        if families[edge.source].in_memory and not families[edge.target].in_memory:
             owner[edge.source] = edge.target
     for edge in reversed(edges):
-        if in_memory[edge.target] and not in_memory[edge.source]:
+        if families[edge.target].in_memory and not families[edge.source].in_memory:
             owner[edge.target] = edge.source
     nodes = []
-    for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
-        of = dag.scopes[int(numbers[owner[place[number]]])]
-        kernel = "" if of.kernel == NO_KERNEL else dag.kernels[of.kernel].name
-        kind = NodeKind(dag.kind[node]).name.lower().replace("_", " ")
-        configuration = configurations.get(kernel, NO_CONFIGURATION)
-        nodes.append(DataflowNode(dag.scopes[number].name, of.origin, kind, count, configuration))
+    for family, of in zip(families, owner, strict=True):
+        kind = family.kind.name.lower().replace("_", " ")
+        configuration = configurations.get(families[of].kernel, NO_CONFIGURATION)
+        nodes.append(DataflowNode(family.name, families[of].origin, kind, family.members, configuration))
     return Dataflow(dag.name, "elements", tuple(nodes), tuple(_leaving(edge, nodes) for edge in edges))
 
 
@@ -131,21 +132,85 @@ def _leaving(edge: DataflowEdge, nodes: Sequence[DataflowNode]) -> DataflowEdge:
     return replace(edge, in_memory=edge.in_memory or leaves)
 
 
-def _edges(dag: CanonicalDag, in_memory: np.typing.NDArray[np.bool_]) -> tuple[DataflowEdge, ...]:
-    family = np.unique(dag.node_scope, return_inverse=True)[1].astype(np.int64)
-    families = len(in_memory)
-    pairs, inverse, counts = np.unique(
-        family[dag.edge_source] * families + family[dag.edge_target], return_inverse=True, return_counts=True
-    )
-    amounts = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(amounts, inverse, dag.edge_volume)
+def _edges(dag: CanonicalDag, families: list[Family]) -> tuple[DataflowEdge, ...]:
+    place = {family.scope: at for at, family in enumerate(families)}
+    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
+    carried: dict[tuple[int, int], tuple[int, int]] = {}
+    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
+        edges, amount = carried.get((place[source], place[target]), (0, 0))
+        carried[place[source], place[target]] = edges + count, amount + count * volume
     return tuple(
-        DataflowEdge(
-            pair // families,
-            pair % families,
-            count,
-            amount,
-            bool(in_memory[pair // families] or in_memory[pair % families]),
-        )
-        for pair, count, amount in zip(pairs.tolist(), counts.tolist(), amounts.tolist(), strict=True)
+        DataflowEdge(source, target, *of_both, families[source].in_memory or families[target].in_memory)
+        for (source, target), of_both in carried.items()
     )
+
+
+class MappedGraph(Struct, frozen=True):
+    """A dataflow graph and its mapping.
+
+    Attributes:
+        name: what tells it from others.
+        graph: whole.
+        mapping: of it; ``None``: there is none.
+    """
+
+    name: str
+    graph: DataflowGraph
+    mapping: BackEndMapping | None
+
+
+def dataflow_of_graphs(mapped: Sequence[MappedGraph], name: str) -> Dataflow:
+    """Return kernels in their configurations, with what they read from memory and leave there.
+
+    An array belongs to the kernel that writes it; one that none writes, to the first that reads it.
+
+    Args:
+        mapped: graphs, each with configurations of its own.
+        name: of the picture.
+    """
+    nodes: list[DataflowNode] = []
+    edges: list[DataflowEdge] = []
+    configurations: list[str] = []
+    for one in mapped:
+        sets = () if one.mapping is None else one.mapping.figures.configs
+        first = len(configurations)
+        configurations += [f"{number} · {one.name}" for number in range(1, len(sets) + 1)]
+        number_of = {kernel: first + at for at, each in enumerate(sets) for kernel in each.kernels}
+        if not sets:
+            configurations.append(f"not mapped · {one.name}")
+        _add(one.graph, {kernel.name: number_of.get(kernel.name, first) for kernel in one.graph.kernels}, nodes, edges)
+    return Dataflow(name, "bytes", tuple(nodes), tuple(edges), tuple(configurations))
+
+
+def _add(graph: DataflowGraph, number_of: dict[str, int], nodes: list[DataflowNode], edges: list[DataflowEdge]) -> None:
+    place: dict[str, int] = {}
+    for kernel in graph.kernels:
+        place[kernel.name] = len(nodes)
+        nodes.append(DataflowNode(kernel.name, kernel.origin, kernel.op, 1, number_of[kernel.name]))
+    amounts: dict[tuple[int, int], tuple[int, int, bool]] = {}
+
+    def carry(source: int, target: int, size: int) -> None:
+        count, amount, in_memory = amounts.get((source, target), (0, 0, False))
+        through = nodes[source].configuration != nodes[target].configuration
+        through |= "buffer" in (nodes[source].kind, nodes[target].kind)
+        amounts[source, target] = count + 1, amount + size, in_memory or through
+
+    for tensor in graph.tensors:
+        readers = list(dict.fromkeys(place[use.kernel] for use in tensor.uses))
+        if tensor.source and readers:
+            for reader in readers:
+                carry(place[tensor.source], reader, tensor.size_bytes)
+            continue
+        owners = [place[tensor.source]] if tensor.source else readers
+        if not owners:
+            continue
+        owner, array = nodes[owners[0]], len(nodes)
+        nodes.append(DataflowNode(tensor.name, owner.operator, "buffer", 1, owner.configuration))
+        for reader in readers:
+            carry(array, reader, tensor.size_bytes)
+        if tensor.source:
+            carry(owners[0], array, tensor.size_bytes)
+    edges += [
+        DataflowEdge(source, target, count, amount, in_memory)
+        for (source, target), (count, amount, in_memory) in amounts.items()
+    ]

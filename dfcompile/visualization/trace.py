@@ -8,11 +8,12 @@ and the critical path in a row of its own. A cycle is shown as a microsecond.
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import groupby
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, NodeKind
 from dfcompile.host.printable import json_text
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity.profiles import Activity, Phase, activity
+from dfcompile.scheduler.activity import Activity, Phase, activity
 from dfcompile.scheduler.simulation import NO_EDGE, WaitReason
 
 PROCESS, CHAIN = 1, 2
@@ -97,24 +98,15 @@ def _waits_cycles(phases: Sequence[Phase]) -> int:
 
 def _waits(dag: CanonicalDag, node: int, phases: Sequence[Phase], pe: int) -> Iterator[str]:
     """Yield an event where a task waits more than it works; for one neighbour phases in a row are one event."""
-    row: list[Phase] = []
-    for phase in phases:
-        if row and (phase.awaited != row[0].awaited or not _mostly_waits(phase)):
-            yield _wait(dag, node, row, pe)
-            row = []
-        if _mostly_waits(phase):
-            row.append(phase)
-    if row:
-        yield _wait(dag, node, row, pe)
+    for (waits, awaited), together in groupby(phases, key=lambda phase: (_mostly_waits(phase), phase.awaited)):
+        if waits:
+            row = list(together)
+            name, span = _awaited(dag, node, awaited), (row[0].begin, row[-1].end)
+            yield _complete(name, "wait", (PROCESS, pe + FIRST_ROW), span, {"waits_cycles": _waits_cycles(row)})
 
 
 def _mostly_waits(phase: Phase) -> bool:
     return 2 * phase.worked_cycles < phase.end - phase.begin
-
-
-def _wait(dag: CanonicalDag, node: int, row: Sequence[Phase], pe: int) -> str:
-    name, span = _awaited(dag, node, row[0].awaited), (row[0].begin, row[-1].end)
-    return _complete(name, "wait", (PROCESS, pe + FIRST_ROW), span, {"waits_cycles": _waits_cycles(row)})
 
 
 def _awaited(dag: CanonicalDag, node: int, edge: int) -> str:
@@ -155,8 +147,7 @@ def _counters(happening: Activity) -> Iterator[str]:
 
 
 def _counter(happening: Activity, name: str, step: int, values: Mapping[str, float]) -> str:
-    end = happening.path[0].end if happening.path else 0
-    time = min(step * happening.step_cycles, end)
+    time = min(step * happening.step_cycles, happening.path[0].end if happening.path else 0)
     return json_text({"ph": "C", "name": name, "pid": PROCESS, "tid": 0, "ts": time, "args": dict(values)})
 
 

@@ -18,8 +18,8 @@ from dfcompile.cli import main as cli
 from dfcompile.options import Effort
 from dfcompile.page.reading import read_report
 from dfcompile.records import replace
-from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figures import Report, VerificationSummary
+from dfcompile.report.operator_figures import AutomaticSummary
 from dfcompile.report.screen import verification_notes
 from dfcompile.report.tables import section_notes
 from tests.onnx_text import model_from_text

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _BOUND = "scheduler/bounds/makespan.py"
 _SPATIAL = "scheduler/partitioners/spatial.py"
-_STEADY = "scheduler/timing/steady_state.py"
+_STEADY = "scheduler/timing.py"
 
 SCHEDULER = (
     Mutant(
@@ -34,21 +34,21 @@ SCHEDULER = (
         "awaited = volume_in[reducing] // volume_out[reducing]",
     ),
     Mutant(
-        "scheduler/timing/steady_state.py",
+        "scheduler/timing.py",
         "np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))",
         "np.where(emits_inside, dag.volume_in, dag.volume_out)",
     ),
     Mutant(
-        "scheduler/fifo/sizes.py",
+        "scheduler/fifo.py",
         "skew = np.maximum(streams_at, memory_at)[join] - emits_at",
         "skew = streams_at[join] - emits_at",
     ),
-    Mutant("scheduler/timing/cycles.py", "lowest[node] <= seen_at[parent]", "lowest[node] < seen_at[parent]"),
+    Mutant("scheduler/timing.py", "lowest[node] <= seen_at[parent]", "lowest[node] < seen_at[parent]"),
     Mutant(
-        "scheduler/gangs/placing.py",
+        "scheduler/gangs.py",
         "in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])",
         "in_relay = first_out[producer]",
     ),
-    Mutant("scheduler/baseline/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
-    Mutant("scheduler/simulation/occupancy.py", "(read + self._side > written)", "(read + self._side >= written)"),
+    Mutant("scheduler/baseline.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
+    Mutant("scheduler/simulation/stretch.py", '= "right" if hand_over else "left"', '= "left"'),
 )

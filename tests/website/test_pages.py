@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dfcompile.page.document import Content, html_page
-from dfcompile.page.links import links_of
-from dfcompile.page.provenance import Provenance
+from dfcompile.page.provenance import Provenance, links_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow

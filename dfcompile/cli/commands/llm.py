@@ -39,8 +39,9 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
 
     from dfcompile.cli.endings import warn
     from dfcompile.language_models.study import study_of
-    from dfcompile.report.language_models.record import rows_csv, study_csv, study_json
+    from dfcompile.report.language_models.record import study_csv, study_json
     from dfcompile.report.language_models.tables import study_table
+    from dfcompile.report.rows import rows_csv
 
     request = request_of(asked)
     with show_stage(f"studying {asked.config}"):

@@ -12,9 +12,8 @@ from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
-from dfcompile.scheduler.baseline.postponed import postponed
-from dfcompile.scheduler.listing.through_memory import through_memory
+from dfcompile.scheduler.baseline import postponed, schedule_non_streaming
+from dfcompile.scheduler.listing.list_schedule import through_memory
 from dfcompile.scheduler.simulation.simulator import replayed
 
 _Key = tuple[bytes, ScheduleOptions | None]  # without options: nothing streams

@@ -51,11 +51,8 @@ def view_of(report: Record) -> View:
         UserError: it is of no kind that pages show.
     """
     assumptions = report.items("assumptions") or report.items("notes")
-    return replace(
-        _VIEWS[kind_of(report)](report),
-        assumptions=tuple(map(_assumption, assumptions)),
-        warnings=report.texts("warnings"),
-    )
+    view, said = _VIEWS[kind_of(report)](report), tuple(map(_assumption, assumptions))
+    return replace(view, assumptions=said, warnings=report.texts("warnings"))
 
 
 def _assumption(said: Json) -> tuple[str, str, str]:

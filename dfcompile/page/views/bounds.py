@@ -10,12 +10,8 @@ from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View
 def bounds_view(report: Record) -> View:
     """Return the view of a ``dfcompile-bounds``."""
     subject = report.text("subject") or "model"
-    return View(
-        title=subject,
-        question=f"How little does {subject} move, for every size of its buffer?",
-        answer=_answer(report),
-        charts=tuple(_charts(report)),
-    )
+    question = f"How little does {subject} move, for every size of its buffer?"
+    return View(subject, question, _answer(report), charts=tuple(_charts(report)))
 
 
 def _answer(report: Record) -> str:
@@ -41,13 +37,8 @@ def _charts(report: Record) -> Iterator[Chart]:
     )
     sram, moved = report.number("sram_bytes"), tuple(mark.y for mark in marks)
     if marks:
-        yield Chart(
-            ChartKind.LINES,
-            "Bytes moved against buffer size",
-            "Ski slopes: a larger buffer moves less, until only what has to move at all is left."
-            + (" The upright line is the SRAM of the chip." if sram else ""),
-            Axis("buffer", "bytes", is_log=True),
-            Axis("moved", "bytes", is_log=True),
-            marks,
-            (Guide(f"SRAM {quantity(sram, 'B')}", (sram, sram), (min(moved), max(moved))),) if sram else (),
-        )
+        caption = "Ski slopes: a larger buffer moves less, until only what has to move at all is left."
+        caption += " The upright line is the SRAM of the chip." if sram else ""
+        across, up = (Axis(label, "bytes", is_log=True) for label in ("buffer", "moved"))
+        guides = (Guide(f"SRAM {quantity(sram, 'B')}", (sram, sram), (min(moved), max(moved))),) if sram else ()
+        yield Chart(ChartKind.LINES, "Bytes moved against buffer size", caption, across, up, marks, guides)

@@ -13,13 +13,9 @@ def comparison_view(report: Record) -> View:
     names = report.texts("reports")
     changes = report.parts("changes")
     others = ", ".join(names[1:])
-    return View(
-        title=f"{names[0]} against {others}",
-        question=f"What is not the same in {others} as in {names[0]}?",
-        answer=_answer(report.number("figures") or 0, changes),
-        reasons=tuple(map(_said, _largest(changes)[:3])),
-        charts=tuple(_charts(changes)),
-    )
+    title, question = f"{names[0]} against {others}", f"What is not the same in {others} as in {names[0]}?"
+    answer, reasons = _answer(report.number("figures") or 0, changes), tuple(map(_said, _largest(changes)[:3]))
+    return View(title, question, answer, reasons, tuple(_charts(changes)))
 
 
 def _answer(figures: float, changes: Sequence[Record]) -> str:
@@ -45,20 +41,8 @@ def _said(change: Record) -> str:
 
 
 def _charts(changes: Sequence[Record]) -> Iterator[Chart]:
-    marks = tuple(
-        Mark(
-            f"{change.text('figure')}, {change.text('where')}",
-            100 * (change.number("change") or 0),
-            change.text("report"),
-        )
-        for change in _largest(changes)[:_MOST]
-    )
+    named = ((f"{change.text('figure')}, {change.text('where')}", change) for change in _largest(changes)[:_MOST])
+    marks = tuple(Mark(name, 100 * (change.number("change") or 0), change.text("report")) for name, change in named)
     if marks:
-        yield Chart(
-            ChartKind.BARS,
-            "What changed most",
-            f"Results first, then what changed by the largest share: {len(marks)} figures; all are in the table.",
-            Axis("figure"),
-            Axis("change", "%"),
-            marks,
-        )
+        caption = f"Results first, then what changed by the largest share: {len(marks)} figures; all are in the table."
+        yield Chart(ChartKind.BARS, "What changed most", caption, Axis("figure"), Axis("change", "%"), marks)

@@ -29,43 +29,24 @@ def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[
     if not configurations:
         return
     numbers = [each.number("configuration") for each in configurations]
-    yield Chart(
-        ChartKind.BARS,
-        "Time of each configuration",
-        f"Of {of}; a bar per set of kernels that is on the chip together, coloured by what bounds it.",
-        Axis("configuration"),
-        Axis("time", "s"),
-        tuple(
-            Mark(
-                f"{place if number is None else number}",
-                each.number("time_s") or 0,
-                each.text("bound_by"),
-                _kernels(each),
-            )
-            for place, (number, each) in enumerate(zip(numbers, configurations, strict=True))
-        ),
+    names = [f"{place if number is None else number}" for place, number in enumerate(numbers)]
+    limit = [(each.text("bound_by"), _kernels(each)) for each in configurations]
+    bars = tuple(
+        Mark(name, each.number("time_s") or 0, *said)
+        for name, each, said in zip(names, configurations, limit, strict=True)
     )
-    yield balance(
-        "configuration",
-        tuple(
-            Mark(each.number("memory_s") or 0, each.number("compute_s") or 0, each.text("bound_by"), _kernels(each))
-            for each in configurations
-        ),
+    caption = f"Of {of}; a bar per set of kernels that is on the chip together, coloured by what bounds it."
+    title, axes = "Time of each configuration", (Axis("configuration"), Axis("time", "s"))
+    yield Chart(ChartKind.BARS, title, caption, *axes, bars)
+    dots = tuple(
+        Mark(each.number("memory_s") or 0, each.number("compute_s") or 0, *said)
+        for each, said in zip(configurations, limit, strict=True)
     )
-
-
-def balance(what: str, marks: tuple[Mark, ...]) -> Chart:
-    """Return compute time against memory time with the line on which both are equal: the ridge of a roofline."""
-    most = max(max(float(mark.x), mark.y) for mark in marks)
-    return Chart(
-        ChartKind.DOTS,
-        "Compute against memory time",
-        f"A dot per {what}: above the line it waits for compute, below for memory.",
-        Axis("memory time", "s"),
-        Axis("compute time", "s"),
-        marks,
-        (Guide("compute = memory", (0, most), (0, most)),),
-    )
+    most = max(max(float(mark.x), mark.y) for mark in dots)
+    caption = "A dot per configuration: above the line it waits for compute, below for memory."
+    title, axes = "Compute against memory time", (Axis("memory time", "s"), Axis("compute time", "s"))
+    ridge = Guide("compute = memory", (0, most), (0, most))  # of a roofline
+    yield Chart(ChartKind.DOTS, title, caption, *axes, dots, (ridge,))
 
 
 def _kernels(configuration: Record) -> str:

@@ -11,17 +11,13 @@ from dfcompile.page.views.sharding import design_sharding_chart
 def design_view(report: Record) -> View:
     """Return the view of a ``dfcompile-design``."""
     name, limited = report.text("name") or "design", limits(report.parts("configurations"))
-    return View(
-        title=name,
-        question=f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?",
-        answer=_answer(report),
-        reasons=(f"Limited by {limited}.",) if limited else (),
-        charts=(
-            *configuration_charts(report.parts("configurations"), name),
-            *design_roofline_charts(report),
-            *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
-        ),
+    question = f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?"
+    charts = (
+        *configuration_charts(report.parts("configurations"), name),
+        *design_roofline_charts(report),
+        *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
     )
+    return View(name, question, _answer(report), (f"Limited by {limited}.",) if limited else (), charts)
 
 
 def _answer(report: Record) -> str:

@@ -25,13 +25,9 @@ def exploration_view(report: Record) -> View:
     front = report.parts("front")
     model = report.text("model") or "model"
     objectives = report.texts("objectives")
-    return View(
-        title=model,
-        question=f"Which lowerings and machines for {model} are not beaten in {' and '.join(objectives)}?",
-        answer=_answer(front, report.number("gap")),
-        reasons=tuple(_reasons(report)),
-        charts=tuple(_charts(front, objectives)),
-    )
+    question = f"Which lowerings and machines for {model} are not beaten in {' and '.join(objectives)}?"
+    answer, charts = _answer(front, report.number("gap")), tuple(_charts(front, objectives))
+    return View(model, question, answer, tuple(_reasons(report)), charts)
 
 
 def _answer(front: Sequence[Record], gap: float | None) -> str:

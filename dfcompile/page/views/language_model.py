@@ -14,13 +14,9 @@ def language_model_view(report: Record) -> View:
     """Return the view of a report of ``dfcompile llm``."""
     model, system = report.text("model.name"), report.text("system.name")
     steps = report.parts("steps")
-    return View(
-        title=f"{model} on {system}",
-        question=f"How long do steps of {model} take on {system}, and what limits them?",
-        answer=" ".join(map(_answer, steps)),
-        reasons=tuple(_reasons(steps)),
-        charts=tuple(_charts(report, steps)),
-    )
+    question = f"How long do steps of {model} take on {system}, and what limits them?"
+    answer, charts = " ".join(map(_answer, steps)), tuple(_charts(report, steps))
+    return View(f"{model} on {system}", question, answer, tuple(_reasons(steps)), charts)
 
 
 def _answer(step: Record) -> str:
@@ -73,21 +69,16 @@ def _descending(times: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
+    parts = [(step, part, part.number("count") or 1) for step in steps for part in step.parts("parts")]
     marks = tuple(
-        Mark(step.text("step"), (part.number("count") or 1) * (part.number("time_s") or 0), part.text("part"),
-             f"{part.number('count')} × {part.text('part')}")
-        for step in steps
-        for part in step.parts("parts")
-    )  # fmt: skip
-    if marks:
-        yield Chart(
-            ChartKind.BARS,
-            "Time of each step",
-            "Parts of the model, all their layers together.",
-            Axis("step"),
-            Axis("time", "s"),
-            marks,
+        Mark(
+            step.text("step"), count * (part.number("time_s") or 0), part.text("part"), f"{count} × {part.text('part')}"
         )
+        for step, part, count in parts
+    )
+    if marks:
+        title, caption = "Time of each step", "Parts of the model, all their layers together."
+        yield Chart(ChartKind.BARS, title, caption, Axis("step"), Axis("time", "s"), marks)
     for step in steps:
         dots = tuple(_dots(step))
         if dots:

@@ -1,16 +1,66 @@
 """The page of a model, or of a canonical DAG: makespan, I/O, cost per choice and number of PEs; which one and why."""
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.page.phrases import choices, counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, spread
 from dfcompile.page.views.configurations import configuration_charts, limits
-from dfcompile.page.views.results import ResultRow, result_rows
 from dfcompile.page.views.roofline import roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
+
+
+class ResultRow(Struct, frozen=True):
+    """A result of the report.
+
+    Attributes:
+        figures: its record.
+        lowering: expansions and partitioner, as far as they differ among results.
+    """
+
+    figures: Record
+    lowering: str
+
+    @property
+    def name(self) -> str:
+        """Number of PEs and lowering."""
+        return f"{self.figures.number('pes')} PEs {self.lowering}".strip()
+
+    @property
+    def makespan(self) -> float:
+        """Cycles of the machine; infinite in a deadlock."""
+        makespan = self.figures.number("makespan_cycles")
+        return inf if makespan is None else makespan  # a deadlock has none
+
+    @property
+    def pes(self) -> float:
+        """Processing elements."""
+        return self.figures.number("pes") or 0
+
+
+def result_rows(report: Record) -> tuple[ResultRow, ...]:
+    """Return the results, each named by those of its choices that are not the same in all of them."""
+    results = report.parts("results")
+    named = [tuple(_names(result)) for result in results]
+    same = frozenset.intersection(*map(frozenset, named)) if len(named) > 1 else frozenset(named[0])
+    return tuple(
+        ResultRow(result, " ".join(name for name in names if name and name not in same))
+        for result, names in zip(results, named, strict=True)
+    )
+
+
+def _names(result: Record) -> Iterator[str]:
+    """Yield its choices; expansions that were chosen are one lowering, whatever the number of PEs."""
+    if not result.is_set("automatic.is_taken"):
+        yield from choices(result, "expansions").split()
+    yield result.text("schedule.partition")
+    chips = result.number("mapping.chips_available")
+    yield "" if chips is None else f"{chips} chips"
+
 
 _BY_PES: Final = (
     ("makespan_cycles", "Makespan", "cycles"),
@@ -40,13 +90,8 @@ def model_view(report: Record) -> View:
     pes = sorted({row.figures.number("pes") or 0 for row in rows})
     question = f"How long does {subject} take on {', '.join(f'{count:,}' for count in pes)} processing elements, "
     question += "and what does it move and cost?" if rows[0].figures.at("mapping") else "and what does it move?"
-    return View(
-        title=subject,
-        question=question,
-        answer=_answer(best),
-        reasons=(*_reasons(best), *choice_reasons(rows, best)),
-        charts=tuple(_charts(rows, best)),
-    )
+    reasons = (*_reasons(best), *choice_reasons(rows, best))
+    return View(subject, question, _answer(best), reasons, tuple(_charts(rows, best)))
 
 
 def _answer(best: ResultRow) -> str:
@@ -139,19 +184,15 @@ def _operators(best: ResultRow) -> Iterator[Chart]:
     operators = best.figures.parts("over_expansions.operators")
     parts = (("least work", "least_work_cycles"), ("more work than least", "more_work_cycles"),
              ("waiting", "waiting_cycles"), ("idle", "idle_cycles"))  # fmt: skip
-    if operators:
-        yield Chart(
-            ChartKind.BARS,
-            "Where the cycles of the PEs go",
-            f"Of {best.name}; a bar per operator of the model, PEs times cycles.",
-            Axis("operator"),
-            Axis("PE cycles", "cycles"),
-            tuple(
-                Mark(each.text("operator"), each.number(path) or 0, series, each.text("operator"))
-                for each in operators
-                for series, path in parts
-            ),
-        )
+    marks = tuple(
+        Mark(each.text("operator"), each.number(path) or 0, series, each.text("operator"))
+        for each in operators
+        for series, path in parts
+    )
+    if marks:
+        caption = f"Of {best.name}; a bar per operator of the model, PEs times cycles."
+        axes = Axis("operator"), Axis("PE cycles", "cycles")
+        yield Chart(ChartKind.BARS, "Where the cycles of the PEs go", caption, *axes, marks)
 
 
 _OTHERS = 4  # lowerings that are held against the best

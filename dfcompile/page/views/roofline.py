@@ -34,31 +34,26 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
     for name, path, bandwidth, beyond, dots in ways:
         marks = tuple(_dot(group, path) for group in dots)
         if marks and bandwidth and peak:
-            yield Chart(
-                ChartKind.DOTS,
-                f"Roofline of kernels: {name}",
-                _caption(name, of, beyond, left),
-                Axis(f"operations per byte of {name}", "FLOP/B", is_log=True, beyond=beyond),
-                Axis("attained", "FLOP/s", is_log=True),
-                marks,
-                tuple(roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))),
-            )
+            title, caption = f"Roofline of kernels: {name}", _caption(name, of, beyond, left)
+            across = Axis(f"operations per byte of {name}", "FLOP/B", is_log=True, beyond=beyond)
+            up = Axis("attained", "FLOP/s", is_log=True)
+            guides = roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))
+            yield Chart(ChartKind.DOTS, title, caption, across, up, marks, tuple(guides))
 
 
 def design_roofline_charts(report: Record) -> Iterator[Chart]:
     """Yield the roofline of a design's kernels."""
-    roofs: dict[str, Json] = {
-        "flop_per_s": report.at("figures.chip_flop_per_s"), "dram_bytes_per_s": report.at("figures.dram_bytes_per_s")
-    }  # fmt: skip
+    flop, moved = (report.at(f"figures.{name}_per_s") for name in ("chip_flop", "dram_bytes"))
     kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
-    for chart in roofline_charts(Record({"kernels": kernels, "roofs": roofs}), ""):
-        yield replace(
-            chart,
-            caption="Of one chip. A dot per kernel: its operations per byte that it moves to and from DRAM against how "
-            "fast it does them, coloured by what bounds its configuration, whose kernels run together. Dots above the "
-            "lines are of files that leave something out of account. To the right of the dotted line: kernels whose "
-            "data stays on the chip.",
-        )
+    caption = (
+        "Of one chip. A dot per kernel: its operations per byte that it moves to and from DRAM against how fast it "
+        "does them, coloured by what bounds its configuration, whose kernels run together. Dots above the lines are of "
+        "files that leave something out of account. To the right of the dotted line: kernels whose data stays on the "
+        "chip."
+    )
+    mapping = Record({"kernels": kernels, "roofs": {"flop_per_s": flop, "dram_bytes_per_s": moved}})
+    for chart in roofline_charts(mapping, ""):
+        yield replace(chart, caption=caption)
 
 
 def _caption(name: str, of: str, beyond: str, left: int) -> str:

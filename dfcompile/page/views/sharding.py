@@ -34,27 +34,17 @@ def sharding_chart(layouts: Sequence[Record], chips: tuple[float | int, ...], of
         seen[kernel, access] += 1
         held = layout.texts("held")
         column = f"{'reads' if access == 'read' else 'writes'} {seen[kernel, access]}"
-        marks.append(
-            Mark(
-                column,
-                0,
-                _kind(held),
-                _said(layout, held, chips),
-                row=f"{layout.number('configuration')} · {kernel}",
-            )
-        )
+        row = f"{layout.number('configuration')} · {kernel}"
+        marks.append(Mark(column, 0, _kind(held), _said(layout, held, chips), row=row))
     left = len(kernels) - _ROWS
-    yield Chart(
-        ChartKind.GRID,
-        "Sharding: which axis of which array is split over chips",
+    caption = (
         f"Of {of}, on {' × '.join(f'{count:,}' for count in chips)} chips. A row per kernel, after the number of its "
         "configuration; a cell per array that it reads or writes: the axis that is split over the chips, whole where "
         "every chip has all of it, partial where chips still have to combine what they have."
-        + (f" {left:,} more kernels are in the table." if left > 0 else ""),
-        Axis("array"),
-        Axis("kernel"),
-        tuple(marks),
+        + (f" {left:,} more kernels are in the table." if left > 0 else "")
     )
+    title = "Sharding: which axis of which array is split over chips"
+    yield Chart(ChartKind.GRID, title, caption, Axis("array"), Axis("kernel"), tuple(marks))
 
 
 def _kind(held: Sequence[str]) -> str:
@@ -83,21 +73,14 @@ def design_sharding_chart(kernels: Sequence[Record], chips: float) -> Iterator[C
     """
     if chips <= 1 or not any(kernel.text("sharding") in _DIMENSIONS for kernel in kernels):
         return
-    yield Chart(
-        ChartKind.GRID,
-        "Sharding: which dimension of which kernel is split over chips",
+    split = (_DIMENSIONS.get(kernel.text("sharding"), "whole") for kernel in kernels)
+    said = (f"exchanges: {kernel.text('exchange')}" if kernel.text("exchange") else "no exchange" for kernel in kernels)
+    rows = (f"{kernel.number('configuration')} · {kernel.text('name')}" for kernel in kernels)
+    columns = zip(split, said, rows, strict=True)
+    marks = tuple(Mark("split", 0, series, label, row=row) for series, label, row in columns)
+    title = "Sharding: which dimension of which kernel is split over chips"
+    caption = (
         f"Over the {chips:,} chips of a tensor parallel group. A kernel is O products of M × K by K × N; a row each, "
-        "after the number of its configuration.",
-        Axis("dimension"),
-        Axis("kernel"),
-        tuple(
-            Mark(
-                "split",
-                0,
-                _DIMENSIONS.get(kernel.text("sharding"), "whole"),
-                f"exchanges: {kernel.text('exchange')}" if kernel.text("exchange") else "no exchange",
-                row=f"{kernel.number('configuration')} · {kernel.text('name')}",
-            )
-            for kernel in kernels
-        ),
+        "after the number of its configuration."
     )
+    yield Chart(ChartKind.GRID, title, caption, Axis("dimension"), Axis("kernel"), marks)

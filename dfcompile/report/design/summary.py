@@ -15,22 +15,9 @@ from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedTensor, Ro
 from dfcompile.dfmodel_backend.solve.corrections import Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
-from dfcompile.report.design.figures import (
-    CorrectionSummary,
-    DesignReport,
-    DesignSummary,
-    DramParts,
-    KernelSummary,
-    LinkSummary,
-    PlacedKernelSummary,
-    PlacedTensorSummary,
-    PlacementSummary,
-    SearchSummary,
-    StepSummary,
-    WiresSummary,
-)
+from dfcompile.report.design import figures as report
+from dfcompile.report.figure import NS_PER_S, filled
 from dfcompile.report.figures import AssumptionSummary
-from dfcompile.report.filled import NS_PER_S, filled
 
 
 def summarize_design(
@@ -38,31 +25,30 @@ def summarize_design(
     solution: DesignSolution,
     placed: tuple[PlacedConfiguration, ...],
     corrections: tuple[Correction, ...],
-) -> DesignReport:
+) -> report.DesignReport:
     """Return the report on a solution, its placement, and the corrections that change its figures."""
-    design, figures = solution.design, solution.figures
-    return DesignReport(
+    design = solution.design
+    steps = ((number, step) for number, step in enumerate(solution.figures.steps) if step.kernels)
+    return report.DesignReport(
         name=name,
         figures=_figures(solution),
-        search=filled(SearchSummary, solution),
-        configurations=tuple(
-            filled(StepSummary, step, configuration=number) for number, step in enumerate(figures.steps) if step.kernels
-        ),
+        search=filled(report.SearchSummary, solution),
+        configurations=tuple(filled(report.StepSummary, step, configuration=number) for number, step in steps),
         kernels=_kernels(solution),
         placements=tuple(summarize_placement(design, one) for one in placed),
         corrections=tuple(
-            filled(CorrectionSummary, found, switch=found.switch.replace("_", "-")) for found in corrections
+            filled(report.CorrectionSummary, found, switch=found.switch.replace("_", "-")) for found in corrections
         ),
         assumptions=_assumptions(solution),
         warnings=implausible_machine(design.machine),
     )
 
 
-def _figures(solution: DesignSolution) -> DesignSummary:
+def _figures(solution: DesignSolution) -> report.DesignSummary:
     design, figures = solution.design, solution.figures
     degrees = degrees_of(design)
     return filled(
-        DesignSummary,
+        report.DesignSummary,
         figures,
         chips=design.machine.chips,
         tensor_parallel=degrees.tensor,
@@ -75,33 +61,30 @@ def _figures(solution: DesignSolution) -> DesignSummary:
         dram_capacity_bytes=design.machine.dram_bytes,
         chip_flop_per_s=design.machine.peak_gflops * NS_PER_S,
         dram_bytes_per_s=design.machine.dram_gb_per_s * NS_PER_S,
-        dram_parts_bytes=filled(DramParts, figures.dram, waiting_tensors=figures.waiting_bytes),
+        dram_parts_bytes=filled(report.DramParts, figures.dram, waiting_tensors=figures.waiting_bytes),
         sharding_bytes=solution.communication_bytes,
     )
 
 
-def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
+def _kernels(solution: DesignSolution) -> tuple[report.KernelSummary, ...]:
     decision = solution.decision
     model = DesignModel(solution.design, decision.sharding, decision.tiles, solution.options.compatibility)
     conversions: dict[int, list[Collective]] = {}
     for edge in model.edges:
         conversions.setdefault(edge.source, []).extend(collective for collective, _ in edge.exchange)
-    found = []
     figures = design_kernel_figures(model, decision, solution.figures.steps)
-    for position, (share, own) in enumerate(zip(model.shares, figures, strict=True)):
-        exchanged = [collective for collective, _ in share.exchange] + conversions.get(position, [])
-        found.append(
-            filled(
-                KernelSummary,
-                own,
-                share.work,
-                name=share.kernel.name,
-                configuration=decision.configs[share.kernel.id],
-                sharding=share.sharding.value,
-                exchange=", ".join(dict.fromkeys(exchanged)),
-            )
+    return tuple(
+        filled(
+            report.KernelSummary,
+            own,
+            share.work,
+            name=share.kernel.name,
+            configuration=decision.configs[share.kernel.id],
+            sharding=share.sharding.value,
+            exchange=", ".join(dict.fromkeys([each for each, _ in share.exchange] + conversions.get(position, []))),
         )
-    return tuple(found)
+        for position, (share, own) in enumerate(zip(model.shares, figures, strict=True))
+    )
 
 
 def _assumptions(solution: DesignSolution) -> tuple[AssumptionSummary, ...]:
@@ -131,7 +114,7 @@ def _why_not_optimal(solution: DesignSolution) -> str:
     return f"as solver {solution.solver} chose them, which proves no optimum"
 
 
-def summarize_placement(design: Design, placed: PlacedConfiguration) -> PlacementSummary:
+def summarize_placement(design: Design, placed: PlacedConfiguration) -> report.PlacementSummary:
     """Return the summary of a placed configuration of a design."""
     grid, units = design.machine.pmu, placed.units
     assert grid is not None
@@ -140,7 +123,9 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
     def numbers(cells: Iterable[Cell]) -> tuple[int, ...]:
         return tuple(cell.y * columns + cell.x for cell in cells)
 
-    return PlacementSummary(
+    kernels = ((design.kernels[one.kernel].name, one.split, numbers(one.cells)) for one in units.kernels)
+    tensors = ((one.role.value, *_ends(design, one), numbers(one.cells)) for one in units.tensors)
+    return report.PlacementSummary(
         configuration=placed.configuration,
         columns=columns,
         rows=grid.y,
@@ -148,19 +133,13 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
         pcus=sum(len(kernel.cells) for kernel in units.kernels),
         pmus=sum(len(tensor.cells) for tensor in units.tensors),
         kernels=tuple(
-            PlacedKernelSummary(
-                design.kernels[kernel.kernel].name, kernel.split.lanes, kernel.split.stages, numbers(kernel.cells)
-            )
-            for kernel in units.kernels
+            report.PlacedKernelSummary(name, split.lanes, split.stages, cells) for name, split, cells in kernels
         ),
-        tensors=tuple(
-            PlacedTensorSummary(tensor.role.value, *_ends(design, tensor), numbers(tensor.cells))
-            for tensor in units.tensors
-        ),
+        tensors=tuple(report.PlacedTensorSummary(*each) for each in tensors),
         wires=tuple(
-            WiresSummary(
-                tensor=wires.tensor,
-                kernel=wires.kernel,
+            filled(
+                report.WiresSummary,
+                wires,
                 direction="out" if wires.is_write else "in",
                 pmu_cells=numbers(pmu for pmu, _ in wires.pairs),
                 pcu_cells=numbers(pcu for _, pcu in wires.pairs),
@@ -168,14 +147,7 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
             for wires in units.wires
         ),
         links=tuple(
-            LinkSummary(
-                tensor=link.tensor,
-                kernel=link.kernel,
-                direction="in" if link.is_incoming else "out",
-                dimension=link.dimension,
-                border=link.border.value,
-                cells=numbers(link.cells),
-            )
+            filled(report.LinkSummary, link, direction="in" if link.is_incoming else "out", cells=numbers(link.cells))
             for link in placed.links
         ),
     )

@@ -7,7 +7,7 @@ from dfcompile.host.printable import printable
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import CorrectionSummary, DesignReport, PlacementSummary, StepSummary
 from dfcompile.report.tables import assumption_lines, counted_assumptions
-from dfcompile.report.text_tables import Column, Table, folded, listed, page
+from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed, page
 
 MOST_STEPS = 24
 NAMED_KERNELS = 2
@@ -47,16 +47,13 @@ def _proof(report: DesignReport) -> str:
     return f"optimal ({search.solver})" if search.optimal else f"gap {100 * search.gap:.2g} % ({search.solver})"
 
 
-def _span(step: StepSummary) -> str:
-    names = step.kernels
-    return ", ".join(names) if len(names) <= NAMED_KERNELS else f"{names[0]} … {names[-1]} ({len(names)})"
-
-
 DESIGN: Final = (Derived("proof", _proof, after="figures.energy_j", is_text=True),)
 MEMORY: Final[tuple[Derived[DesignReport], ...]] = (
     Derived("SRAM\nbytes", lambda one: f"{max((step.sram_bytes for step in one.configurations), default=0.0):,.0f}"),
 )
-CONFIGURATIONS: Final = (Derived("kernels", _span, after="weight_tiles", is_text=True),)
+CONFIGURATIONS: Final[tuple[Derived[StepSummary], ...]] = (
+    Derived("kernels", lambda step: ends_of(step.kernels, NAMED_KERNELS), after="weight_tiles", is_text=True),
+)
 PLACEMENTS: Final[tuple[Derived[PlacementSummary], ...]] = (
     Derived("of", lambda one: f"{one.columns * one.rows // 2:,}", after="pcus"),
     Derived("of", lambda one: f"{(one.columns * one.rows + 1) // 2:,}", after="pmus"),

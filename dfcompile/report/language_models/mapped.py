@@ -7,11 +7,74 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
-from dfcompile.report.language_models.amounts import binary
-from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.text_tables import Column, Table, listed, scaled
+from dfcompile.report.columns import Derived, table_columns
+from dfcompile.report.figure import figure, filled, record, shown_in
+from dfcompile.report.mapping_figures import LayoutSummary
+from dfcompile.report.plain_values import Json, rounded, to_record
+from dfcompile.report.text_tables import Column, Table, binary, ends_of, listed, milliseconds
+
+NAMED_KERNELS = 3  # of a configuration; of more the first and the last
 
 Record = dict[str, Json]
+
+
+@record
+@shown_in("configurations")
+class ConfigurationFigures:
+    """Kernels of a layer that are on the chip together."""
+
+    configuration: int = figure("its number, from 1")
+    time_s: float = figure("of it", heading="time\n{}s")
+    bound_by: str = figure("what limits it", heading="bound by")
+    memory_bytes: int = figure("of a chip", heading="memory\nof a chip", cell=binary)
+    sram_bytes: int = figure("in use")
+    kernels: str = figure("names of its kernels")
+
+
+@record
+class ExchangeFigures:
+    """What chips exchange."""
+
+    tensor: str = figure("that is exchanged")
+    kind: str = figure("of collective")
+    bytes: int = figure("of the message", of="message_bytes")
+    time_s: float = figure("of it")
+
+
+@record
+@shown_in("parts")
+class MappingFigures:
+    """The mapping of a layer."""
+
+    chips: int = figure("that it uses", heading="chips")
+    time_s: float = figure("of a layer", of="figures.time_s", heading="mapped\n{}s")
+    bound_s: float = figure("that no mapping falls below", of="bound_time_s", heading="bound\n{}s")
+    gap: float = figure("(`time_s` − `bound_s`) / `bound_s`")
+    memory_bytes: int = figure("of all chips", of="figures.dram_bytes", heading="memory", cell=binary)
+    network_bytes: int = figure("of the messages", of="figures.network_bytes")
+    network_chips: tuple[int, ...] = figure("along each dimension of the network")
+    sharding: Mapping[str, tuple[str, ...]] = figure("loop of each kernel that is split, by dimension")
+    layouts: tuple[LayoutSummary, ...] = figure("how chips hold what each kernel reads and writes")
+    configurations: tuple[ConfigurationFigures, ...] = figure("in their order")
+    exchanges: tuple[ExchangeFigures, ...] = figure("between chips", of="figures.exchanges")
+
+
+@record
+@shown_in("parts")
+class PartFigures:
+    """The layers of one kind, one layer mapped."""
+
+    part: str = figure("which")
+    count: int = figure("layers", heading="count")
+    kernels: int = figure("of a layer", heading="kernels")
+    flop: int = figure("of a layer", of="graph.flop")
+    least_bytes: int = figure(
+        "that no schedule on a chip falls below", heading="at least", cell=binary, after="mapping.memory_bytes"
+    )
+    roofline_s: float = figure("on one chip", heading="roofline,\n1 chip {}s", after="mapping.bound_s")
+    is_mapped: bool = figure("whether there is a mapping")
+    reason: str | None = figure("why there is none")
+    mapping: MappingFigures | None = figure("of a layer", is_spread=True, default=None)
 
 
 class MappingReport(Struct, frozen=True):
@@ -24,17 +87,40 @@ class MappingReport(Struct, frozen=True):
 
 def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) -> MappingReport:
     """Return mapped steps as plain values, rows (one per configuration of a layer of each part) and lines."""
-    rows = [
-        {"step": step.batch.name, "part": part.part, "count": part.count, **row}
-        for step in steps
-        for part in step.parts
-        for row in _configurations(part)
-    ]
-    lines = [line for step in steps for line in _lines(step, width, verbose=verbose)]
-    return MappingReport(tuple(map(_record, steps)), tuple(rows), tuple(lines))
+    records: list[Record] = []
+    rows: list[Record] = []
+    lines: list[str] = []
+    for step in steps:
+        parts = [_figures(part) for part in step.parts]
+        records.append(_record(step, parts))
+        for part in parts:
+            own: Record = {"step": step.batch.name, "part": part.part, "count": part.count}
+            rows += [own | to_record(one) for one in (part.mapping.configurations if part.mapping else ())]
+        lines += _lines(step, parts, width, verbose=verbose)
+    return MappingReport(tuple(records), tuple(rows), tuple(lines))
 
 
-def _record(step: MappedStep) -> Record:
+def _figures(part: MappedPart) -> PartFigures:
+    mapping = part.mapping
+    found = None if mapping is None else _mapping_figures(part, mapping)
+    kernels, reason = len(part.graph.kernels), part.reason or None
+    return filled(PartFigures, part, kernels=kernels, is_mapped=mapping is not None, reason=reason, mapping=found)
+
+
+def _mapping_figures(part: MappedPart, mapping: BackEndMapping) -> MappingFigures:
+    number = {name: at for at, one in enumerate(mapping.figures.configs, start=1) for name in one.kernels}
+    layouts, configurations = [], []
+    for layout in tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips):
+        access = "written" if layout.is_written else "read"
+        layouts.append(filled(LayoutSummary, layout, configuration=number[layout.kernel], access=access))
+    for at, one in enumerate(mapping.figures.configs, start=1):
+        own = {"memory_bytes": one.dram_read_bytes + one.dram_write_bytes, "kernels": " ".join(one.kernels)}
+        configurations.append(filled(ConfigurationFigures, one, configuration=at, **own))
+    of_it = {"sharding": part.sharding, "layouts": tuple(layouts), "configurations": tuple(configurations)}
+    return filled(MappingFigures, mapping, **of_it)
+
+
+def _record(step: MappedStep, parts: Sequence[PartFigures]) -> Record:
     """Return a mapped step: its parts, and the configurations of a layer of each."""
     time_s = step.time_s
     return {
@@ -42,91 +128,24 @@ def _record(step: MappedStep) -> Record:
         "system": step.system.name,
         "time_s": None if time_s is None else rounded(time_s),
         "assumptions": [*_assumptions(step)],
-        "parts": [_part_record(part) for part in step.parts],
+        "parts": [to_record(part) for part in parts],
     }
 
 
-def _part_record(part: MappedPart) -> Record:
-    mapping = part.mapping
-    record: Record = {
-        "part": part.part,
-        "count": part.count,
-        "kernels": len(part.graph.kernels),
-        "flop": part.graph.flop,
-        "least_bytes": part.least_bytes,
-        "roofline_s": rounded(part.roofline_s),
-        "is_mapped": mapping is not None,
-        "reason": part.reason or None,
-    }
-    if mapping is None:
-        return record
-    figures = mapping.figures
-    return record | {
-        "chips": mapping.chips,
-        "time_s": rounded(figures.time_s),
-        "bound_s": rounded(mapping.bound_time_s),
-        "gap": rounded(mapping.gap),
-        "memory_bytes": figures.dram_bytes,
-        "network_bytes": figures.network_bytes,
-        "network_chips": list(mapping.network_chips),
-        "sharding": {name: list(loops) for name, loops in part.sharding.items()},
-        "layouts": _layouts(part, mapping),
-        "configurations": [dict(row) for row in _configurations(part)],
-        "exchanges": [
-            {
-                "tensor": one.tensor,
-                "kind": one.kind.value,
-                "bytes": one.message_bytes,
-                "time_s": rounded(one.time_ns * 1e-9),
-            }
-            for one in figures.exchanges
-        ],
-    }
-
-
-def _layouts(part: MappedPart, mapping: BackEndMapping) -> list[Json]:
-    """Return how chips hold what each kernel reads and writes; configurations are counted from 1."""
-    configs = mapping.figures.configs
-    number = {name: at for at, one in enumerate(configs, start=1) for name in one.kernels}
-    return [
-        {
-            "configuration": number[one.kernel],
-            "kernel": one.kernel,
-            "tensor": one.tensor,
-            "access": "written" if one.is_written else "read",
-            "held": list(one.held),
-            "elements": one.elements,
-            "chip_elements": one.chip_elements,
-        }
-        for one in tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips)
-    ]
-
-
-def _configurations(part: MappedPart) -> list[Record]:
-    configs = part.mapping.figures.configs if part.mapping is not None else ()
-    return [
-        {
-            "configuration": number,
-            "time_s": rounded(one.time_ns * 1e-9),
-            "bound_by": one.bound_by,
-            "memory_bytes": one.dram_read_bytes + one.dram_write_bytes,
-            "sram_bytes": one.sram_bytes,
-            "kernels": " ".join(one.kernels),
-        }
-        for number, one in enumerate(configs, start=1)
-    ]
-
-
-def _lines(step: MappedStep, width: int, *, verbose: bool) -> list[str]:
+def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbose: bool) -> list[str]:
     """Return a mapped step as tables."""
-    lines = _part_table(step).lines(width)
-    for part in step.parts:
-        if part.mapping is not None and len(part.graph.kernels) > 1:
+    lines = _part_table(step, parts).lines(width)
+    for part, own in zip(step.parts, parts, strict=True):
+        if part.mapping is not None and own.mapping is not None and own.kernels > 1:
+            names = (ends_of(one.kernels, NAMED_KERNELS) for one in part.mapping.figures.configs)
+            numbers = Column("#", tuple(str(one.configuration) for one in own.mapping.configurations))
+            columns = table_columns("configurations", own.mapping.configurations)
+            kernels = Column("kernels", tuple(names), is_text=True)
             title = f"{step.batch.name}: configurations of {part.part}"
-            lines += _configuration_table(title, part.mapping).lines(width)
+            lines += Table(title, (numbers,), (*columns, kernels)).lines(width)
     if step.time_s is not None:
-        lines.append(f"mapped: {step.time_s * 1e3:,.4g} ms per step, layer after layer")
-    lines += listed("not mapped", [f"{part.part}: {part.reason}" for part in step.parts if part.reason], width)
+        lines.append(f"mapped: {milliseconds(step.time_s)} ms per step, layer after layer")
+    lines += listed("not mapped", [f"{part.part}: {part.reason}" for part in parts if part.reason], width)
     if verbose:
         lines += listed("of the mapping", _assumptions(step), width)
     return [*lines, ""]
@@ -137,40 +156,13 @@ def _assumptions(step: MappedStep) -> list[str]:
     return [f"{one.name}: {one.value}" for one in assumed]
 
 
-def _part_table(step: MappedStep) -> Table:
-    figures = [(part, part.mapping, part.mapping.figures) for part in step.parts if part.mapping is not None]
-    parts = [part for part, _, _ in figures]
-    return Table(
-        f"{step.batch.name}: one layer each, mapped on {step.system.name}",
-        (Column("part", tuple(part.part for part in parts), is_text=True),),
-        (
-            Column("count", tuple(f"{part.count:,}" for part in parts)),
-            Column("kernels", tuple(f"{len(part.graph.kernels):,}" for part in parts)),
-            Column("configs", tuple(f"{len(one.configs):,}" for _, _, one in figures)),
-            Column("chips", tuple(f"{mapping.chips:,}" for _, mapping, _ in figures)),
-            scaled("mapped\n{}s", [one.time_s for _, _, one in figures]),
-            scaled("bound\n{}s", [mapping.bound_time_s for _, mapping, _ in figures]),
-            scaled("roofline,\n1 chip {}s", [part.roofline_s for part in parts]),
-            Column("memory", tuple(binary(one.dram_bytes) for _, _, one in figures)),
-            Column("at least", tuple(binary(part.least_bytes) for part in parts)),
-        ),
-    )
+def _part_table(step: MappedStep, parts: Sequence[PartFigures]) -> Table:
+    mapped = [part for part in parts if part.mapping is not None]
+    names = Column("part", tuple(part.part for part in mapped), is_text=True)
+    configs = Derived("configs", _configs, after="kernels")
+    title = f"{step.batch.name}: one layer each, mapped on {step.system.name}"
+    return Table(title, (names,), table_columns("parts", mapped, (configs,)))
 
 
-def _configuration_table(title: str, mapping: BackEndMapping) -> Table:
-    configs = mapping.figures.configs
-    return Table(
-        title,
-        (Column("#", tuple(str(number) for number in range(1, len(configs) + 1))),),
-        (
-            scaled("time\n{}s", [one.time_ns * 1e-9 for one in configs]),
-            Column("bound by", tuple(one.bound_by for one in configs), is_text=True),
-            Column("memory\nof a chip", tuple(binary(one.dram_read_bytes + one.dram_write_bytes) for one in configs)),
-            Column("kernels", tuple(_named(one.kernels) for one in configs), is_text=True),
-        ),
-    )
-
-
-def _named(kernels: Sequence[str]) -> str:
-    """Return the kernels of a configuration: the first and the last of many."""
-    return ", ".join(kernels) if len(kernels) <= 3 else f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"
+def _configs(part: PartFigures) -> str:
+    return f"{len(part.mapping.configurations):,}" if part.mapping else ""

@@ -111,5 +111,4 @@ def _most_between(works: Int64, pes: int) -> int:
     """Return the most that the k - 1 smallest of the k P + 1 largest works take, over all k; works descend."""
     rounds = np.arange(1, (len(works) - 1) // pes + 1)
     until = np.concatenate([[0], np.cumsum(works)])
-    taken = until[rounds * pes + 1] - until[rounds * pes + 2 - rounds]
-    return int(taken.max())
+    return int((until[rounds * pes + 1] - until[rounds * pes + 2 - rounds]).max())

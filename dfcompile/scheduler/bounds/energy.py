@@ -7,8 +7,6 @@ tasks, nobody is. When the task ends, all ancestors have. So do its descendants,
 of a cumulative resource over the precedences around one task [baptiste01, 3.3], with ends in the order of streams.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

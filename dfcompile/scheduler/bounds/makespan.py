@@ -4,16 +4,49 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.scheduler.bounds.alike import alike, some_values
-from dfcompile.scheduler.bounds.ancestry import Ancestry
 from dfcompile.scheduler.bounds.crossing import counting_bound, crossing_bound
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
 from dfcompile.scheduler.simulation import NO_NODE, Replay, simulate
+from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES
+
+
+class Ancestry:
+    """Nodes under parents; finds ancestors in logarithmic time.
+
+    Each node also knows one ancestor further away: the distances double as in a skew-binary number, so that a walk
+    which takes the long way wherever it does not overshoot has logarithmically many steps.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        """Begin without any node below another; node numbers are below ``nodes``."""
+        self._parent = list(range(nodes))
+        self._far = list(range(nodes))
+        self._depth = [0] * nodes
+
+    def put(self, node: int, parent: int) -> None:
+        """Put a node without children under a parent."""
+        far, depth = self._far, self._depth
+        middle = far[parent]
+        is_double = depth[parent] - depth[middle] == depth[middle] - depth[far[middle]]
+        self._parent[node] = parent
+        far[node] = far[middle] if is_double else parent
+        depth[node] = depth[parent] + 1
+
+    def above(self, node: int, steps: int) -> int | None:
+        """Return the ancestor so many steps above a node; ``None`` where the tree ends before."""
+        parent, far, depth = self._parent, self._far, self._depth
+        goal = depth[node] - steps
+        if goal < 0:
+            return None
+        while depth[node] > goal:
+            node = far[node] if depth[far[node]] >= goal else parent[node]
+        return node
+
 
 _TRIED = 64
 _REPLAYED_ACCESSES = 2**20  # of the replay without limits: a twentieth of a second
-_NODE_ACCESSES = 500  # a node costs about as much
 _NO_TASK = -1
 
 
@@ -76,7 +109,7 @@ def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Window
 def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple[list[int], list[int]]:
     """Return earliest starts and ends with those of a replay without any limit, if that is affordable."""
     task = dag.is_computational
-    if dag.nodes_count * _NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
+    if dag.nodes_count * NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
         return head, end
     free = Replay(
         pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),

@@ -1,7 +1,5 @@
 """What nodes wait for, in both directions of time."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

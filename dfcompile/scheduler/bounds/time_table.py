@@ -36,20 +36,6 @@ class _Stretches(Struct, frozen=True):
     begin: list[int]
     end: list[int]
 
-    def open(self, time: int) -> None:
-        """Begin a stretch, or go on with the last one if it ended just then."""
-        if self.end and self.end[-1] == time:
-            self.end.pop()
-        else:
-            self.begin.append(time)
-
-    def close(self, time: int) -> None:
-        """End the stretch that is open."""
-        if self.begin[-1] == time:
-            self.begin.pop()
-        else:
-            self.end.append(time)
-
     def turned(self, makespan: int) -> _Stretches:
         """Return them as they are seen from the end of the schedule."""
         return _Stretches(
@@ -111,8 +97,7 @@ def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) 
     least = _least_not_refuted(least, lambda cycles: _is_overfull(end, cycles - after_start, pes))
     if dag.nodes_count * _FEWEST_PASSES > _VISITS:
         return least
-    growing = _Growing(dag, pes, windows)
-    return _least_not_refuted(least, growing.refutes)
+    return _least_not_refuted(least, _Growing(dag, pes, windows).refutes)
 
 
 def _least_not_refuted(least: int, refutes: Callable[[int], bool]) -> int:
@@ -145,7 +130,7 @@ class _Growing:
         self._task = dag.is_computational[kinds.node].tolist()
         self._tasks = np.flatnonzero(self._task).tolist()
         self._work = dag.work[kinds.node].tolist()
-        self._count = kinds.count
+        self._count = np.array(kinds.count)
         self._forward, self._backward = kinds.directions
         self._windows = Windows(*([column[node] for node in kinds.node] for column in columns))
         self._visits = _VISITS
@@ -176,22 +161,19 @@ class _Growing:
 
     def _full(self, found: Windows, makespan: int) -> _Stretches | None:
         """Return the stretches of time in which cores of P tasks overlap; ``None`` if more of them do."""
-        changes = []
-        for task in self._tasks:
-            latest = makespan - found.after_start[task]
-            if latest < found.end[task]:
-                changes += [(latest, self._count[task]), (found.end[task], -self._count[task])]
-        changes.sort()
-        stretches, held = _Stretches([], []), 0
-        for time, change in changes:
-            before, held = held, held + change
-            if held > self._pes:
-                return None
-            if before < held == self._pes:
-                stretches.open(time)
-            elif held < before == self._pes:
-                stretches.close(time)
-        return stretches
+        latest, end = makespan - np.array(found.after_start)[self._tasks], np.array(found.end)[self._tasks]
+        is_core = latest < end
+        count = self._count[self._tasks][is_core]
+        times, change = np.concatenate([latest[is_core], end[is_core]]), np.concatenate([count, -count])
+        order = np.lexsort((change, times))  # ends come before starts
+        times, held = times[order], np.cumsum(change[order])
+        if held.max(initial=0) > self._pes:
+            return None
+        is_last = np.ones(len(times), dtype=np.bool_)
+        is_last[:-1] = times[1:] != times[:-1]
+        times, full = times[is_last], (held[is_last] == self._pes).astype(np.int8)
+        step = np.diff(full, prepend=0)
+        return _Stretches(times[step > 0].tolist(), times[step < 0].tolist())
 
     def _grown(
         self, found: Windows, full: _Stretches, makespan: int, known: tuple[Windows, _Stretches] | None
@@ -206,8 +188,7 @@ class _Growing:
         """
         stale = self._stale(found, full, known)
         latest = [makespan - cycles for cycles in found.after_start]
-        ahead = self._forward, self._backward
-        start, end = self._passed(ahead, (found.start, found.end), latest, full, stale[:])
+        start, end = self._passed((self._forward, self._backward), (found.start, found.end), latest, full, stale[:])
         latest = [makespan - cycles for cycles in found.end]
         turned = full.turned(makespan)
         back = self._backward, self._forward

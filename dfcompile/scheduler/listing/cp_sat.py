@@ -22,8 +22,6 @@ from dfcompile.scheduler.bounds.time_table import Windows
 if TYPE_CHECKING:
     from dfcompile.scheduler.listing.cp_sat_process import Answer, Constraints
 
-_DETERMINISTIC_SECONDS = 0.5  # of the solver's own clock, which counts steps: some seconds
-_SEED = 20230616
 _PROCESS = Path(__file__).with_name("cp_sat_process.py")
 
 NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
@@ -103,8 +101,6 @@ def _constraints(
         "after": after,
         "streams": streams,
         "hint": hint,
-        "seed": _SEED,
-        "deterministic_seconds": _DETERMINISTIC_SECONDS,
     }
 
 

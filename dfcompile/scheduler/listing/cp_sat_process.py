@@ -10,6 +10,9 @@ from typing import TypedDict
 
 from ortools.sat.python import cp_model
 
+SEED = 20230616
+DETERMINISTIC_SECONDS = 0.5  # of the solver's own clock, which counts steps: some seconds
+
 
 class Constraints(TypedDict):
     """Intervals on P elements, between earliest and latest times, and who waits for whom.
@@ -24,8 +27,6 @@ class Constraints(TypedDict):
         after: pairs of nodes: the first starts when the second has ended.
         streams: two nodes and two distances, from start to start and from end to end.
         hint: starts and ends of a schedule.
-        seed: of the search.
-        deterministic_seconds: of the solver's own clock, which counts steps.
     """
 
     pes: int
@@ -37,8 +38,6 @@ class Constraints(TypedDict):
     after: list[tuple[int, int]]
     streams: list[tuple[int, int, int, int]]
     hint: tuple[list[int], list[int]]
-    seed: int
-    deterministic_seconds: float
 
 
 class Answer(TypedDict):
@@ -80,8 +79,8 @@ def answer(given: Constraints) -> Answer:
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.interleave_search = True  # several strategies in turn, large neighbourhoods among them
-    solver.parameters.random_seed = given["seed"]
-    solver.parameters.max_deterministic_time = given["deterministic_seconds"]
+    solver.parameters.random_seed = SEED
+    solver.parameters.max_deterministic_time = DETERMINISTIC_SECONDS
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Answer(status=solver.status_name(status), bound=0, start=[], end=[])

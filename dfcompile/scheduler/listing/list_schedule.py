@@ -4,6 +4,13 @@ A task keeps its processing element from its start to its end. It starts when th
 there, takes its work at least, and ends after its producers. So the earlier it starts before they end, the longer it
 keeps its element; and the earlier its consumers may begin. Jobs whose length depends on when they start are otherwise
 those of resource-constrained project scheduling [kolisch96].
+
+Two list schedules are known for nothing. One is that in which nothing streams: where operators are cut into about as
+many equal tasks as there are elements, a stream from one task to the next gains next to nothing, and keeps an element
+for as long as its producer runs. The other is that of a chain, tasks in a row that take the processing elements in
+turn, which no schedule beats. When a task of it starts, all tasks before it have started, and at most P - 1 of them
+are still on the machine. They end in the order of the chain, so the one P places before it has ended. In turn each
+task starts as soon as that and its first element allow; and nobody gains by a later end of another.
 """
 
 from __future__ import annotations
@@ -13,12 +20,13 @@ from heapq import heappop, heappush, heapreplace
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.canonical_dag import topological_order
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.options import Timing
 from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, handing_on, released
-from dfcompile.scheduler.fifo.sizes import whole_streams
+from dfcompile.scheduler.fifo import whole_streams
 from dfcompile.scheduler.options import ScheduleOptions
-from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
 FREE = -1  # nobody ran before on the processing element
 
@@ -248,3 +256,72 @@ def planned_schedule(
         column.setflags(write=False)
     makespan = int(end.max(initial=0))
     return Schedule(options.pes, options.partition, False, Timing.STEADY, *columns, makespan_cycles=makespan)  # noqa: FBT003
+
+
+_NEARLY = 1000  # no other schedule is shorter by one part in so many
+_MANY = 2**17  # nodes: of more, gangs take half of the time
+_NEARLY_OF_MANY = 10  # of tasks so many and so well shared, no gangs of ten models were shorter
+
+
+def through_memory(dag: CanonicalDag, options: ScheduleOptions, found: NonStreamingSchedule) -> Schedule:
+    """Return a non-streaming schedule as one without FIFOs; each node is a block of its own.
+
+    Args:
+        dag: the graph.
+        options: P, and the name of the partitioner.
+        found: its non-streaming schedule.
+    """
+    place = np.empty(dag.nodes_count, dtype=np.int64)
+    place[topological_order(dag)] = np.arange(dag.nodes_count)
+    order = np.lexsort((place, found.start)).tolist(), found.pe
+    return planned_schedule(dag, options, order, (found.start, found.end), np.zeros(dag.edges_count, dtype=np.bool_))
+
+
+def is_nearly_shortest(dag: CanonicalDag, pes: int, cycles: int) -> bool:
+    """Return whether a makespan is hardly longer than all work shared by P; of many tasks, whether not far longer.
+
+    >>> from dfcompile.generators.canonical_dags import chain
+    >>> dag = chain(3, 64, 1)
+    >>> work = sum(dag.work.tolist())
+    >>> is_nearly_shortest(dag, 1, work), is_nearly_shortest(dag, 2, work)
+    (True, False)
+    """
+    shared = -(-sum(dag.work.tolist()) // pes)
+    return bool((cycles - shared) * (_NEARLY if dag.nodes_count <= _MANY else _NEARLY_OF_MANY) <= shared)
+
+
+def is_chain(dag: CanonicalDag) -> bool:
+    """Return whether the tasks of a graph are one after another, streaming or through memory between them.
+
+    What is in memory from the beginning or to the end plays no part: nobody waits for it, or it waits for nobody.
+    """
+    written, read = np.zeros((2, dag.nodes_count), dtype=np.bool_)
+    written[dag.edge_target], read[dag.edge_source] = True, True
+    task = dag.is_computational
+    # Edges that neither leave what is there from the beginning nor enter what nobody reads.
+    inner = (task | written)[dag.edge_source] & (task | read)[dag.edge_target]
+    ends = dag.edge_source[inner], dag.edge_target[inner]
+    degrees = [np.bincount(end, minlength=dag.nodes_count) for end in ends]
+    is_inner = task | (degrees[0] + degrees[1] > 0)
+    return (
+        dag.tasks_count > 0
+        and int(inner.sum()) == int(is_inner.sum()) - 1
+        and all(int(degree.max(initial=0)) <= 1 for degree in degrees)
+    )
+
+
+def in_turn(dag: CanonicalDag, pes: int, streamed: Bool) -> ListSchedule:
+    """Return the schedule of a chain whose tasks take the elements in turn.
+
+    Its times are the earliest, as far as they are known without looking at single elements.
+
+    Args:
+        dag: a chain.
+        pes: number of processing elements P.
+        streamed: which edges stream, shape [edges].
+    """
+    sequence, task = topological_order(dag), dag.is_computational
+    row = sequence[task[sequence]]
+    before = np.full(dag.nodes_count, FREE, dtype=np.int64)
+    before[row[pes:]] = row[:-pes]
+    return ListScheduler(dag, pes, streamed).settled(sequence.tolist(), before.tolist())

@@ -3,8 +3,6 @@
 First all urgencies change, then, where that is quick, a few tasks at a time.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Schedules in which every task is a gang of its own, and every stream has the room that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -12,19 +10,24 @@ from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int64, frozen
 from dfcompile.distinct import distinct
 from dfcompile.options import Effort
 from dfcompile.records import replace
-from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
-from dfcompile.scheduler.exact_schedule import ReplayedSchedule
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import fifo_room, late_sizes, next_through_memory
+from dfcompile.scheduler.exact_schedule import MOST_WORK, ReplayedSchedule
+from dfcompile.scheduler.fifo import fifo_room, late_sizes, minimal_fifo_sizes, next_through_memory
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
-from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler, planned_schedule
+from dfcompile.scheduler.listing.list_schedule import (
+    FREE,
+    ListSchedule,
+    ListScheduler,
+    in_turn,
+    is_chain,
+    planned_schedule,
+)
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
-from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
-from dfcompile.scheduler.simulation.simulator import replay_of, with_times_of
+from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES, replay_of, with_times_of
 
 _MOST_NODES = 2**18  # some seconds a pass
 _QUICK_NODES = 2**15  # a tenth of a second
@@ -34,13 +37,11 @@ _BUDGETS = {
     Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=3_000),
     Effort.HIGH: Budget(node_passes=2_000_000, fewest_passes=12, most_passes=8_000),
 }
-_MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
 _REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
 _QUICKLY_REPLAYED_ELEMENTS = 2**25  # half a second
 _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
 _SEARCHED_ELEMENTS = 2**11  # up to which the search for the smallest FIFOs ends by itself
 _SEARCHING_ELEMENTS = 2**22  # of all replays of a search for smaller FIFOs of more: some seconds
-_NODE_ELEMENTS = 500  # a node costs about as much as so many elements
 _SAMPLED_ELEMENTS = 2**22  # of a replay with shorter streams: some tenths of a second
 _PROVED_TASKS = 1000
 _PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
@@ -93,7 +94,7 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
     """
     if not options.timing.is_exact or options.demote or options.fifos not in {None, "in-flight", "minimal"}:
         return False
-    if sum(dag.work.tolist()) > _MOST_WORK:
+    if sum(dag.work.tolist()) > MOST_WORK:
         return False
     if is_listable_size(dag.nodes_count, _elements(dag, dag.between_tasks), options.effort):
         return True
@@ -238,7 +239,7 @@ def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSc
     They are searched for as long as the replays of the search look at no more than some elements in all.
     """
     elements = _elements(dag, found.schedule.streamed)
-    tries = _SEARCHING_ELEMENTS // max(elements + dag.nodes_count * _NODE_ELEMENTS, 1)
+    tries = _SEARCHING_ELEMENTS // max(elements + dag.nodes_count * NODE_ACCESSES, 1)
     most = None if elements <= _SEARCHED_ELEMENTS else tries
     capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), found.schedule.makespan_cycles, most)
     replay = simulate(dag, replace(replay_of(found.schedule), fifo_capacity=capacity))

@@ -1,6 +1,6 @@
 """The best of many partitions: optimal cuts of several orders."""
 
-from __future__ import annotations
+from functools import partial
 
 from msgspec import Struct
 
@@ -10,9 +10,8 @@ from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioner import partitioner
 from dfcompile.scheduler.partitioners.block_clock import BlockClock
 from dfcompile.scheduler.partitioners.overlap_search import OverlapSearch
-from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx
-from dfcompile.scheduler.partitioners.work_ordered import work_ordered
-from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
+from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx, work_ordered
+from dfcompile.scheduler.timing import steady_times, streamable_edges
 
 _NARROW = 4
 _FEWEST_TRIES = 5
@@ -37,22 +36,14 @@ _DEFAULT = _Budget(10_000, 24_000, improves=False)
 _HIGH = _Budget(500_000, 400_000, improves=True)
 
 
-def overlapping_best(dag: CanonicalDag, pes: int) -> Blocks:
+def _overlapping(dag: CanonicalDag, pes: int, budget: _Budget = _DEFAULT) -> Blocks:
     """Return the gangs whose schedule without barriers is the shortest found.
 
     Tried are: the blocks of SB-LTS, SB-RLX, work-ordered and `best` with barriers; gangs grown in the orders of these
     up to several sizes, where volumes match within several limits. The effort is limited: well below a second up to
-    1,000 tasks, then a few placings of the whole graph.
+    1,000 tasks, then a few placings of the whole graph; or ten times as much, and changes at random (with a fixed seed)
+    of the best of all.
     """
-    return _overlapping(dag, pes, _DEFAULT)
-
-
-def _overlapping_high(dag: CanonicalDag, pes: int) -> Blocks:
-    """Return what ten times as many tries find, and changes at random (with a fixed seed) of the best of all."""
-    return _overlapping(dag, pes, _HIGH)
-
-
-def _overlapping(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
     tries = min(max(budget.node_visits // max(dag.nodes_count, 1), _FEWEST_TRIES), _MOST_TRIES)
     search = OverlapSearch(dag, pes, tries)
     plain = [each.partition(dag, pes) for each in (sb_lts, sb_rlx, work_ordered)]
@@ -65,16 +56,24 @@ def _overlapping(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
     return search.found
 
 
-def _high(dag: CanonicalDag, pes: int) -> Blocks:
-    """Cut as `best` does, at more places."""
-    return _with_barriers(dag, pes, _HIGH)
+def _with_barriers(dag: CanonicalDag, pes: int, budget: _Budget = _DEFAULT) -> Blocks:
+    widths = dict.fromkeys((pes, 1, min(_NARROW, pes), max(pes // 2, 1), max(dag.tasks_count, 1)))
+    plain = [sb_lts.partition(dag, pes), sb_rlx.partition(dag, pes), work_ordered.partition(dag, pes)]
+    orders = [sb_lts.partition(dag, width).order.tolist() for width in widths]
+    orders.append(plain[-1].order.tolist())
+    clock, step = BlockClock(dag), _step(dag.tasks_count, pes, budget.node_evaluations)
+    found = [*plain, *(_cut(dag, clock, order, (pes, step)) for order in orders)]
+    return min(found, key=lambda blocks: steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles)
 
 
 @partitioner(
     "best",
     source="dematteis23",
-    overlapping=overlapping_best,
-    other_efforts=((Effort.QUICK, sb_rlx.partition, sb_rlx.partition), (Effort.HIGH, _high, _overlapping_high)),
+    overlapping=_overlapping,
+    other_efforts=(
+        (Effort.QUICK, sb_rlx.partition, sb_rlx.partition),
+        (Effort.HIGH, partial(_with_barriers, budget=_HIGH), partial(_overlapping, budget=_HIGH)),
+    ),
     rivals=(sb_lts, sb_rlx, work_ordered),
     lists=True,
 )
@@ -91,17 +90,7 @@ def best(dag: CanonicalDag, pes: int) -> Blocks:
     On graphs too large to try every cut, cuts are tried at every so many tasks. The result is never longer than that
     of SB-LTS, SB-RLX or work-ordered blocks. Among equals the first found is taken.
     """
-    return _with_barriers(dag, pes, _DEFAULT)
-
-
-def _with_barriers(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
-    widths = dict.fromkeys((pes, 1, min(_NARROW, pes), max(pes // 2, 1), max(dag.tasks_count, 1)))
-    plain = [sb_lts.partition(dag, pes), sb_rlx.partition(dag, pes), work_ordered.partition(dag, pes)]
-    orders = [sb_lts.partition(dag, width).order.tolist() for width in widths]
-    orders.append(plain[-1].order.tolist())
-    clock, step = BlockClock(dag), _step(dag.tasks_count, pes, budget.node_evaluations)
-    found = [*plain, *(_cut(dag, clock, order, (pes, step)) for order in orders)]
-    return min(found, key=lambda blocks: steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles)
+    return _with_barriers(dag, pes)
 
 
 def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], size: tuple[int, int]) -> Blocks:

@@ -51,21 +51,14 @@ class BlockClock:
             if task[node]:
                 for parent in self._parents[node]:
                     if root[parent] != _ABSENT and task[parent]:
-                        root[self._find(parent)] = self._find(node)
+                        root[root_of(root, parent)] = root_of(root, node)
                         self._streams_in[node] = self._streams_out[parent] = True
         for node in nodes:
             self._peak[node] = 0
         for node in nodes:
-            top = self._find(node)
+            top = root_of(root, node)
             written = 0 if self._streams_out[node] else self._peak_out[node]
             self._peak[top] = max(self._peak[top], self._peak_in[node], written)
-
-    def _find(self, node: int) -> int:
-        root = self._root
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
 
     def _end(self, node: int) -> int:
         start = 0
@@ -84,7 +77,7 @@ class BlockClock:
 
     def _offsets(self, node: int) -> tuple[int, int]:
         """Return FO - ST and LO - ST of a task."""
-        peak, reads, writes = self._peak[self._find(node)], self._reads[node], self._writes[node]
+        peak, reads, writes = self._peak[root_of(self._root, node)], self._reads[node], self._writes[node]
         pace = peak if self._streams_in[node] else reads
         reading = pace - pace // reads
         paced_out = self._streams_out[node] or self._stores[node]
@@ -97,3 +90,16 @@ class BlockClock:
         if self._peak_in[node] <= self._peak_out[node]:
             return 1, last
         return 1 - (-pace * ((reads - 1) // writes) // reads), last
+
+
+def root_of(root: list[int], node: int) -> int:
+    """Return the root of a node in a forest, and halve the way to it.
+
+    Args:
+        root: of each node one that is nearer to the root; roots lead to themselves.
+        node: in the forest.
+    """
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
+    return node

@@ -1,7 +1,5 @@
 """The optimal partition of a small graph, by dynamic programming over its down-sets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag

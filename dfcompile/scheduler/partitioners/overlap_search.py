@@ -3,8 +3,6 @@
 Gangs are grown along streams, on tiers, for machines on which gangs need not wait for whole blocks.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 
@@ -13,10 +11,10 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
-from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
-from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import place, place_shortest
-from dfcompile.scheduler.timing.steady_state import streamable_edges
+from dfcompile.scheduler.fifo import RELAY_ELEMENTS
+from dfcompile.scheduler.gangs import gang_sequence, gangs_of, place, place_shortest
+from dfcompile.scheduler.partitioners.block_clock import root_of
+from dfcompile.scheduler.timing import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
 _TEMPERATURE = 0.02  # of the makespan: how much longer a changed schedule may be at first and still be kept
@@ -179,7 +177,7 @@ class _Joined:
 
     def join(self, node: int, others: list[int], size: int, waste: int | None) -> bool:
         """Join a node and the gangs of other tasks unless they get too large or cost too much."""
-        gangs = sorted({self._find(other) for other in others})
+        gangs = sorted({root_of(self._root, other) for other in others})
         tasks = 1 + sum(self._size[gang] for gang in gangs)
         if tasks > size:
             return False
@@ -193,10 +191,3 @@ class _Joined:
             self._root[gang] = node
         self._size[node], self._peak[node] = tasks, peak
         return True
-
-    def _find(self, node: int) -> int:
-        root = self._root
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node

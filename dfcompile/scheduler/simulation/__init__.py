@@ -28,10 +28,17 @@ nanoseconds per element, and stretches are parts of about a million elements: me
 tasks that do the same at the same times one is replayed for all.
 """
 
-from dfcompile.scheduler.simulation.probe import MakespanProbe
-from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay
-from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
-from dfcompile.scheduler.simulation.simulator import simulate
+from dfcompile.scheduler.simulation.replay import (
+    NEVER,
+    NO_EDGE,
+    NO_NODE,
+    Replay,
+    Simulation,
+    Wait,
+    WaitReason,
+    check_replay,
+)
+from dfcompile.scheduler.simulation.simulator import MakespanProbe, simulate
 
 __all__ = [
     "NEVER",

@@ -1,22 +1,117 @@
-"""Cuts a replay into what can be simulated one after another."""
+"""Cuts a replay into what can be simulated one after another: which nodes together, and in which order."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from math import gcd
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.canonical_dag.analysis.longest_path import connected, order_from_sources
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
-from dfcompile.scheduler.simulation.components import in_turn, strong_components
-from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
-from dfcompile.scheduler.simulation.result import NEVER
+from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.timing.steady_state import streamed_components
+from dfcompile.scheduler.timing import streamed_components
+
+Ends = npt.NDArray[np.integer]
+
+
+def strong_components(count: int, source: Ends, target: Ends) -> Int64:
+    """Return the number of each node's strongly connected component, shape [count].
+
+    Components are numbered as Tarjan's algorithm on the reversed edges closes them: those that others wait for first.
+    """
+    if bool((source < target).all()):
+        # Nodes are visited in turn, each when all that it waits for have been closed.
+        return np.arange(count, dtype=np.int64)
+    by_target = np.argsort(target, kind="stable")
+    start = np.searchsorted(target[by_target], np.arange(count + 1))
+    return np.array(_closed(source[by_target].tolist(), start.tolist()), dtype=np.int64)
+
+
+def _closed(before: list[int], start: list[int]) -> list[int]:
+    """Return in which turn Tarjan's algorithm, without recursion, closes the component of each node.
+
+    Args:
+        before: what each node waits for, node after node.
+        start: of each node in ``before``, and its length.
+    """
+    count = len(start) - 1
+    turn = [0] * (count + 1)
+    visit = [0] * (count + 1)  # number of the visit, from 1; of a closed node a number above all
+    lowest = [*[0] * count, -1]
+    is_closed = count + 2
+    visits = closed = 0
+    open_nodes: list[int] = []
+    # Above all nodes is one that waits for each of them in turn; it is never closed.
+    node, waits = count, iter(range(count))
+    path: list[tuple[int, Iterator[int]]] = [(node, waits)]
+    while path:
+        for other in waits:
+            seen = visit[other]
+            if not seen:
+                path.append((node, waits))
+                node, waits = other, iter(before[start[other] : start[other + 1]])
+                visits += 1
+                visit[node] = lowest[node] = visits
+                open_nodes.append(node)
+                break
+            if seen < lowest[node]:
+                lowest[node] = seen
+        else:
+            low = lowest[node]
+            if low == visit[node]:
+                low = member = is_closed
+                while member != node:
+                    member = open_nodes.pop()
+                    turn[member], visit[member] = closed, is_closed
+                closed += 1
+            node, waits = path.pop()
+            if low < lowest[node]:
+                lowest[node] = low
+    return turn[:count]
+
+
+def in_turn(nodes: list[int], links: list[tuple[int, int]]) -> list[int]:
+    """Return nodes so that each comes after those linked to it, as far as possible; those on circles come last."""
+    followers: dict[int, list[int]] = {node: [] for node in nodes}
+    missing = dict.fromkeys(nodes, 0)
+    for before, after in links:
+        followers[before].append(after)
+        missing[after] += 1
+    ordered = [node for node in nodes if not missing[node]]
+    for node in ordered:  # grows while it is read
+        for follower in followers[node]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                ordered.append(follower)
+    return ordered + [node for node in nodes if missing[node] > 0]
+
+
+def ends_come_in_turn(unit: StreamingUnit) -> bool:
+    """Whether no task can wait, through others, for an end that waits for the task itself.
+
+    Tasks joined by FIFOs that can be full wait for one another both ways. If between such groups all waits for ends and
+    for elements lead one way, none of them is part of a circle of waits. Else there may be circles in which no time
+    passes: access times would be found for what never takes place.
+    """
+    if not any(unit.waits):
+        return True
+    count = len(unit.nodes)
+    streams = np.array([unit.source, unit.target], dtype=np.int64)
+    ends = np.array([(other, node) for node, others in enumerate(unit.waits) for other in others], dtype=np.int64).T
+    is_bounded = np.zeros(len(unit.edges), dtype=np.bool_)
+    is_bounded[unit.bounded] = True
+    group = connected(count, *streams[:, is_bounded])
+    before, after = group[streams[:, ~is_bounded]]
+    apart = before != after
+    links = np.concatenate([group[ends], [before[apart], after[apart]]], axis=1)
+    return len(order_from_sources(count, *links)) == count
+
 
 _MOST_ELEMENTS = 2**33  # in a unit that is replayed part by part: some minutes
 _MOST_AT_ONCE = 2**27  # in the memory: about 4 GB
@@ -60,11 +155,8 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     for node, other in zip(waiting[inside].tolist(), awaited[inside].tolist(), strict=True):
         inner.setdefault(node, []).append(other)
     outside = ~(inside | _is_implied(replay, waiting, awaited))
-    return Plan(
-        work=(*dag.work.tolist(), *[0] * (count - dag.nodes_count)),
-        waits=_rows(waiting[outside], awaited[outside], count),
-        sequence=tuple(_sequence(dag, replay, unit, inner)),
-    )
+    work = (*dag.work.tolist(), *[0] * (count - dag.nodes_count))
+    return Plan(work, _rows(waiting[outside], awaited[outside], count), tuple(_sequence(dag, replay, unit, inner)))
 
 
 def last_end(end: list[int], waits: tuple[int, ...], earliest: int = 0) -> int:
@@ -188,74 +280,57 @@ def _sequence(
     shared = np.flatnonzero(size > 1)
     ends = np.cumsum(size)[shared]
     edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
-    nodes = tuple(order.tolist())
-    maker = _UnitMaker(dag, replay, inner_waits, nodes, edges)
+    columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
+    nodes, of_edges = tuple(order.tolist()), [column.tolist() for column in columns]
+    accesses = _accesses(dag, len(unit))
     done = first_edge = 0
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
             yield nodes[done:first]
-        yield maker.unit(slice(first, end), slice(first_edge, last_edge))
+        yield _unit(nodes[first:end], [column[first_edge:last_edge] for column in of_edges], accesses, inner_waits)
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]
 
 
-class _UnitMaker:
-    """Makes units from their members, in topological order and barriers last, and from the edges between these."""
+def _accesses(dag: CanonicalDag, count: int) -> tuple[list[int], list[int]]:
+    """Return the reads and writes of all nodes, barriers included, shape [count] each.
 
-    def __init__(
-        self,
-        dag: CanonicalDag,
-        replay: Replay,
-        inner_waits: Mapping[int, list[int]],
-        members: tuple[int, ...],
-        edges: Int64,
-    ) -> None:
-        """Take the members and the edges of all units, those of one unit together."""
-        self._members, self._inner_waits = members, inner_waits
-        columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
-        self._edges, self._source, self._target, self._capacity = (column.tolist() for column in columns)
-        # A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
-        volume_in, volume_out, works = dag.volume_in, dag.volume_out, dag.work > 0
-        barriers = [0] * (len(members) - dag.nodes_count)
-        self._reads = np.where(works, np.where(volume_in > 0, volume_in, volume_out), 0).tolist() + barriers
-        self._writes = np.where(works, np.where(volume_out > 0, volume_out, volume_in), 0).tolist() + barriers
+    A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
+    """
+    accesses = np.zeros((2, count), dtype=np.int64)
+    for own, volume, other in zip(
+        accesses, (dag.volume_in, dag.volume_out), (dag.volume_out, dag.volume_in), strict=True
+    ):
+        own[: dag.nodes_count] = np.where(dag.work > 0, np.where(volume > 0, volume, other), 0)
+    reads, writes = accesses.tolist()
+    return reads, writes
 
-    def unit(self, members: slice, edges: slice) -> StreamingUnit:
-        sources, targets = self._source[edges], self._target[edges]
-        nodes, waits = self._in_turn(list(self._members[members]), [*zip(sources, targets, strict=True)])
-        place = {node: number for number, node in enumerate(nodes)}
-        source, target = [place[node] for node in sources], [place[node] for node in targets]
-        inputs: list[list[int]] = [[] for _ in nodes]
-        outputs: list[list[int]] = [[] for _ in nodes]
-        for number, (writer, reader) in enumerate(zip(source, target, strict=True)):
-            outputs[writer].append(number)
-            inputs[reader].append(number)
-        reads, writes = [self._reads[node] for node in nodes], [self._writes[node] for node in nodes]
-        return StreamingUnit(
-            nodes=tuple(nodes),
-            edges=tuple(self._edges[edges]),
-            reads=tuple(reads),
-            writes=tuple(writes),
-            inputs=tuple(map(tuple, inputs)),
-            outputs=tuple(map(tuple, outputs)),
-            source=tuple(source),
-            target=tuple(target),
-            capacity=tuple(self._capacity[edges]),
-            waits=tuple(tuple(place[other] for other in others) for others in waits),
-            rounds=1 if any(waits) else max(gcd(*reads, *writes), 1),
-        )
 
-    def _in_turn(self, members: list[int], links: list[tuple[int, int]]) -> tuple[list[int], list[list[int]]]:
-        """Return the members so that each comes after those it waits for, as far as possible, and what each waits for.
+def _unit(
+    members: Alone, edges: list[list[int]], accesses: tuple[list[int], list[int]], inner_waits: Mapping[int, list[int]]
+) -> StreamingUnit:
+    """Return a unit whose nodes come after those they wait for, as far as possible.
 
-        Args:
-            members: in topological order.
-            links: the ends of the edges between them.
-        """
-        inner = self._inner_waits
-        if not inner:
-            return members, [[] for _ in members]
-        waits = [(other, node) for node in members for other in inner.get(node, [])]
-        nodes = in_turn(members, links + waits) if waits else members
-        return nodes, [inner.get(node, []) for node in nodes]
+    Args:
+        members: in topological order and barriers last.
+        edges: between them: numbers, sources, targets and capacities.
+        accesses: reads and writes of all nodes.
+        inner_waits: of each node those of its unit that must have ended before it starts.
+    """
+    numbers, sources, targets, capacity = edges
+    nodes, (reads, writes) = list(members), accesses
+    waits = [(other, node) for node in nodes for other in inner_waits.get(node, ())]
+    if waits:
+        nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
+    place = {node: number for number, node in enumerate(nodes)}
+    return StreamingUnit(
+        nodes=tuple(nodes),
+        edges=tuple(numbers),
+        reads=tuple(reads[node] for node in nodes),
+        writes=tuple(writes[node] for node in nodes),
+        source=tuple(place[node] for node in sources),
+        target=tuple(place[node] for node in targets),
+        capacity=tuple(capacity),
+        waits=tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes),
+    )

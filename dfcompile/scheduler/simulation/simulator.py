@@ -1,29 +1,35 @@
-"""Replays schedules with bounded FIFOs, and gives them the times of their replay."""
+"""Replays schedules with bounded FIFOs, and gives them the times of their replay.
 
-from collections.abc import Hashable
+`MakespanProbe` asks again and again whether other capacities would delay a schedule. Groups of tasks are replayed each
+by itself, as if all that it reads of others were there.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int64, frozen
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import counted
 from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, last_end, plan_replay, waits_of
-from dfcompile.scheduler.simulation.replay import Replay, check_replay
-from dfcompile.scheduler.simulation.result import (
+from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, is_too_large, last_end, plan_replay, waits_of
+from dfcompile.scheduler.simulation.replay import (
     FINISHED,
     NEVER,
     NO_EDGE,
+    NO_NODE,
     NOT_STARTED,
+    Replay,
     Simulation,
     UnitTimes,
     Wait,
     WaitReason,
+    check_replay,
 )
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.unit_replay import replay_unit
+from dfcompile.scheduler.simulation.unit_replay import replay_unit, without_twins
 
 
 def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simulation:
@@ -50,26 +56,33 @@ def simulate_plan(dag: CanonicalDag, plan: Plan, *, details: bool = True, earlie
         details: whether to find stalls and peaks too.
         earliest: cycle from which on each node may run; 0 without, shape [nodes].
     """
-    return _Replaying(dag, plan, earliest, details=details).run()
+    return Replaying(dag, plan, earliest, details=details).run()
 
 
-class _Replaying:
-    """The columns of the result, filled unit by unit."""
+class Replaying:
+    """The columns of the result, filled unit by unit.
+
+    Attributes:
+        earliest: cycle from which on each node may run, barriers included.
+        end: cycle in which each node has ended, or ``NEVER``, barriers included.
+    """
 
     def __init__(self, dag: CanonicalDag, plan: Plan, earliest: Int64 | None, *, details: bool) -> None:
+        """Begin with nothing; see `simulate_plan`."""
         self._dag = dag
         self._details = details
         self._plan = plan
-        self._earliest = [0] * len(plan.work)
+        self.earliest = [0] * len(plan.work)
         if earliest is not None:
-            self._earliest[: len(earliest)] = earliest.tolist()
+            self.earliest[: len(earliest)] = earliest.tolist()
         self._start = [NEVER] * len(plan.work)
-        self._end = [NEVER] * len(plan.work)
+        self.end = [NEVER] * len(plan.work)
         self._of_edges = np.zeros((3, dag.edges_count), dtype=np.int64)  # stalls of reads and of writes, and peaks
         self._deadlock: tuple[Wait, ...] = ()
         self._known: dict[tuple[Hashable, tuple[int, ...]], UnitTimes] = {}
 
     def run(self) -> Simulation:
+        """Replay all."""
         check_sizes(self._dag, self._plan)
         for part in counted(self._plan.sequence):
             if isinstance(part, StreamingUnit):
@@ -77,32 +90,26 @@ class _Replaying:
             else:
                 self._run_alone(part)
         nodes = self._dag.nodes_count
-        end = np.array(self._end[:nodes], dtype=np.int64)
+        end = np.array(self.end[:nodes], dtype=np.int64)
         read_stall, write_stall, peak = frozen(self._of_edges)
-        return Simulation(
-            makespan_cycles=NEVER if self._deadlock else int(end.max(initial=0)),
-            start=frozen(np.array(self._start[:nodes], dtype=np.int64)),
-            end=frozen(end),
-            read_stall=read_stall,
-            write_stall=write_stall,
-            peak=peak,
-            deadlock=self._deadlock,
-        )
+        start, makespan = np.array(self._start[:nodes], dtype=np.int64), int(end.max(initial=0))
+        times = NEVER if self._deadlock else makespan, frozen(start), frozen(end)
+        return Simulation(*times, read_stall, write_stall, peak, self._deadlock)
 
     def _run_alone(self, nodes: Alone) -> None:
-        start, end, waits, work = self._start, self._end, self._plan.waits, self._plan.work
+        start, end, waits, work = self._start, self.end, self._plan.waits, self._plan.work
         for node in nodes:
-            start[node] = release = last_end(end, waits[node], self._earliest[node])
+            start[node] = release = last_end(end, waits[node], self.earliest[node])
             end[node] = NEVER if release == NEVER else release + work[node]
 
     def _replay(self, unit: StreamingUnit) -> None:
-        waits, earliest = self._plan.waits, self._earliest
-        release = tuple(last_end(self._end, waits[node], earliest[node]) for node in unit.nodes)
+        waits, earliest = self._plan.waits, self.earliest
+        release = tuple(last_end(self.end, waits[node], earliest[node]) for node in unit.nodes)
         times = self._times(unit, release)
         if times.stuck:
             self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
-            self._start[node], self._end[node] = start, end
+            self._start[node], self.end[node] = start, end
         self._of_edges[:, list(unit.edges)] = times.read_stall, times.write_stall, times.peak
 
     def _times(self, unit: StreamingUnit, release: tuple[int, ...]) -> UnitTimes:
@@ -121,35 +128,22 @@ class _Replaying:
         node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
         while node not in place:
             place[node] = len(place)
-            node = _awaited(unit, node, stuck)
+            node = _awaited(unit, node, stuck)[0]
         tasks = self._dag.nodes_count
         cycle = [each for each, number in place.items() if number >= place[node] and unit.nodes[each] < tasks]
-        return tuple(
-            Wait(
-                unit.nodes[each],
-                _reason(unit, each, stuck[each]),
-                unit.nodes[after],
-                NO_EDGE if stuck[each] == NOT_STARTED else unit.edges[stuck[each]],
-            )
-            for each, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
-        )
+        reasons = (_awaited(unit, each, stuck)[1:] for each in cycle)
+        links = zip(cycle, reasons, [*cycle[1:], cycle[0]], strict=True)
+        return tuple(Wait(unit.nodes[each], why, unit.nodes[after], edge) for each, (why, edge), after in links)
 
 
-def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> int:
-    """Return which node of a unit would have to go on for a stuck one."""
-    match _reason(unit, node, stuck[node]):
-        case WaitReason.END:
-            return next(other for other in unit.waits[node] if stuck[other] != FINISHED)
-        case WaitReason.ELEMENT:
-            return unit.source[stuck[node]]
-        case WaitReason.PLACE:
-            return unit.target[stuck[node]]
-
-
-def _reason(unit: StreamingUnit, node: int, edge: int) -> WaitReason:
+def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> tuple[int, WaitReason, int]:
+    """Return which node would have to go on for a stuck one of a unit, why, and over which edge of the graph."""
+    edge = stuck[node]
     if edge == NOT_STARTED:
-        return WaitReason.END
-    return WaitReason.ELEMENT if edge in unit.inputs[node] else WaitReason.PLACE
+        return next(other for other in unit.waits[node] if stuck[other] != FINISHED), WaitReason.END, NO_EDGE
+    if unit.target[edge] == node:
+        return unit.source[edge], WaitReason.ELEMENT, unit.edges[edge]
+    return unit.target[edge], WaitReason.PLACE, unit.edges[edge]
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
@@ -215,11 +209,143 @@ def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64) -
 
 def replay_of(schedule: Schedule) -> Replay:
     """Return what of a schedule the simulator replays."""
-    return Replay(
-        pe=schedule.pe,
-        order=schedule.start,
-        streamed=schedule.streamed,
-        fifo_capacity=schedule.fifo_capacity,
-        block=schedule.block,
-        barrier=schedule.barrier,
+    on_chip = schedule.streamed, schedule.fifo_capacity
+    return Replay(schedule.pe, schedule.start, *on_chip, schedule.block, schedule.barrier)
+
+
+class MakespanProbe:
+    """A replay whose capacities can be lowered as long as its makespan stays within a limit.
+
+    Only the tasks that stream together with a changed FIFO are replayed, and those that wait for one that ends later.
+
+    Attributes:
+        groups: the streamed edges whose FIFOs can stop each other, group by group.
+    """
+
+    def __init__(self, dag: CanonicalDag, replay: Replay, limit_cycles: int) -> None:
+        """Replay with the capacities given.
+
+        Raises:
+            VerificationError: the replay does not fit the graph.
+            ReplayTooLargeError: the replay is too large.
+        """
+        plan = plan_replay(dag, replay)
+        check_sizes(dag, plan)
+        self._plan, self._limit_cycles = plan, limit_cycles
+        self._sequence = list(plan.sequence)
+        units = ((at, part) for at, part in enumerate(plan.sequence) if isinstance(part, StreamingUnit))
+        self._place = {unit.edges: at for at, unit in units if unit.edges}
+        self.groups = tuple(self._place)
+        self._end = [NEVER] * len(plan.work)
+        for part in plan.sequence:
+            for node, last in self._ends(part, self._end, set()):
+                self._end[node] = last
+
+    def lower(self, group: tuple[int, ...], capacity: Mapping[int, int]) -> bool:
+        """Give FIFOs of one group new capacities if the makespan stays within the limit; return whether it does."""
+        place = self._place[group]
+        unit = self._sequence[place]
+        assert isinstance(unit, StreamingUnit)
+        sizes = tuple(capacity.get(edge, size) for edge, size in zip(unit.edges, unit.capacity, strict=True))
+        changed = replace(unit, capacity=sizes)
+        end = self._ends_with(changed, self._sequence[place + 1 :])
+        if end is not None:
+            self._sequence[place], self._end = changed, end
+        return end is not None
+
+    def _ends_with(self, changed: StreamingUnit, others: list[StreamingUnit | Alone]) -> list[int] | None:
+        """Replay a changed unit and what waits for an end that moves; return the ends, ``None`` above the limit."""
+        end, moved = self._end[:], set[int]()
+        for part in (changed, *others):
+            for node, last in self._ends(part, end, moved):
+                if last == NEVER or last > self._limit_cycles:
+                    return None
+                if last != end[node]:
+                    end[node] = last
+                    moved.add(node)
+            if not moved:
+                break
+        return end
+
+    def _ends(self, part: StreamingUnit | Alone, end: list[int], moved: set[int]) -> Iterator[tuple[int, int]]:
+        """Yield nodes and when they end: those that wait for a node that has moved, or all where none has yet."""
+        waits, work = self._plan.waits, self._plan.work
+        if isinstance(part, StreamingUnit):
+            if not moved or any(not moved.isdisjoint(waits[node]) for node in part.nodes):
+                release = tuple(last_end(end, waits[node]) for node in part.nodes)
+                yield from zip(part.nodes, replay_unit(part, release, details=False).end, strict=True)
+            return
+        for node in part:
+            if not moved or not moved.isdisjoint(waits[node]):
+                ready = last_end(end, waits[node])
+                yield node, NEVER if ready == NEVER else ready + work[node]
+
+
+NODE_ACCESSES = 500  # a node costs about as much as so many accesses
+_ROUNDS = 8  # before a unit repeats
+_FEWEST_SAMPLES = 16
+_TOO_MANY = 2**62  # of a unit that no replay takes
+_FIRST_ACCESSES = 4096  # of an edge, before a unit is looked at for repetitions
+
+
+def replay_apart(dag: CanonicalDag, replay: Replay, group: Int32, release: Int64 | None = None) -> Simulation:
+    """Replay each group by itself; where tasks run does not matter.
+
+    Args:
+        dag: the graph.
+        replay: what streams, and through which FIFOs.
+        group: of each node; what streams together is of one group, shape [nodes].
+        release: cycle of its group from which on each node may run; 0 without, shape [nodes].
+
+    Raises:
+        VerificationError: the replay does not fit the graph, or a group ends in a deadlock.
+        ReplayTooLargeError: a group is too large.
+    """
+    plan, groups = plan_replay(dag, _each_on_its_own(dag, replay)), group.tolist()
+    inside = (
+        tuple(other for other in others if groups[other] == groups[node]) for node, others in enumerate(plan.waits)
     )
+    found = simulate_plan(dag, replace(plan, waits=tuple(inside)), earliest=release)
+    if found.deadlock:
+        raise VerificationError(f"group of {dag.node_name(found.deadlock[0].node)!r}: a deadlock by itself")
+    return found
+
+
+def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield nodes that stream together and the cycles that they take by themselves; none where they deadlock.
+
+    Args:
+        dag: the graph.
+        replay: what streams, and through which FIFOs.
+        most: accesses that all may cost together: of what costs too much nothing is replayed, of the others as much
+            as possible, evenly spread.
+    """
+    plan = plan_replay(dag, _each_on_its_own(dag, replay))
+    for unit in _sample(plan.units, most):
+        times = replay_unit(unit, tuple(0 for _ in unit.nodes), details=False)
+        if not times.stuck:
+            yield unit.nodes, max(times.end)
+
+
+def accesses_of(dag: CanonicalDag, plan: Plan) -> int:
+    """Return about how many accesses a replay has to look at, nodes included; an estimate."""
+    return dag.nodes_count * NODE_ACCESSES + sum(_accesses(unit) for unit in plan.units)
+
+
+def _accesses(unit: StreamingUnit) -> int:
+    if is_too_large(unit):
+        return _TOO_MANY
+    volumes = without_twins(unit, (0,) * len(unit.nodes)).unit.volume
+    return sum(min(volume, max(_ROUNDS * volume // unit.rounds, _FIRST_ACCESSES)) for volume in volumes)
+
+
+def _sample(units: list[StreamingUnit], most: int) -> list[StreamingUnit]:
+    """Return units that cost no more than a part of what is allowed each, every so many of them."""
+    small = [unit for unit in units if _accesses(unit) * _FEWEST_SAMPLES <= most]
+    total = sum(_accesses(unit) for unit in small)
+    return small[:: max(-(-total // most), 1)]
+
+
+def _each_on_its_own(dag: CanonicalDag, replay: Replay) -> Replay:
+    own = np.where(dag.is_computational, np.arange(dag.nodes_count), NO_NODE).astype(np.int32)
+    return replace(replay, pe=own, barrier=False)

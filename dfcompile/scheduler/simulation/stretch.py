@@ -1,17 +1,19 @@
 """A streaming unit, the access sequences of its tasks, and the stretch of these that is being simulated.
 
 Each task accesses its FIFOs in an order, and so many waits apart, that depend on nothing but its reads and writes.
+From when these accesses are follows how long a task waits at each FIFO, and how full a FIFO gets.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from functools import cached_property
 from math import gcd
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.result import NEVER
+from dfcompile.scheduler.simulation.replay import NEVER
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
 _NOTHING = np.zeros(0, dtype=np.int64)
@@ -94,7 +96,7 @@ def numbers(counts: Counts) -> Int64:
     return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts
 
 
-class StreamingUnit(Struct, frozen=True, eq=False):
+class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     """Tasks that exchange elements through FIFOs, directly or by way of each other.
 
     Nodes and edges are numbered within the unit; a node comes after those that it reads from or waits for.
@@ -104,39 +106,45 @@ class StreamingUnit(Struct, frozen=True, eq=False):
         edges: the streamed edges, as numbered in the graph.
         reads: elements that each node reads from every input; of a source those it writes.
         writes: elements that each node writes to every output; of a sink those it reads.
-        inputs: streamed input edges of each node, in the order in which it reads them.
-        outputs: streamed output edges of each node, in the order in which it writes them.
-        source: writing node of each edge.
-        target: reading node of each edge.
+        source: writing node of each edge; a node writes its edges in their order.
+        target: reading node of each edge; a node reads its edges in their order.
         capacity: elements that the FIFO of each edge holds.
         waits: nodes of the unit that must have ended before each node starts.
-        rounds: the largest number of equal parts into which every volume of the unit can be cut.
     """
 
     nodes: tuple[int, ...]
     edges: tuple[int, ...]
     reads: tuple[int, ...]
     writes: tuple[int, ...]
-    inputs: tuple[tuple[int, ...], ...]
-    outputs: tuple[tuple[int, ...], ...]
     source: tuple[int, ...]
     target: tuple[int, ...]
     capacity: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
-    rounds: int
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Streamed input edges of each node."""
+        return _rows(len(self.nodes), enumerate(self.target))
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """Streamed output edges of each node."""
+        return _rows(len(self.nodes), enumerate(self.source))
+
+    @cached_property
+    def followers(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes that wait for the end of each node."""
+        return _rows(len(self.nodes), ((node, other) for node, waits in enumerate(self.waits) for other in waits))
+
+    @cached_property
+    def rounds(self) -> int:
+        """The largest number of equal parts into which every volume can be cut; 1 where nodes wait for ends."""
+        return 1 if any(self.waits) else max(gcd(*self.reads, *self.writes), 1)
 
     @property
     def shape(self) -> Hashable:
         """What its times depend on, whichever nodes and edges of the graph it has."""
         return self.reads, self.writes, self.source, self.target, self.capacity, self.waits
-
-    def followers(self) -> list[list[int]]:
-        """Return the nodes that wait for the end of each node."""
-        followers: list[list[int]] = [[] for _ in self.nodes]
-        for node, waits in enumerate(self.waits):
-            for other in waits:
-                followers[other].append(node)
-        return followers
 
     @property
     def whole(self) -> tuple[Place, ...]:
@@ -158,6 +166,14 @@ class StreamingUnit(Struct, frozen=True, eq=False):
     def held(self) -> int:
         """Places in all FIFOs that can be full."""
         return sum(self.capacity[edge] for edge in self.bounded)
+
+
+def _rows(count: int, pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the first numbers of pairs by their second, which are below a count."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    for value, row in pairs:
+        rows[row].append(value)
+    return tuple(map(tuple, rows))
 
 
 class Stretch(Struct, eq=False):
@@ -231,3 +247,105 @@ class Stretch(Struct, eq=False):
             yield edge, True, read_at + place, sequence.get_waits
         for place, edge in enumerate(outputs):
             yield edge, False, write_at + place, sequence.put_waits
+
+
+class PeakMeter:
+    """Finds the smallest capacity that is known to delay no write of a FIFO's traffic, from stretches of it in turn.
+
+    A write finds a place in it if it holds all elements that have been written and not yet read. An element is read
+    after it is written, so for every element that has been read it is known how many were there when it was written;
+    the other writes are kept until it is.
+
+    Attributes:
+        peak: the capacity that suffices so far; 0 without traffic.
+    """
+
+    def __init__(self, capacity: int, *, hand_over: bool) -> None:
+        """Begin with an empty FIFO.
+
+        Args:
+            capacity: of the FIFO.
+            hand_over: whether an element that is read in an instant may leave its place to one written in that
+                instant. Not so where tasks also wait for the end of one another: the read might await that write.
+        """
+        self.peak = 0
+        self._capacity = capacity
+        self._side: Literal["left", "right"] = "right" if hand_over else "left"
+        self._puts, self._reads = _NOTHING, _NOTHING  # those still needed
+        self._ahead = 0  # of writes that have been looked at before reads that no other write can wait for
+        self._left_out = 0
+
+    def add(self, puts: Int64, reads: Int64) -> None:
+        """Take in the times of the next writes and of the next reads."""
+        self.peak = max(self.peak, min(len(puts), 1))
+        if self._capacity == 1:
+            return
+        puts = np.concatenate([self._puts, puts - self._left_out])
+        reads = np.concatenate([self._reads, reads - self._left_out])
+        known = len(reads) - self._ahead
+        self._puts = puts[known:].copy()
+        free = np.searchsorted(reads, puts[:known], side=self._side)  # so many have been read by then
+        held = self._ahead + np.arange(1, known + 1) - free
+        self.peak = min(int(held.max(initial=self.peak)), self._capacity)
+        gone = int(free.max(initial=0))
+        self._reads, self._ahead = reads[gone:].copy(), self._ahead + known - gone
+
+    def add_repeated(self, puts: Int64, reads: Int64, repetitions: int, cycles: tuple[int, int]) -> None:
+        """Take in a stretch and its repetitions, each later than the one before by ``cycles`` of writer and reader.
+
+        Where writer and reader keep pace, every repetition after the last read of what was written before looks the
+        same: such are left out.
+        """
+        if repetitions == 1 or self._capacity == 1:
+            self.add(puts, reads)
+            return
+        writing, reading = cycles
+        kept = repetitions
+        if writing == reading:
+            lag = int(reads[-1] - puts[0])
+            kept = min(kept, 3 + lag // writing)
+        repetition = np.arange(kept, dtype=np.int64)[:, None]
+        self.add((puts + repetition * writing).ravel(), (reads + repetition * reading).ravel())
+        self._left_out += (repetitions - kept) * writing
+
+
+class Accesses(Struct, frozen=True, eq=False):
+    """All accesses of one task to its FIFOs, in the order in which it makes them.
+
+    Attributes:
+        time: when each takes place, shape [accesses].
+        wait: cycles that it waited for an element or a place, shape [accesses].
+        edge: of the FIFO, as numbered in the unit, shape [accesses].
+        places: of each FIFO, by its edge, which of the accesses are to it, element by element, shape [elements].
+    """
+
+    time: Int64
+    wait: Int64
+    edge: Int64
+    places: dict[int, Int64]
+
+
+def accesses_of_task(stretch: Stretch, node: int) -> Accesses:
+    """Return all accesses of a task in a stretch whose times are known."""
+    fifos = list(stretch.accesses(node))
+    time, delay, edge = (np.empty(sum(len(at) for _, _, at, _ in fifos), dtype=np.int64) for _ in range(3))
+    for number, is_read, at, waits in fifos:
+        times = stretch.reads(number) if is_read else stretch.puts(number)
+        time[at], delay[at], edge[at] = times, times - waits, number
+    waited = np.diff(delay, prepend=stretch.clock[node])
+    return Accesses(time, waited, edge, {number: at for number, _, at, _ in fifos})
+
+
+def stalls(stretch: Stretch, node: int, *, starts: bool) -> dict[int, int]:
+    """Return by how much the accesses to each FIFO of a task delay it in a stretch, by edge.
+
+    Args:
+        stretch: with all times.
+        node: the task.
+        starts: whether the first reads of the stretch are its first: before them it has not started.
+    """
+    accesses = accesses_of_task(stretch, node)
+    if starts:
+        for edge in stretch.unit.inputs[node]:
+            accesses.wait[accesses.places[edge][:1]] = 0
+    return {edge: int(accesses.wait[places].sum()) for edge, places in accesses.places.items()}

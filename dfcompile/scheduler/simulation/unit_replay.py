@@ -1,14 +1,93 @@
-"""Replays one streaming unit, stretch by stretch, and leaps over what repeats."""
+"""Replays one streaming unit, stretch by stretch, and leaps over what repeats; of tasks that are alike, one for all."""
 
-from dfcompile.scheduler.simulation.components import ends_come_in_turn
-from dfcompile.scheduler.simulation.occupancy import PeakMeter, stalls
+from itertools import chain, pairwise
+from typing import TypeVar
+
+from msgspec import Struct
+
+from dfcompile.scheduler.simulation.access_times import relax, step
+from dfcompile.scheduler.simulation.plan import ends_come_in_turn
 from dfcompile.scheduler.simulation.progress import Progress, cut, find_period, find_repetition
-from dfcompile.scheduler.simulation.relaxation import relax
-from dfcompile.scheduler.simulation.result import FINISHED, NEVER, NOT_STARTED, UnitTimes
-from dfcompile.scheduler.simulation.stepping import step
-from dfcompile.scheduler.simulation.stretch import Place, StreamingUnit, Stretch
-from dfcompile.scheduler.simulation.twins import without_twins
+from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NOT_STARTED, UnitTimes
+from dfcompile.scheduler.simulation.stretch import PeakMeter, Place, StreamingUnit, Stretch, stalls
 from dfcompile.scheduler.simulation.unthrottled import replay_unthrottled, runs_in_turn
+
+Value = TypeVar("Value")
+
+
+class Represented(Struct, frozen=True, eq=False):
+    """A unit with one task for all its twins.
+
+    Attributes:
+        unit: of those that stand for others or for themselves.
+        release: cycle from which on each of them may run.
+        by: number in it of the task that stands for each task of the whole unit.
+    """
+
+    unit: StreamingUnit
+    release: tuple[int, ...]
+    by: tuple[int, ...]
+
+    def spread(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return a value of each task of the whole unit, given those of the tasks that stand for them."""
+        return tuple(values[number] for number in self.by)
+
+
+def without_twins(unit: StreamingUnit, release: tuple[int, ...]) -> Represented:
+    """Leave out all but the first of tasks that do the same at the same times.
+
+    Twins have one streamed edge, to or from the same neighbour, who reads or writes their edges one after the other;
+    they have the same volumes and FIFOs, and wait for the same. Then times that suit one of them suit both: what the
+    neighbour exchanges with the second it may exchange in the instant in which it did so with the first. These are
+    all times, as there is one solution if nothing is stuck; and the whole unit is stuck only if this one is, since
+    a circle of waits goes through it as well.
+
+    Args:
+        unit: the tasks.
+        release: cycle from which on each of them may run.
+    """
+    node, edge = list(range(len(unit.nodes))), list(range(len(unit.edges)))
+    for row, neighbour in chain(
+        ((row, unit.source) for row in unit.inputs), ((row, unit.target) for row in unit.outputs)
+    ):
+        for before, after in pairwise(row):
+            one, other = neighbour[before], neighbour[after]
+            if unit.capacity[before] == unit.capacity[after] and _are_alike(unit, release, one, other):
+                node[other], edge[after] = node[one], edge[before]
+    nodes = [number for number, first in enumerate(node) if number == first]
+    if len(nodes) == len(node):
+        return Represented(unit, release, tuple(node))
+    place = {number: place for place, number in enumerate(nodes)}
+    by = tuple(place[first] for first in node)
+    edges = [number for number, first in enumerate(edge) if number == first]
+    return Represented(_unit_of(unit, nodes, edges, by), tuple(release[number] for number in nodes), by)
+
+
+def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: int) -> bool:
+    """Whether two tasks with the same neighbour have no other one, and the same volumes and waits."""
+    return (
+        len(unit.inputs[one]) + len(unit.outputs[one]) == 1
+        and len(unit.inputs[other]) + len(unit.outputs[other]) == 1
+        and unit.reads[one] == unit.reads[other]
+        and unit.writes[one] == unit.writes[other]
+        and release[one] == release[other]
+        and unit.waits[one] == unit.waits[other]
+    )
+
+
+def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[int, ...]) -> StreamingUnit:
+    """Return the part of a unit that has some of its nodes and edges; other nodes are ended by those in their place."""
+    return StreamingUnit(
+        nodes=tuple(unit.nodes[node] for node in nodes),
+        edges=tuple(unit.edges[edge] for edge in edges),
+        reads=tuple(unit.reads[node] for node in nodes),
+        writes=tuple(unit.writes[node] for node in nodes),
+        source=tuple(by[unit.source[edge]] for edge in edges),
+        target=tuple(by[unit.target[edge]] for edge in edges),
+        capacity=tuple(unit.capacity[edge] for edge in edges),
+        waits=tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes),
+    )
+
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
 _MOST_ELEMENTS = 8192
@@ -159,12 +238,12 @@ class _UnitReplay:
 
     def _account(self, stretch: Stretch, ends: list[int], repetitions: int) -> None:
         unit = self._unit
-        for node, end in enumerate(ends):
+        for node in range(len(unit.nodes)):
             starts = self._start[node] == NEVER
             if starts:
                 self._start[node] = stretch.first_start(node)
             if self._details:
-                for edge, cycles in stalls(stretch, node, end, starts=starts).items():
+                for edge, cycles in stalls(stretch, node, starts=starts).items():
                     self._stalls[0 if unit.target[edge] == node else 1][edge] += cycles * (1 + repetitions)
         if not self._details:
             return

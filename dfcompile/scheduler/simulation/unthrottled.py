@@ -7,13 +7,13 @@ the same times, and reads what that reads, is not replayed again. FIFOs that hol
 are never full either: with them each access is in the same cycle.
 """
 
-from __future__ import annotations
+from itertools import accumulate
 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.relaxation import running_maxima
-from dfcompile.scheduler.simulation.result import UnitTimes
+from dfcompile.scheduler.simulation.access_times import running_maxima
+from dfcompile.scheduler.simulation.replay import UnitTimes
 from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, task_sequence
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
@@ -91,10 +91,8 @@ class _Replaying:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
         sequence = self._sequence(node)
         self.start[node], self.end[node] = clock, clock + sequence.cycles
-        rows: list[Int64] = []
-        for edge in self._unit.inputs[node]:
-            delay = self._arrivals(edge) - sequence.get_waits
-            rows.append(np.maximum(rows[-1], delay, out=delay) if rows else delay)
+        delays = (self._arrivals(edge) - sequence.get_waits for edge in self._unit.inputs[node])
+        rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
         if not rows:
             if self._readers[node]:
                 self._written[node] = clock + sequence.put_waits

@@ -1,4 +1,7 @@
-"""The Gantt chart: a row per processing element, bars coloured by operator, what joins them, and a legend."""
+"""The Gantt chart: a row per processing element, bars coloured by operator, what joins them, and a legend.
+
+The bars of a Gantt chart: a task from its start to its end, as high as the share of cycles in which it works.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,20 +9,11 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, total_work
 from dfcompile.errors import UserError
-from dfcompile.scheduler import Schedule
-from dfcompile.scheduler.activity.profiles import Activity, activity
-from dfcompile.visualization.gantt.bars import bars, names
-from dfcompile.visualization.gantt.connections import (
-    CRITICAL,
-    GANG,
-    STREAM,
-    boundaries,
-    critical_chain,
-    drawn_streams,
-    gangs,
-    streams,
-)
+from dfcompile.scheduler import NO_PE, Schedule
+from dfcompile.scheduler.activity import Activity, Phase, activity
+from dfcompile.visualization.gantt import connections
 from dfcompile.visualization.gantt.layout import (
+    CHARACTER,
     LEFT,
     NARROW_LETTERS,
     NARROW_WINDOW,
@@ -29,7 +23,100 @@ from dfcompile.visualization.gantt.layout import (
     colour,
     escape,
     grid,
+    runs,
 )
+
+_LABELLED_BAR = 14.0  # pixels that a name in a bar needs
+_NARROW_BAR = 1.0  # pixels: narrower bars of one operator side by side are one
+_PALE = 0.32  # opacity of a task that waits
+_BESIDE_NAME = 6.6  # pixels of a bar beside its name
+_HALO = 'stroke="white" stroke-opacity="0.75" stroke-width="2.5" paint-order="stroke"'
+
+
+def bars(
+    dag: CanonicalDag, schedule: Schedule, layout: Layout, operators: Sequence[str], happening: Activity | None
+) -> Iterator[str]:
+    """Yield a group of bars per operator."""
+    members: dict[str, list[int]] = {operator: [] for operator in operators}
+    for node in (schedule.pe != NO_PE).nonzero()[0].tolist():
+        members[dag.scopes[dag.node_scope[node]].origin].append(node)
+    drawing = _Bars(dag, schedule, layout, happening)
+    for number, operator in enumerate(operators):
+        yield f'<g fill="{colour(number)}">'
+        by_row = sorted(members[operator], key=lambda node: (schedule.pe[node], schedule.start[node]))
+        for together in runs(by_row, drawing.is_beside):
+            yield from drawing.bar(together[0]) if len(together) == 1 else drawing.several(together)
+        yield "</g>"
+
+
+def names(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str]:
+    """Yield the names of tasks in the bars that have room for them, to be read where streams cross them."""
+    if layout.row_height <= _LABELLED_BAR:
+        return
+    yield f'<g class="wide names" {_HALO} fill="#111111" pointer-events="none">'
+    for node in (schedule.pe != NO_PE).nonzero()[0].tolist():
+        x, y = layout.x(int(schedule.start[node])), layout.middle(int(schedule.pe[node])) + 4
+        name = dag.node_name(node)
+        if layout.x(int(schedule.last_out[node])) - x > CHARACTER * len(name) + _BESIDE_NAME:
+            yield f'<text x="{x + 4:.2f}" y="{y:.2f}">{escape(name)}</text>'
+    yield "</g>"
+
+
+class _Bars:
+    def __init__(self, dag: CanonicalDag, schedule: Schedule, layout: Layout, happening: Activity | None) -> None:
+        self._dag, self._schedule, self._layout, self._happening = dag, schedule, layout, happening
+
+    def bar(self, node: int) -> Iterator[str]:
+        """Yield the bar of a task."""
+        layout, schedule = self._layout, self._schedule
+        begin, end, pe = int(schedule.start[node]), int(schedule.last_out[node]), int(schedule.pe[node])
+        x, width = layout.x(begin), layout.x(end) - layout.x(begin)
+        width = max(width - (0.6 if width > 3 else 0.0), 0.5)  # room between bars; too much for narrow ones
+        name = escape(self._dag.node_name(node))
+        phases = () if self._happening is None else self._happening.phases[node]
+        worked = sum(phase.worked_cycles for phase in phases)
+        waits = bool(phases) and worked < end - begin
+        title = f"{name}: {begin:,} to {end:,}, block {schedule.block[node]}"
+        title += f", works {worked:,} of {end - begin:,} cycles" if waits else ""
+        yield self._rectangle((x, width), pe, title, pale=waits)
+        if waits:
+            yield self._outline(phases, pe)
+
+    def several(self, nodes: Sequence[int]) -> Iterator[str]:
+        """Yield one bar for several tasks."""
+        schedule, layout = self._schedule, self._layout
+        begin = int(schedule.start[nodes[0]])
+        end = max(int(schedule.last_out[node]) for node in nodes)
+        x, width = layout.x(begin), max(layout.x(end) - layout.x(begin), 0.5)
+        first, last = (escape(self._dag.node_name(node)) for node in (nodes[0], nodes[-1]))
+        title = f"{len(nodes):,} tasks, {first} to {last}: {begin:,} to {end:,}"
+        yield self._rectangle((x, width), int(schedule.pe[nodes[0]]), title, pale=False)
+
+    def _rectangle(self, span: tuple[float, float], pe: int, title: str, *, pale: bool) -> str:
+        layout, (x, width) = self._layout, span
+        opacity = f' fill-opacity="{_PALE}"' if pale else ""
+        return (
+            f'<rect x="{x:.2f}" y="{layout.bar_top(pe):.2f}" width="{width:.2f}" height="{layout.bar_height:.2f}"'
+            f"{opacity}><title>{title}</title></rect>"
+        )
+
+    def _outline(self, phases: Sequence[Phase], pe: int) -> str:
+        """Return what a task works as a shape over its bar, as high as the share of cycles that it works in."""
+        layout = self._layout
+        bottom = layout.bar_top(pe) + layout.bar_height
+        path = [f"M{layout.x(phases[0].begin):.2f} {bottom:.2f}"]
+        for phase in phases:
+            share = phase.worked_cycles / (phase.end - phase.begin)
+            path.append(f"V{bottom - share * layout.bar_height:.2f}H{layout.x(phase.end):.2f}")
+        return f'<path d="{"".join(path)}V{bottom:.2f}Z" pointer-events="none"/>'
+
+    def is_beside(self, last: int, node: int) -> bool:
+        """Return whether two tasks are narrower than a pixel, side by side in one row: such are one bar."""
+        schedule, x = self._schedule, self._layout.x
+        ends = [(x(int(schedule.start[each])), x(int(schedule.last_out[each]))) for each in (last, node)]
+        is_narrow = all(end - begin < _NARROW_BAR for begin, end in ends)
+        return bool(is_narrow and schedule.pe[last] == schedule.pe[node] and ends[1][0] - ends[0][1] < _NARROW_BAR)
+
 
 LARGEST_PICTURE = 20_000  # tasks: more bars than that are neither readable nor quick to draw
 _BELOW = 66  # pixels from the axis to the legend
@@ -46,9 +133,9 @@ _SIGNS = {
         f'<rect y="-4" width="12" height="6" fill="{_GREY}"/>'
     ),
     "waits": f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>',
-    "stream": f'<path d="M-2 1C5 1 7 -9 14 -9" fill="none" stroke="{STREAM}" stroke-width="1.2"/>',
-    "gang": f'<rect y="-10" width="12" height="12" fill="none" stroke="{GANG}"/>',
-    "critical": f'<path d="M-2 -4H14" stroke="{CRITICAL}" stroke-width="1.8"/>',
+    "stream": f'<path d="M-2 1C5 1 7 -9 14 -9" fill="none" stroke="{connections.STREAM}" stroke-width="1.2"/>',
+    "gang": f'<rect y="-10" width="12" height="12" fill="none" stroke="{connections.GANG}"/>',
+    "critical": f'<path d="M-2 -4H14" stroke="{connections.CRITICAL}" stroke-width="1.8"/>',
 }
 
 
@@ -77,7 +164,7 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
     operators = tuple(dict.fromkeys(origins))
     legend = _Legend(operators, tuple(_marks(schedule, happening)))
     top = layout.bottom + _BELOW
-    height, narrow = f"{top + legend.height:.0f}", f"{top + legend.narrow_height:.0f}"
+    height, narrow = f"{top + legend.height(_WIDE):.0f}", f"{top + legend.height(_NARROW):.0f}"
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="{WIDTH}" height="{height}" '
         f'viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="xMidYMin meet" '
@@ -90,11 +177,11 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
         *_title(dag, schedule, layout.rows, happening),
         *grid(layout),
         *bars(dag, schedule, layout, operators, happening),
-        *gangs(schedule, layout),
-        *boundaries(dag, schedule, layout),
-        *streams(dag, schedule, layout),
+        *connections.gangs(schedule, layout),
+        *connections.boundaries(dag, schedule, layout),
+        *connections.streams(dag, schedule, layout),
         *names(dag, schedule, layout),
-        *critical_chain(schedule, layout, () if happening is None else happening.path),
+        *connections.critical_chain(schedule, layout, () if happening is None else happening.path),
         *legend.drawn(top),
         "</svg>",
     ]
@@ -158,7 +245,7 @@ def _marks(schedule: Schedule, happening: Activity | None) -> Iterator[tuple[str
     """Yield the signs that the chart has, and what they mean."""
     if happening is not None:
         yield from ((sign, sign) for sign in ("works", "works half of the time", "waits"))
-    drawn, there = len(drawn_streams(schedule)), int(schedule.streamed.sum())
+    drawn, there = len(connections.drawn_streams(schedule)), int(schedule.streamed.sum())
     if drawn:
         yield "stream", "stream; wider: larger FIFO" if drawn == there else f"stream ({drawn} of {there:,})"
     if not schedule.barrier:
@@ -178,15 +265,9 @@ class _Legend(Struct, frozen=True):
     operators: tuple[str, ...]
     marks: tuple[tuple[str, str], ...]
 
-    @property
-    def height(self) -> int:
-        """Pixels."""
-        return _WIDE.line * (_WIDE.rows(len(self._colours)) + _WIDE.rows(len(self.marks))) + _APART
-
-    @property
-    def narrow_height(self) -> int:
-        """Pixels before scaling, in a narrow window."""
-        return _NARROW.line * (_NARROW.rows(len(self._colours)) + _NARROW.rows(len(self.marks))) + _APART
+    def height(self, columns: "_Columns") -> int:
+        """Return its pixels, in a narrow window before scaling."""
+        return columns.line * (columns.rows(len(self._colours)) + columns.rows(len(self.marks))) + _APART
 
     def drawn(self, top: float) -> Iterator[str]:
         """Yield it in columns, once for a wide window and once for a narrow one: operators, then the other marks."""

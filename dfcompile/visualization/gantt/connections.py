@@ -1,14 +1,15 @@
 """What joins the bars of a Gantt chart: streams, gangs, barriers, and the chain of waits that makes the makespan."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity.critical_path import Stay
-from dfcompile.visualization.gantt.layout import GUTTER, LEFT, TOP, WIDTH, Layout, escape, points
+from dfcompile.scheduler.activity import Stay
+from dfcompile.visualization.gantt.layout import GUTTER, LEFT, TOP, WIDTH, Layout, escape, points, runs
 
 Point: TypeAlias = tuple[float, float]
 
@@ -33,8 +34,7 @@ _ARROW = (
 def drawn_streams(schedule: Schedule) -> list[int]:
     """Return the streamed edges that are drawn: those with the largest FIFOs if they are many."""
     edges = np.flatnonzero(schedule.streamed)
-    largest = edges[np.argsort(-schedule.fifo_capacity[edges], kind="stable")][:MOST_STREAMS]
-    return sorted(largest.tolist())
+    return sorted(edges[np.argsort(-schedule.fifo_capacity[edges], kind="stable")][:MOST_STREAMS].tolist())
 
 
 def streams(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str]:
@@ -95,13 +95,8 @@ def gangs(schedule: Schedule, layout: Layout) -> Iterator[str]:
     tasks = np.flatnonzero(schedule.pe != NO_PE)
     tasks = tasks[np.lexsort((schedule.start[tasks], schedule.pe[tasks], schedule.block[tasks]))]
     yield f'<g class="gangs" fill="none" stroke="{GANG}" stroke-width="0.9" pointer-events="none">'
-    together: list[int] = []
-    for task in tasks.tolist():
-        if together and not _are_neighbours(schedule, together[-1], task):
-            yield from _border(schedule, layout, together)
-            together = []
-        together.append(task)
-    yield from _border(schedule, layout, together)
+    for together in runs(tasks.tolist(), partial(_are_neighbours, schedule)):
+        yield from _border(schedule, layout, together)
     yield "</g>"
 
 

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -129,3 +129,15 @@ def ticks(cycles: int) -> list[int]:
 def points(corners: Sequence[tuple[float, float]]) -> str:
     """Return a path from corner to corner: ``M1.00 2.00L…``."""
     return "L".join(f"{x:.2f} {y:.2f}" for x, y in corners).join(("M", ""))
+
+
+def runs(items: Iterable[int], is_next: Callable[[int, int], bool]) -> Iterator[list[int]]:
+    """Yield items in their order, together as long as each is next to the one before."""
+    together: list[int] = []
+    for item in items:
+        if together and not is_next(together[-1], item):
+            yield together
+            together = []
+        together.append(item)
+    if together:
+        yield together

@@ -8,8 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from dfcompile.page.document import Content, html_page
-from dfcompile.page.links import links_of
-from dfcompile.page.provenance import Provenance
+from dfcompile.page.provenance import Provenance, links_of
 from tests.unit.page.reports import HOSTILE, model_report
 
 RUN = Provenance("dfcompile model.py --pes 16", (("dfcompile", "0.1.0"),), ())

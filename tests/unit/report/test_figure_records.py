@@ -14,8 +14,7 @@ from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import DesignReport, design_schema
 from dfcompile.report.figure import fields_of, figure, record, shown_in
 from dfcompile.report.figures import Report, report_schema
-from dfcompile.report.json_schema import schema_of
-from dfcompile.report.plain_values import Json, to_record
+from dfcompile.report.plain_values import Json, schema_of, to_record
 from dfcompile.report.rows import rows_of
 from dfcompile.report.text_tables import Column
 from dfcompile.testing import sample_reports

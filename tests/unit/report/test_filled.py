@@ -6,8 +6,7 @@ import pytest
 from msgspec import Struct
 
 from dfcompile.errors import InternalError
-from dfcompile.report.figure import figure, record
-from dfcompile.report.filled import filled
+from dfcompile.report.figure import figure, filled, record
 
 
 class Way(Enum):

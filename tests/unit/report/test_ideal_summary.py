@@ -9,9 +9,8 @@ from dfcompile.audit.reports import audit_report
 from dfcompile.driver import Exploration, explore
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.report.ideal_summary import TRAFFIC_ALONE
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.summary import summarize
+from dfcompile.report.summary import TRAFFIC_ALONE, summarize
 from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 

@@ -12,7 +12,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler import Schedule
-from dfcompile.scheduler.timing.exact_integers import int64_column
+from dfcompile.scheduler.timing import int64_column
 
 
 @unique

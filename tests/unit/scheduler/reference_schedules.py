@@ -10,8 +10,8 @@ import numpy.typing as npt
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind
 from dfcompile.scheduler import Schedule, Timing
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo.sizes import fifo_capacities
-from dfcompile.scheduler.timing.steady_state import steady_times
+from dfcompile.scheduler.fifo import fifo_capacities
+from dfcompile.scheduler.timing import steady_times
 from tests.locations import SCHEDULES
 
 

@@ -161,9 +161,9 @@ def test_what_is_too_large_for_a_replay_is_steady_and_says_so(monkeypatch: pytes
     assert once.schedule.timing is Timing.EXACT
     assert once.schedule.fifo_capacity.tolist() == planned.schedule.fifo_capacity.tolist()
     assert once.figures.makespan_cycles == simulate(dag, replay_of(once.schedule)).makespan_cycles
-    assert found.steady_error is not None
-    assert -Fraction(1, 2) < found.steady_error < Fraction(1, 2)
-    assert (planned.steady_error, found.schedule.fifo_capacity.tolist()) == (
+    assert found.sample is not None
+    assert -Fraction(1, 2) < found.sample.error < Fraction(1, 2)
+    assert (planned.sample, found.schedule.fifo_capacity.tolist()) == (
         None,
         planned.schedule.fifo_capacity.tolist(),
     )
@@ -184,7 +184,7 @@ def test_traffic_too_large_to_look_at_has_steady_times() -> None:
     found = Scheduling(dag).on(ScheduleOptions(2, "sb-rlx"))
 
     assert found.schedule.timing is Timing.STEADY
-    assert found.steady_error is None  # there is no sample that can be replayed
+    assert found.sample is None  # there is no sample that can be replayed
 
 
 @pytest.mark.parametrize("limits", [("QUICK_NODES",), ("QUICK_NODES", "_PLACED_IN_ORDER")], ids=["two", "one"])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming
-from dfcompile.scheduler.baseline.postponed import postponed
-from dfcompile.scheduler.listing.through_memory import through_memory
+from dfcompile.scheduler.baseline import postponed
+from dfcompile.scheduler.listing.list_schedule import through_memory
 from dfcompile.scheduler.schedules import NonStreamingSchedule
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of

@@ -3,9 +3,9 @@
 import numpy as np
 
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo.sizes import fifo_capacities
+from dfcompile.scheduler.fifo import fifo_capacities
 from dfcompile.scheduler.partitioner import collect_partitioners
-from dfcompile.scheduler.timing.steady_state import steady_times
+from dfcompile.scheduler.timing import steady_times
 from tests.unit.scheduler.reference_schedules import reference_schedules
 
 # Only the interval of the first output edge, or of the last input edge, counts in the public scheduler; here an

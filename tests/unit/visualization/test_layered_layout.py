@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.visualization import layered_layout
-from dfcompile.visualization.layered_layout import lay_out
+from dfcompile.visualization import dag_drawing
+from dfcompile.visualization.dag_drawing import lay_out
 
 GAP, BEND = 10.0, 6.0
 
@@ -68,7 +68,7 @@ def test_crossings_that_can_be_avoided_are() -> None:
 def test_long_arrows_beyond_the_limit_are_straight(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = [(node, node + 1) for node in range(30)] + [(0, 30)]
     bends = lay_out([10] * 31, edges, GAP, BEND).bends[-1]
-    monkeypatch.setattr(layered_layout, "MOST_BENDS", 28)
+    monkeypatch.setattr(dag_drawing, "MOST_BENDS", 28)
 
     assert len(bends) == 29
     assert lay_out([10] * 31, edges, GAP, BEND).bends[-1] == ()

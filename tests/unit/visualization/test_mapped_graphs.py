@@ -1,8 +1,7 @@
 """Mapped graphs beside each other: kernels in configurations that are told apart, memory told."""
 
 from dfcompile.dfmodel_backend import map_graph
-from dfcompile.visualization.dataflow import DataflowEdge
-from dfcompile.visualization.mapped_graphs import MappedGraph, dataflow_of_graphs
+from dfcompile.visualization.dataflow import DataflowEdge, MappedGraph, dataflow_of_graphs
 from tests.unit.dfmodel_backend.graphs import chain, machine
 
 

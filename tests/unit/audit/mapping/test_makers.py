@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding import tensor_layouts
 from dfcompile.driver import explore
 from dfcompile.options import Options
-from dfcompile.report import filled, summary
+from dfcompile.report import figure, summary
 from tests.asked_options import asked
 from tests.mutants.audited_reports import MACHINE
 from tests.mutants.scaling import refused_when_scaled
@@ -40,8 +40,8 @@ MADE = (
     (cost, "network_power_w", 2),
     (roofs, "_received_per_ns", 0.5),
     (tensor_layouts, "share_elements", 2),
-    (filled, "NS_PER_S", 2),
-    (filled, "NS_PER_S", 0.5),
+    (figure, "NS_PER_S", 2),
+    (figure, "NS_PER_S", 0.5),
     (summary, "_utilization", 2),
 )
 

@@ -22,7 +22,7 @@ from dfcompile.canonical_dag import (
     read_dag,
 )
 from dfcompile.errors import UserError
-from dfcompile.visualization.dot import Cluster, to_dot
+from dfcompile.visualization.dot import to_dot
 from tests.strategies import canonical_dags
 
 PRODUCT = """\
@@ -132,7 +132,6 @@ def test_dot_collapses_families_into_clusters() -> None:
     assert 'label="conv1.matmul.mv ×576", shape=invtrapezium' in dot
     assert 'n1 -> n2 [label="150 ×576", tooltip="[0,1]"];' in dot
     assert 'label="conv1.matmul";' in dot
-    assert 'label="conv1";' in to_dot(product(), Cluster.ORIGIN)
 
 
 def text(*lines: str) -> str:

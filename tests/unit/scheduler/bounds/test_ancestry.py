@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.scheduler.bounds.ancestry import Ancestry
+from dfcompile.scheduler.bounds.makespan import Ancestry
 
 
 @given(st.lists(st.integers(0, 200), max_size=60), st.integers(0, 70))

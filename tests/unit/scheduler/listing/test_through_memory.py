@@ -8,7 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming, streaming_schedule
 from dfcompile.scheduler.checker import check
-from dfcompile.scheduler.listing import through_memory
+from dfcompile.scheduler.listing import list_schedule, listed_schedules
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
@@ -20,7 +20,7 @@ def large(dag: CanonicalDag, pes: int) -> TimedSchedule:
     """Schedule a graph as if it were too large for lists."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming_schedule, "QUICK_NODES", -1)
-        patch.setattr(streaming_schedule, "is_listable", lambda *_: False)
+        patch.setattr(listed_schedules, "is_listable", lambda *_: False)
         return timed_schedule(dag, ScheduleOptions(pes, "best", effort=Effort.QUICK))
 
 
@@ -79,7 +79,7 @@ def test_gangs_of_many_tasks_are_looked_at_where_they_bring_much(monkeypatch: py
     assert without == {far: 1400, near: 1300}
     assert all(large(dag, 2).schedule.makespan_cycles < cycles for dag, cycles in without.items())
 
-    monkeypatch.setattr(through_memory, "_MANY", -1)
+    monkeypatch.setattr(list_schedule, "_MANY", -1)
 
     assert large(far, 2).schedule.makespan_cycles < without[far]
     assert large(near, 2).schedule.makespan_cycles == without[near]

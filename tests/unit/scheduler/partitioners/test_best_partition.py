@@ -10,7 +10,7 @@ from dfcompile.scheduler import ScheduleOptions, Timing, check, schedule
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioners.best import best
 from dfcompile.scheduler.partitioners.block_clock import BlockClock
-from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
+from dfcompile.scheduler.timing import steady_times, streamable_edges
 from tests.examples import examples
 from tests.strategies import canonical_dags
 

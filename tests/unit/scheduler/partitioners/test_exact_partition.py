@@ -13,7 +13,7 @@ from dfcompile.options import Timing
 from dfcompile.scheduler import ScheduleOptions, check, lower_bound_cycles, schedule
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioners.exact import MOST_TASKS, exact
-from dfcompile.scheduler.timing.steady_state import steady_times, streamable_edges
+from dfcompile.scheduler.timing import steady_times, streamable_edges
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, simulator
-from dfcompile.scheduler.simulation.result import UnitTimes
+from dfcompile.scheduler.simulation.replay import UnitTimes
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.unit_replay import replay_unit
 from tests.unit.scheduler.simulation.test_twins import units

@@ -14,7 +14,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
-from dfcompile.scheduler.simulation.relaxation import relax
+from dfcompile.scheduler.simulation.access_times import relax
 from dfcompile.scheduler.simulation.stretch import Counts, Place, Stretch, task_sequence
 from tests.examples import examples
 from tests.unit.scheduler.plain_replay import plain_replay, replays

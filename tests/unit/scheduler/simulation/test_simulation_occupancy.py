@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.scheduler.simulation.occupancy import PeakMeter
+from dfcompile.scheduler.simulation.stretch import PeakMeter
 
 gaps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=30)
 

@@ -1,7 +1,5 @@
 """Tasks that do the same at the same times are replayed once, and nobody can tell."""
 
-from math import gcd
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +8,7 @@ from hypothesis import strategies as st
 from dfcompile.scheduler.simulation import NEVER, simulate
 from dfcompile.scheduler.simulation import unit_replay as replaying
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.twins import without_twins
-from dfcompile.scheduler.simulation.unit_replay import replay_unit
+from dfcompile.scheduler.simulation.unit_replay import replay_unit, without_twins
 from tests.examples import examples
 from tests.unit.scheduler.streams import all_streamed, stream_graph
 
@@ -28,19 +25,16 @@ class Sketch:
         return len(self.nodes) - 1
 
     def unit(self, waits: dict[int, list[int]]) -> StreamingUnit:
-        nodes, edges = range(len(self.nodes)), range(len(self.edges))
+        nodes = range(len(self.nodes))
         return StreamingUnit(
             nodes=tuple(nodes),
-            edges=tuple(edges),
+            edges=tuple(range(len(self.edges))),
             reads=tuple(reads for reads, _ in self.nodes),
             writes=tuple(writes for _, writes in self.nodes),
-            inputs=tuple(tuple(edge for edge in edges if self.edges[edge][1] == node) for node in nodes),
-            outputs=tuple(tuple(edge for edge in edges if self.edges[edge][0] == node) for node in nodes),
             source=tuple(source for source, _, _ in self.edges),
             target=tuple(target for _, target, _ in self.edges),
             capacity=tuple(capacity for _, _, capacity in self.edges),
             waits=tuple(tuple(waits.get(node, [])) for node in nodes),
-            rounds=1 if waits else gcd(*(count for pair in self.nodes for count in pair)),
         )
 
 

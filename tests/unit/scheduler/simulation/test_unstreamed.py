@@ -10,7 +10,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.generators.canonical_dags import chain
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule, schedule_non_streaming
-from dfcompile.scheduler.listing.through_memory import through_memory
+from dfcompile.scheduler.listing.list_schedule import through_memory
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of, replayed, settled_replay
 from tests.examples import examples

@@ -13,8 +13,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.generators.canonical_dags import chain, cholesky, gaussian
 from dfcompile.records import replace
 from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions, Timing, schedule
-from dfcompile.scheduler.activity import following
-from dfcompile.scheduler.activity.profiles import Activity, activity
+from dfcompile.scheduler.activity import Activity, activity
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
@@ -132,7 +131,7 @@ def test_of_what_streams_too_much_to_be_followed_means_are_known(
     dag = gaussian(8, 256, 3)
     made = schedule(dag, ScheduleOptions(16, "sb-rlx", barrier=barrier))
     exact = happening(dag, made, 100)
-    monkeypatch.setattr(following, "MOST_FOLLOWED", 600)
+    monkeypatch.setattr("dfcompile.scheduler.activity.MOST_FOLLOWED", 600)
     mean = happening(dag, made, 100)
 
     assert exact.averaged == 0 < mean.averaged

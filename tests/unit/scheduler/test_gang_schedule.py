@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.scheduler import ScheduleOptions, collect_partitioners, schedule, schedule_non_streaming
-from dfcompile.scheduler.baseline.gaps import Gap, GapIndex
+from dfcompile.scheduler.baseline import Gap, GapIndex
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
+from dfcompile.scheduler.timing import ceil_ratio, int64_column
 from tests.examples import examples
 from tests.strategies import canonical_dags
 

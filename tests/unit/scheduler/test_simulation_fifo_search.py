@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo import minimal_fifo_sizes
 from dfcompile.scheduler.simulation import Replay, simulate
 from tests.examples import examples
 from tests.unit.scheduler.plain_replay import replays

@@ -3,11 +3,10 @@
 import tracemalloc
 
 from dfcompile.generators.canonical_dags import cholesky
-from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
-from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import place_in_order
+from dfcompile.scheduler.fifo import RELAY_ELEMENTS
+from dfcompile.scheduler.gangs import gang_sequence, gangs_of, place_in_order
 from dfcompile.scheduler.partitioners.spatial import sb_rlx
-from dfcompile.scheduler.timing.steady_state import streamable_edges
+from dfcompile.scheduler.timing import streamable_edges
 
 BYTES = 90  # per node and edge; with lists of Python integers for links and tasks they were 120
 

@@ -1,12 +1,44 @@
-"""Which edges stream and how fast, and the times of nodes in steady state."""
+"""Which edges stream and how fast, and the times of nodes in steady state, in integers that cannot overflow silently.
+
+And which edges lie on cycles: only those can deadlock.
+"""
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.analysis.longest_path import connected
-from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.analysis.longest_path import connected, on_loops
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
+from dfcompile.distinct import distinct
+from dfcompile.errors import UserError
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
+
+_INT64_MAX = 2**63 - 1
+
+
+def ceil_ratio(left: Int64, right: Int64, divisor: Int64) -> Int64:
+    """Return ``ceil(left * right / divisor)`` element by element; the three columns are not negative.
+
+    The product is formed in int64 where it fits, else in Python integers.
+
+    Raises:
+        UserError: a result does not fit in 64 bits.
+    """
+    if not len(left) or int(left.max()) * int(right.max()) + int(divisor.max()) <= _INT64_MAX:
+        rounded: Int64 = (left * right + divisor - 1) // divisor
+        return rounded
+    wide = [-(-a * b // c) for a, b, c in zip(left.tolist(), right.tolist(), divisor.tolist(), strict=True)]
+    return int64_column(wide)
+
+
+def int64_column(values: list[int]) -> Int64:
+    """Return Python integers as a read-only column.
+
+    Raises:
+        UserError: a value does not fit in 64 bits.
+    """
+    if values and max(values) > _INT64_MAX:
+        raise UserError(f"schedule: a time of {max(values)} cycles does not fit in 64 bits")
+    return frozen(np.array(values, dtype=np.int64))
 
 
 def streamable_edges(dag: CanonicalDag, block: Int32) -> Bool:
@@ -82,7 +114,7 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
         UserError: a time does not fit in 64 bits.
     """
     peak = peak_volumes(dag, streamed)
-    offsets = _offsets(dag, blocks.block, peak, streamed)
+    offsets = node_offsets(dag, blocks.block, peak, streamed)
     times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block))
     start, first_out, last_out = (int64_column(column) for column in times)
     return Times(start, first_out, last_out, peak)
@@ -126,11 +158,6 @@ def node_times(
     return start, first_out, last_out
 
 
-def node_offsets(dag: CanonicalDag, block: Int32, streamed: Bool) -> tuple[Int64, Int64]:
-    """Return FO - ST and LO - ST of each node, shape [nodes] each."""
-    return _offsets(dag, block, peak_volumes(dag, streamed), streamed)
-
-
 def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
     """Return for each task how long after its start at least it needs its last element, shape [nodes].
 
@@ -142,7 +169,7 @@ def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
     return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
 
 
-def _offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
+def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 
     ``s * (V - 1)`` with ``s = peak / V`` rounds up to ``peak - peak // V``: no product is needed. Elements from
@@ -169,3 +196,55 @@ def _offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tu
     first[reducing] += ceil_ratio(pace, awaited, volume_in[reducing])
     first = np.where(dag.volume_out == 0, last, first)
     return np.where(dag.is_computational, first, 0), np.where(dag.is_computational, last, 0)
+
+
+_UNSEEN = -1
+
+
+def edges_on_cycles(nodes: int, source: Int32, target: Int32) -> Bool:
+    """Return which edges lie on an undirected cycle, shape [edges]; parallel edges form one.
+
+    An edge lies on no cycle exactly if it is a bridge: the depth-first walk finds no way back over it.
+    """
+    ends = np.concatenate([source, target])
+    order = np.argsort(ends, kind="stable")
+    starts = np.searchsorted(ends[order], np.arange(nodes + 1)).tolist()
+    neighbours = np.concatenate([target, source])[order].tolist()
+    edge_ids = np.tile(np.arange(len(source)), 2)[order].tolist()
+    seen_at, lowest = [_UNSEEN] * nodes, [0] * nodes
+    on_cycle = np.ones(len(source), dtype=np.bool_)
+    cursor = starts[:-1]
+    clock = 0
+    for root in distinct(source).tolist():
+        if seen_at[root] != _UNSEEN:
+            continue
+        seen_at[root] = lowest[root] = clock
+        clock += 1
+        path = [(root, _UNSEEN)]
+        while path:
+            node, via = path[-1]
+            if cursor[node] == starts[node + 1]:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[node])
+                    on_cycle[via] = lowest[node] <= seen_at[parent]
+                continue
+            step = cursor[node]
+            cursor[node] += 1
+            neighbour, edge = neighbours[step], edge_ids[step]
+            if edge == via:
+                continue
+            if seen_at[neighbour] == _UNSEEN:
+                seen_at[neighbour] = lowest[neighbour] = clock
+                clock += 1
+                path.append((neighbour, edge))
+            else:
+                lowest[node] = min(lowest[node], seen_at[neighbour])
+    return on_cycle
+
+
+def edges_on_loops(nodes: int, source: Int64, target: Int64) -> Bool:
+    """Return which edges are on a directed cycle or on a path between two of them, shape [edges]."""
+    on_loop = on_loops(nodes, source, target)
+    return on_loop[source] & on_loop[target]

@@ -5,7 +5,7 @@
 | `in-flight`, the default of exact times | what is written and not yet read: `in_flight`, `in_flight_apart` |
 | the same of list schedules | what their replay held at most: `fifo_room`; of small ones less: `late_sizes` |
 | `rule`, the default of steady times | what keeps paths of different latency from a deadlock: `fifo_capacities` |
-| `minimal` | the least that keeps the makespan: `fifo.search` |
+| `minimal` | the least that keeps the makespan, by search against the simulator: `minimal_fifo_sizes` |
 | a number | so many elements |
 
 Whatever is asked for, a FIFO from one gang to another holds all of its stream (`with_relays`), of at most
@@ -14,21 +14,98 @@ Where a FIFO needs more than ``max_fifo``, its edge goes through memory (`next_t
 (`cut_capacities`). Memory has no FIFO: 0. The configurations of a mapping have those of their schedules.
 """
 
+from collections import deque
+from collections.abc import Iterator
+
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation import Replay, Simulation, simulate
-from dfcompile.scheduler.simulation.apart import replay_apart
+from dfcompile.scheduler.simulation import MakespanProbe, Replay, Simulation, simulate
 from dfcompile.scheduler.simulation.replay import reversed_dag, reversed_replay
-from dfcompile.scheduler.timing.cycles import edges_on_cycles, edges_on_loops
-from dfcompile.scheduler.timing.exact_integers import ceil_ratio
-from dfcompile.scheduler.timing.steady_state import Times, streamed_components
+from dfcompile.scheduler.simulation.simulator import replay_apart
+from dfcompile.scheduler.timing import Times, ceil_ratio, edges_on_cycles, edges_on_loops, streamed_components
+
+
+class _Open(Struct, frozen=True):
+    """FIFOs of a group that may still be too large.
+
+    Attributes:
+        group: the streamed edges whose FIFOs can stop each other.
+        edges: some of them; one alone is bisected.
+        too_small: a capacity that is too small for one alone; 0 where even 1 was not tried.
+    """
+
+    group: tuple[int, ...]
+    edges: tuple[int, ...]
+    too_small: int = 0
+
+
+def minimal_fifo_sizes(
+    dag: CanonicalDag, replay: Replay, allowed_cycles: int = 0, most_tries: int | None = None
+) -> Int64:
+    """Return capacities with which the replay is as fast as with FIFOs that are never full, shape [edges].
+
+    No single one of them can be lowered without a later makespan or a deadlock; another choice may need fewer words in
+    all. Smaller FIFOs never make a task earlier, so each edge is searched by bisection within each group that streams
+    together; edges that need no more than one element are set aside many at a time. All edges are looked at once
+    before any is looked at again, so that a search that ends early has made many of them smaller.
+
+    Args:
+        dag: the graph.
+        replay: who runs where and what is streamed. The search begins with its capacities where they suffice, so that
+            none grows; else with the most that FIFOs of any size would ever hold.
+        allowed_cycles: a makespan that is good enough. Without barriers, FIFOs deep enough to let a task run far ahead
+            of its consumers free its processing element early: often a few cycles for very many words.
+        most_tries: replays in the search; then capacities stay as they are. ``None`` is without limit.
+
+    Returns:
+        At least 1 for streamed edges, 0 for the others.
+
+    Raises:
+        InfeasibleError: the schedule cannot end whatever the capacities; the message names a wait cycle.
+        VerificationError: the replay does not fit the graph.
+    """
+    free = _without_limits(dag, replay, "fifo sizes")
+    limit = max(free.makespan_cycles, allowed_cycles)
+    given = simulate(dag, replay)
+    begin = free if given.deadlock or given.makespan_cycles > limit else given
+    capacity = np.where(replay.streamed, np.maximum(begin.peak, 1), 0)
+    probe = MakespanProbe(dag, replace(replay, fifo_capacity=capacity), limit)
+    waiting = deque(_Open(group, group) for group in probe.groups)
+    tries = 0
+    while waiting and (most_tries is None or tries < most_tries):
+        waiting.extend(_tried(probe, waiting.popleft(), capacity))
+        tries += 1
+    sized = simulate(dag, replace(replay, fifo_capacity=capacity))
+    if sized.deadlock or sized.makespan_cycles > limit:
+        raise VerificationError(f"fifo sizes of {dag.name!r}: makespan {sized.makespan_cycles} against {limit} allowed")
+    return frozen(capacity)
+
+
+def _tried(probe: MakespanProbe, step: _Open, capacity: Int64) -> Iterator[_Open]:
+    """Make FIFOs smaller if that delays nothing: all to one element, or one alone halfway; yield what remains open."""
+    edges = tuple(edge for edge in step.edges if capacity[edge] > step.too_small + 1)
+    if not edges:
+        return
+    alone = edges[0] if len(edges) == 1 else None
+    size = 1 if not step.too_small or alone is None else (step.too_small + int(capacity[alone])) // 2
+    if probe.lower(step.group, dict.fromkeys(edges, size)):
+        capacity[list(edges)] = size
+        if size > 1:
+            yield replace(step, edges=edges)
+    elif alone is not None:
+        yield replace(step, edges=edges, too_small=size)
+    else:
+        half = len(edges) // 2
+        yield _Open(step.group, edges[:half])
+        yield _Open(step.group, edges[half:])
+
 
 LIMIT_ROUNDS = 4  # in which only edges go through memory whose FIFOs need too much; then all that could
 RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name
@@ -141,10 +218,7 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
         ReplayTooLargeError: the replay is too large.
     """
     if free is None:
-        free = simulate(dag, replay.unlimited(dag))
-    if free.deadlock:
-        links = ", ".join(wait.text(dag) for wait in free.deadlock)
-        raise InfeasibleError(f"schedule of {dag.name!r}: a deadlock with fifos of any size ({links})")
+        free = _without_limits(dag, replay, "schedule")
     early = replace(replay, fifo_capacity=fifo_room(replay.streamed, free.peak))
     late = simulate(reversed_dag(dag), reversed_replay(early))
     kept = replace(replay, fifo_capacity=fifo_room(replay.streamed, late.peak[::-1]))
@@ -154,6 +228,15 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
     found = simulate(dag, kept)
     # With room for what it used, and no more, each access is in the same cycle.
     return fifo_room(replay.streamed, found.peak), found
+
+
+def _without_limits(dag: CanonicalDag, replay: Replay, asked: str) -> Simulation:
+    """Return the replay with FIFOs that are never full."""
+    free = simulate(dag, replay.unlimited(dag))
+    if free.deadlock:
+        links = ", ".join(wait.text(dag) for wait in free.deadlock)
+        raise InfeasibleError(f"{asked} of {dag.name!r}: a deadlock with fifos of any size ({links})")
+    return free
 
 
 def in_flight_apart(dag: CanonicalDag, replay: Replay, group: Int32, latest: Int64) -> tuple[Int64, Simulation]:

@@ -1,0 +1,152 @@
+"""The figures of a language model's steps: each with its meaning and the tables that show it."""
+
+from collections.abc import Mapping
+
+from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
+from dfcompile.language_models.study import StepStudy, Study
+from dfcompile.language_models.times.step_time import TimedKernel
+from dfcompile.records import replace
+from dfcompile.report.figure import figure, filled, record, shown_in
+from dfcompile.report.text_tables import binary, decimal, milliseconds
+
+
+@record
+@shown_in("chunks")
+class ChunkFigures:
+    """A step that fills in a piece of a prompt."""
+
+    past: int = figure("tokens before it", heading="tokens\nbefore")
+    new: int = figure("tokens of it", heading="tokens")
+    time_s: float = figure("of the step", heading="time\n{}s")
+
+
+@record
+@shown_in("parts")
+class PartFigures:
+    """The layers of one kind on a chip."""
+
+    part: str = figure("which")
+    count: int = figure("layers", heading="count")
+    time_s: float = figure("of one layer", of="exec_s", heading="each\n{}s")
+    memory_s: float = figure("of all its bytes, those of transfers as well")
+    transfers_hidden_s: float = figure("beside kernels", of="hidden_s", heading="transfers\nhidden {}s")
+    transfers_exposed_s: float = figure("that find no room there", of="exposed_s", heading="transfers\nexposed {}s")
+
+
+@record
+@shown_in("kernels")
+class KernelFigures:
+    """A kernel of a chip, one run of it."""
+
+    kind: str = figure("what the operands are")
+    name: str = figure("of the kernel")
+    part: str = figure("of the model")
+    count: int = figure("runs in a step", heading="count")
+    m: int = figure("rows of the first operand")
+    k: int = figure("columns of the first, rows of the second")
+    n: int = figure("columns of the second")
+    batch: int = figure("products of that size")
+    macs: int = figure("multiply-accumulates", heading="MACs", cell=decimal)
+    weight_bytes: int = figure("read")
+    act_in_bytes: int = figure("activations read")
+    act_out_bytes: int = figure("activations written")
+    kv_read_bytes: int = figure("of the cache")
+    kv_write_bytes: int = figure("to the cache")
+    offload_bytes: int = figure("of the cache, that come from a memory beside the chip's own")
+    bytes: int = figure("all of them", heading="bytes", cell=binary)
+    vector_elements: int = figure("that pass the vector unit")
+    tile: str | None = figure("extents", heading="tile", after="bound", hidden=None, words=((None, ""),))
+    compute_s: float = figure("of the multiply-adders", heading="compute\n{}s")
+    memory_s: float = figure("of the memory that limits it", heading="memory\n{}s")
+    time_s: float = figure("of both together", of="exec_s", heading="time\n{}s")
+    time_cycles: float | None = figure("the same; `null` where the frequency is not known")
+    bound: str = figure("what limits it", heading="bound by")
+    activity: Mapping[str, float | None] = figure("share of the time that parts of the chip are busy", is_spread=True)
+
+
+@record
+@shown_in("chips")
+class StepFigures:
+    """A step on the chips that run it."""
+
+    step: str = figure("its name", of="batch.name")
+    tokens: int = figure("that go in", of="batch.tokens")
+    sequences: int = figure("that they are of", of="batch.sequences")
+    chips: int = figure("that run it", of="degrees.chips", heading="chips")
+    degrees: str = figure("of parallelism", of="degrees.name", heading="degrees")
+    degrees_tried: int = figure("that were looked at", of="tried", heading="tried")
+    degrees_infeasible: int = figure("of them that do not fit", of="infeasible", heading="impossible")
+    macs: int = figure("of all chips", heading="MACs", table="steps", cell=decimal, after="tokens_per_s_per_sequence")
+    weight_read_bytes: int = figure("by the whole model")
+    time_s: float = figure("of the step")
+    assumptions: tuple[str, ...] = figure("that the time rests on")
+    times: Mapping[str, float] = figure("by each way of counting", is_spread=True)
+    full_overlap_s: float | None = figure("if all kernels of a chip overlap; `null` of several chips")
+    exchange_s: float = figure("of collectives", heading="exchanges\nms", cell=milliseconds)
+    stage_layers: tuple[int, ...] = figure("of each stage")
+    tokens_per_s: float = figure("of all sequences", heading="tokens/s\n{}", table="steps")
+    tokens_per_s_per_sequence: float = figure("in the mean", heading="per\nsequence", table="steps", cell=",.4g")
+    mac_utilisation: float = figure("of the peak")
+    memory_utilisation: float = figure("of the bandwidth")
+    chip_weight_bytes: int = figure("at most", of="weight_bytes", heading="weights\nof a chip", cell=binary)
+    chip_kv_bytes: int = figure("at most", of="kv_bytes", heading="cache\nof a chip", cell=binary)
+    offload_share: float = figure("of caches, in a memory beside the chip's own", of="offload")
+    chip_offload_bytes: int = figure(
+        "there, at most", of="offload_bytes", heading="offloaded\nof a chip", cell=binary, hidden=0
+    )
+    activity: Mapping[str, float | None] = figure("share of the time that parts of a chip are busy")
+    usd_per_million_tokens: float | None = figure(
+        "where a price is known", heading="USD per\nM tokens", table="steps", cell=",.4g", hidden=None, default=None
+    )
+    energy_j: float | None = figure("of all chips, where it is known", of="energy.total_j", default=None)
+    energy_j_per_token: float | None = figure("the same of a token", default=None)
+    chip_power_w: float | None = figure("in the mean", of="energy.power_w", default=None)
+    is_throttled: bool | None = figure("whether the power limits it", of="energy.is_throttled", default=None)
+    chunks: tuple[ChunkFigures, ...] = figure("that fill in a prompt", default=())
+    parts: tuple[PartFigures, ...] = figure("of a chip", of="kernels.parts", default=())
+    kernels: tuple[KernelFigures, ...] = figure("of a chip", default=())
+
+
+def figures_of(study: Study) -> tuple[StepFigures, ...]:
+    """Return the figures of all steps of a study."""
+    return tuple(_step_figures(study, step) for step in study.steps)
+
+
+def _step_figures(study: Study, step: StepStudy) -> StepFigures:
+    one, device, chunks = step.deployment, study.device, zip(step.batch.chunks, step.chunk_s, strict=False)
+    runs, peak = one.degrees.micro_batches, device.rate(study.precision.activations.name)
+    busy = step_activity(one.kernels, device, step.exec_s, runs)
+    links = link_activity(one.link_bytes, one.link_bytes_per_s, step.exec_s)
+    return filled(
+        StepFigures,
+        one,
+        step,
+        weight_read_bytes=step.weight_bytes,
+        time_s=step.exec_s,
+        times={f"{way.value}_s": seconds for way, seconds in step.times.items()},
+        full_overlap_s=one.kernels.overlap_s if one.degrees.chips == 1 else None,
+        mac_utilisation=step.macs / (one.degrees.chips * peak * step.exec_s),
+        memory_utilisation=runs * one.kernels.memory_s / step.exec_s,
+        activity=_shares(replace(busy, links=links)),
+        usd_per_million_tokens=step.usd_per_million_tokens or None,
+        energy_j_per_token=None if step.energy is None else step.energy.total_j / step.batch.tokens,
+        chunks=tuple(ChunkFigures(chunk.groups[0].past, chunk.groups[0].new, seconds) for chunk, seconds in chunks),
+        kernels=tuple(_kernel_figures(study, kernel) for kernel in one.kernels.kernels),
+    )
+
+
+def _kernel_figures(study: Study, one: TimedKernel) -> KernelFigures:
+    shares, frequency = _shares(activity(one.kernel, one.time, study.device)), study.device.frequency_hz
+    return filled(
+        KernelFigures,
+        one.kernel,
+        one.time,
+        tile=one.time.tile or None,
+        time_cycles=one.time.exec_s * frequency if frequency else None,
+        activity={f"{name}_activity": share for name, share in shares.items() if name != "link"},  # of exchanges alone
+    )
+
+
+def _shares(found: Activity) -> dict[str, float | None]:
+    named = {"mac": found.macs, "memory": found.memory, **found.levels}
+    return {**named, "vector": found.vector, "offload": found.offload, "link": found.links}

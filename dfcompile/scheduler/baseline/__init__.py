@@ -1,1 +1,0 @@
-"""The baseline: no streaming, every edge through memory."""

@@ -1,1 +1,0 @@
-"""Capacities of FIFOs: by rule, and the smallest that keep a makespan."""

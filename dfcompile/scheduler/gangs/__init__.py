@@ -1,1 +1,0 @@
-"""Gangs: tasks that must be on the machine together, and schedules of them without barriers."""

@@ -1,1 +1,0 @@
-"""When each task starts and ends: steady state, or element by element."""
