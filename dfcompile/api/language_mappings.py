@@ -35,12 +35,11 @@ def mapped(study: Study) -> tuple[MappedStep, ...]:
     Raises:
         UserError: as `mapped_step`, or a part of caches is offloaded.
     """
-    request = study.request
+    request, chips = study.request, max(study.request.chips)
     if request.offload != NOTHING:
         raise UserError("--map: found --offload against caches in the chip's own memory")
+    asked, choices = request.options.system, request.choices
     return tuple(
-        mapped_step(
-            request.system, study.model, batch, study.device, study.precision, request.choices, max(request.chips)
-        )
+        mapped_step(asked, study.model, batch, study.device, study.precision, choices, chips)
         for batch in counted(request.batches)
     )

@@ -16,11 +16,6 @@ from dfcompile.host.outputs import write_text
 if TYPE_CHECKING:  # the commands are looked at without what they run
     from dfcompile.api.pages import PageSource
 
-HTML = click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the report as a page with charts and tables: one file that needs no network.",
-)  # fmt: skip
-
 
 def said_command(prefix: str, words: Sequence[str]) -> str:
     """Return the command that was given, as a shell reads it."""

@@ -2,88 +2,90 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfcompile.errors import UserError
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import joined, path, text
+from dfcompile.options.readers import joined
 from dfcompile.options.words import FixedInput
+from dfcompile.records import replace
 
 ROWS = ("operator", "model")
 FACTOR = "a number of 1 or more, such as 1.1"
-
-
-def _shape(said: str, metavar: str, more: str = "") -> Any:
-    return option(text, said, more=more, default=None, metavar=metavar)
-
-
-def _name(said: str, *words: str, more: str = "") -> Any:
-    return option(text, said, more=more, default=words[0], metavar="NAME", complete=words)
 
 
 @table
 class BoundsOptions:
     """How little a model or a shape can move."""
 
-    model: Path | None = option(path, "A file.", default=None, is_argument=True, is_path=True)
-    gemm: str | None = _shape("One product of matrices instead of a model.", "M,K,N")
-    bmm: str | None = _shape(
+    model: Path | None = option("A file.", is_argument=True)
+    gemm: str | None = option("One product of matrices instead of a model.", metavar="M,K,N")
+    bmm: str | None = option(
         "Products of H heads: each with operands of its own, or one B for all or for each of G groups.",
-        "H,M,K,N[,shared|,groups=G]",
-        "Heads of a group share B, as in grouped queries.",
+        more="Heads of a group share B, as in grouped queries.",
+        metavar="H,M,K,N[,shared|,groups=G]",
     )
-    conv: str | None = _shape(
+    conv: str | None = option(
         "One convolution: channels, filters, image of the result, window; then stride, dilation, pad, groups, batch.",
-        "C,K,PxQ,RxS[,stride=N…]",
-        "`,stride=N,dilation=N,pad=N,groups=N,batch=N`; images have one, two or three axes.",
+        more="`,stride=N,dilation=N,pad=N,groups=N,batch=N`; images have one, two or three axes.",
+        metavar="C,K,PxQ,RxS[,stride=N…]",
     )
-    chain: str | None = _shape(
-        "Products one after the other: rows, columns of the input, and of each result.", "M,W0,W1[,W2…]"
+    chain: str | None = option(
+        "Products one after the other: rows, columns of the input, and of each result.", metavar="M,W0,W1[,W2…]"
     )
-    attention: str | None = _shape(
+    attention: str | None = option(
         "Attention: heads, queries, keys, columns; then columns of values (value=), groups of heads that share keys "
         "and values.",
-        "H,M,N,D[,groups=G…]",
+        metavar="H,M,N,D[,groups=G…]",
     )
-    buffers: str | None = shared.list_option(
-        joined,
+    buffers: str | None = option(
         "Buffer sizes: 64KiB,1MiB.",
-        "SIZE[,SIZE…]",
         more="In bytes, or with `kB`/`KiB`, `MB`/`MiB`, `GB`/`GiB` (powers of 1,024); without, all powers of two of a "
         "shape, and 64 KiB to 16 MiB of a model.",
-        default=None,
+        read=joined,
         flags=("--buffer",),
+        metavar="SIZE[,SIZE…]",
+        is_repeatable=True,
     )
-    per: str = shared.list_option(
-        joined, "Tables of a model: operator, model; both by default.", "NAME[,NAME]", default="", complete=ROWS
+    per: str = option(
+        "Tables of a model: operator, model; both by default.",
+        read=joined,
+        default="",
+        metavar="NAME[,NAME]",
+        complete=ROWS,
+        is_repeatable=True,
     )
     word: int = option(
-        within(1, 16, "{} to {} bytes"),
         "Size of a word, but of models.",
         more="There each operand and result has its own.",
+        read=within(1, 16, "{} to {} bytes"),
         default=4,
         metavar="BYTES",
     )
-    tiles: str = _name(
+    tiles: str = option(
         "Tile sizes that are tried: integer or divisors.",
-        "integer",
-        "divisors",
         more="Those that divide, as the tool of [huang24] has them.",
+        default="integer",
+        metavar="NAME",
+        complete=("integer", "divisors"),
     )
-    halo: str = _name("What windows find again: true, or forget as Timeloop does.", "true", "forget")
-    first_read: bool = shared.flag_option("Count the first visit to a tile of the result as a read.")
+    halo: str = option(
+        "What windows find again: true, or forget as Timeloop does.",
+        default="true",
+        metavar="NAME",
+        complete=("true", "forget"),
+    )
+    first_read: bool = option("Count the first visit to a tile of the result as a read.")
     within: float | None = option(
-        real(1, 10**300, FACTOR),
         "Find the smallest buffer that moves at most so many times the least.",
-        default=None,
+        read=real(1, 10**300, FACTOR),
         metavar="FACTOR",
     )
-    shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option()
-    dims: Mapping[str, int] = shared.dims_option()
-    fixed_inputs: Mapping[str, FixedInput] = shared.fixed_inputs_option()
-    system: str | None = shared.system_option("The machine whose SRAM is marked and whose die is shared.")
+    shapes: Mapping[str, tuple[int, ...]] = shared.SHAPES
+    dims: Mapping[str, int] = shared.DIMS
+    fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
+    system: str | None = replace(shared.SYSTEM, help="The machine whose SRAM is marked and whose die is shared.")
 
     def __post_init__(self) -> None:
         """Check what is asked.
@@ -106,7 +108,7 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = shared.file_option("Draw traffic over buffer size there.", more="On logarithmic axes.")
-    html: Path | None = shared.html_option()
-    format: str = option(text, "table, json or csv.", default="table", metavar="NAME", complete=shared.ROW_FORMATS)
-    output: Path | None = shared.output_option()
+    svg: Path | None = option("Draw traffic over buffer size there.", more="On logarithmic axes.")
+    html: Path | None = shared.HTML
+    format: str = shared.ROW_FORMAT
+    output: Path | None = shared.OUTPUT

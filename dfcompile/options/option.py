@@ -2,21 +2,28 @@
 
     @table
     class Options:
-        pes: tuple[int, ...] = option(counts, "Numbers of processing elements.", metavar="P[,P…]")
+        pes: tuple[int, ...] = option("Numbers of processing elements.", metavar="P[,P…]")
 
-A *table* is a dataclass whose fields are options. An option without a default has to be given.
+A *table* is a dataclass whose fields are options. How an option is read, and what it is by default, follows from its
+type where nothing else is said. An option without a default has to be given.
 """
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from enum import Enum
 from functools import cache
-from types import MappingProxyType
-from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform
+from pathlib import Path
+from types import MappingProxyType, NoneType
+from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform, get_args, get_origin
 
 from msgspec import Struct
 
 from dfcompile.errors import InternalError, nearest
+from dfcompile.options import readers
+from dfcompile.options.numbers import count, counts
+from dfcompile.options.words import Expand, FixedInput, Granularities
+from dfcompile.records import replace
 
 _KEY: Final = "option"
 
@@ -24,17 +31,33 @@ Read: TypeAlias = Callable[[str, Any], Any]  # of how the option is called, and 
 Table = TypeVar("Table")
 Made = TypeVar("Made")
 
+_READERS: Final[Mapping[Any, Read]] = {
+    bool: readers.yes_or_no,
+    int: count,
+    str: readers.text,
+    Path: readers.path,
+    Expand: readers.expansions,
+    Granularities: readers.granularities,
+    tuple[int, ...]: counts,
+    tuple[str, ...]: readers.texts,
+    Mapping[str, int]: readers.dims,
+    Mapping[str, tuple[int, ...]]: readers.shapes,
+    Mapping[str, FixedInput]: readers.fixed_inputs,
+}
+_OF_SEVERAL: Final = (Expand, Granularities, tuple, Mapping)  # types, or origins of types, of what is given repeatedly
+
 
 class Option(Struct, frozen=True):
     """What is said of one option.
 
     Attributes:
-        read: makes a value of what is given, on the command line or in Python; raises `UserError`.
         help: what it is for.
         more: for documents, which show it behind the help, in Markdown.
+        read: makes a value of what is given, on the command line or in Python; raises `UserError`. Else by its type.
+        default: what it is if nobody gives it. Else by its type: nothing, false, or the first of the choices.
         flags: on the command line; empty: the field's name with ``-`` for ``_``.
         metavar: what stands for the value in the help.
-        choices: the words that are possible, if no others are.
+        choices: the words that are possible, if no others are; those of an enumeration follow from its type.
         complete: names that a shell proposes, or the kind of names that it looks for.
         is_repeatable: whether it may be given several times.
         is_flag: whether it has no value on the command line.
@@ -45,9 +68,10 @@ class Option(Struct, frozen=True):
         stage: whose option it is, where that stage has a field of the same name.
     """
 
-    read: Read
     help: str
     more: str = ""
+    read: Read = readers.as_given
+    default: object = MISSING
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     choices: tuple[str, ...] = ()
@@ -61,26 +85,57 @@ class Option(Struct, frozen=True):
     stage: str = ""
 
 
-def option(
-    read: Read, text: str = "", *, default: object = MISSING, make: Callable[[], object] | None = None, **said: Any
-) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
+def option(text: str, **said: Any) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
     """Return a field of a table.
 
     Args:
-        read: makes a value of what is given.
         text: help.
-        default: without it, the option has to be given.
-        make: gives the default, where that may be changed.
         said: further attributes of `Option`.
     """
-    metadata = {_KEY: Option(read, text, **said)}
-    return field(default_factory=make, metadata=metadata) if make else field(default=default, metadata=metadata)
+    return Option(text, **said)
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(option,))
+@dataclass_transform(frozen_default=True)
 def table(described: type[Table]) -> type[Table]:
     """Make a table of a class: a frozen dataclass."""
+    for name, kind in inspect.get_annotations(described).items():
+        said = vars(described).get(name)
+        if isinstance(said, Option):
+            said = _with_type(said, kind)
+            metadata = {_KEY: said}
+            by_type = field(default_factory=_nothing, metadata=metadata)
+            is_open = said.default is MISSING and get_origin(kind) is Mapping
+            setattr(described, name, by_type if is_open else field(default=said.default, metadata=metadata))
     return dataclass(frozen=True)(described)
+
+
+def _nothing() -> Mapping[str, object]:
+    return MappingProxyType({})
+
+
+def _with_type(said: Option, kind: Any) -> Option:
+    """Return an option with what follows from its type."""
+    others = [one for one in get_args(kind) if one is not NoneType]
+    is_optional = NoneType in get_args(kind)
+    if is_optional and len(others) == 1:
+        kind = others[0]
+    choices = tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else said.choices
+    read, default = said.read, said.default
+    if read is readers.as_given:
+        read = readers.word(choices) if choices and not said.is_pair else _READERS.get(kind, read)
+    if default is MISSING and (is_optional or choices or kind is bool):
+        default = None if is_optional else choices[0] if choices else False
+    is_path = said.is_path or kind is Path
+    return replace(
+        said,
+        read=read,
+        default=default,
+        choices=choices,
+        metavar="FILE" if is_path and said.metavar is None and not said.is_argument else said.metavar,
+        is_repeatable=said.is_repeatable or (get_origin(kind) or kind) in _OF_SEVERAL,
+        is_flag=kind is bool,
+        is_path=is_path,
+    )
 
 
 @cache

@@ -15,8 +15,6 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, option, table
-from dfcompile.options.readers import as_given
-from dfcompile.options.shared import file_option
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -42,7 +40,6 @@ class Emissions:
     """Values of stages, and choices, that are written."""
 
     emissions: tuple[tuple[str, Path], ...] = option(
-        as_given,
         f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
         "earlier --emit of the same kind, which is replaced.",
         more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
@@ -52,10 +49,9 @@ class Emissions:
         flags=("--emit",),
         metavar="KIND DIR",
         choices=EMITTED,
-        is_repeatable=True,
         is_pair=True,
     )
-    save_choice: Path | None = file_option(
+    save_choice: Path | None = option(
         "Write the choice of expansions and granularity, which --choice takes.",
         more="See [keeping a choice](choosing.md#keeping-a-choice).",
     )

@@ -9,9 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.host.inputs import STANDARD_INPUT, read_text
-from dfcompile.host.json_text import parsed_json
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.inputs import STANDARD_INPUT, parsed_json, readable_text
 from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.hub import (
@@ -176,8 +174,4 @@ def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
 
 
 def _text_of(path: Path) -> str:
-    try:
-        return read_text(path, LARGEST_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"configuration {str(path)!r}: cannot be read: {reason}") from error
+    return readable_text(path, f"configuration {str(path)!r}", LARGEST_BYTES)

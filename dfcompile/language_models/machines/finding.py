@@ -6,9 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dfcompile.errors import UserError
-from dfcompile.host.inputs import read_bytes, read_text
-from dfcompile.host.json_text import parsed_json
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.inputs import parsed_json, readable_bytes, readable_text
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
 from dfcompile.language_models.machines.sheet import Sheet, csv_rows, sheet_of
 from dfcompile.language_models.machines.workbook import workbook_rows
@@ -78,14 +76,10 @@ def read_sheet(path: Path) -> Sheet:
     Raises:
         UserError: it cannot be read, or `sheet_of`.
     """
-    where = path.name
-    try:
-        if path.suffix.lower() == ".xlsx":
-            return sheet_of(workbook_rows(read_bytes(path, LARGEST_BYTES), where), where)
-        text = read_text(path, LARGEST_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"spreadsheet {str(path)!r}: cannot be read: {reason}") from error
+    where, named = path.name, f"spreadsheet {str(path)!r}"
+    if path.suffix.lower() == ".xlsx":
+        return sheet_of(workbook_rows(readable_bytes(path, named, LARGEST_BYTES), where), where)
+    text = readable_text(path, named, LARGEST_BYTES)
     if path.suffix.lower() not in _PARSERS:
         return sheet_of(csv_rows(text, where), where)
     word, parse = _PARSERS[path.suffix.lower()]

@@ -9,8 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.host.inputs import read_text
-from dfcompile.host.json_text import parsed_json
+from dfcompile.host.inputs import parsed_json, read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel, Work
