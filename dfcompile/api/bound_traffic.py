@@ -1,6 +1,7 @@
 """I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from typing import Final
@@ -115,14 +116,13 @@ def bound_shape(
     sizes = everywhere if buffers is None else parse_buffers(buffers, word_bytes)
     alone = [(op, op.curve(rules)) for op in asked.operators]
     rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
-    operations = _operations(asked.operators)
+    operations = sum(2 * op.macs for op in asked.operators)
     fused = []
     if model is not None:
         for (name, curve), size in product(curves.items(), sizes):
-            proved, compulsory = proved_model_bytes(model, size), model.compulsory_bytes
-            row = _row((model.name, name), curve, (size, word_bytes), within, proved, compulsory, operations)
-            fused.append(row)
-    slopes = tuple((name, bytes_curve(curve, word_bytes)) for name, curve in curves.items())
+            moved = proved_model_bytes(model, size), model.compulsory_bytes, operations
+            fused.append(_row((model.name, name), curve, (size, word_bytes), within, *moved))
+    slopes = tuple((name, _bytes_curve(curve, word_bytes)) for name, curve in curves.items())
     notes = (*notes_of(rules, rows), *((_NOTE,) if fused else ()))
     return BoundsReport(asked.name, rows, (), within, notes, slopes, operations, tuple(fused))
 
@@ -157,10 +157,6 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
     return BoundedOperator(name, op_type, count, einsum, reads, writes, word_bytes)
 
 
-def _operations(operators: tuple[BoundedOperator, ...]) -> int:
-    return sum(2 * op.macs for op in operators)
-
-
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
 
@@ -190,49 +186,44 @@ def bound_operators(
         steps.add()
         whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
         steps.add()
-        slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
-    notes, work = notes_of(rules, rows), _operations(bounded.operators)
-    return BoundsReport(bounded.name, rows if "operator" in per else (), whole, within, notes, slopes, work)
+        slopes = _slopes(bounded, [_bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
+    shown, work = rows if "operator" in per else (), sum(2 * op.macs for op in bounded.operators)
+    return BoundsReport(bounded.name, shown, whole, within, notes_of(rules, rows), slopes, work)
 
 
 def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[tuple[str, Curve], ...]:
     """Return the curve of each operator alone and, if it is to be drawn, of plans at powers of two."""
     if not alone:
         return ()
-    unfused = total(alone)
+    unfused, found = total(alone), []
+    slopes = ((f"{model.name}, each operator alone", unfused),)
     if not draws:
-        return ((f"{model.name}, each operator alone", unfused),)
-    found = []
+        return slopes
     whole = sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
     for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, whole))):
-        try:
+        with suppress(InfeasibleError):  # the next size may be enough
             found.append((size, least_plan(model, size, rules, DRAWN_STATES).traffic_bytes))
-        except InfeasibleError:  # the next size may be enough
-            continue
-    held = front(*np.array(found, dtype=np.int64).T)
-    return (f"{model.name}, each operator alone", unfused), (f"{model.name}, with tensors held", held)
+    return *slopes, (f"{model.name}, with tensors held", front(*np.array(found, dtype=np.int64).T))
 
 
 def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
     """Return what a model moves at least with a buffer."""
-    unfused: int | None = 0
-    for op in model.operators:
-        words = op.curve(rules).at(size // op.element_bytes)
-        unfused = None if unfused is None or words is None else unfused + words * op.element_bytes
-    plan: ResidencyPlan | None
-    try:
+    alone = [(op.curve(rules).at(size // op.element_bytes), op.element_bytes) for op in model.operators]
+    moved = [words * unit for words, unit in alone if words is not None]
+    unfused = sum(moved) if len(moved) == len(alone) else None
+    plan: ResidencyPlan | None = None
+    with suppress(InfeasibleError):
         plan = least_plan(model, size, rules)
-    except InfeasibleError:
-        plan = None
     proved = proved_model_bytes(model, size)
     return WholeRow(size, model.compulsory_bytes, proved, None if plan is None else plan.traffic_bytes, unfused, plan)
 
 
 def _operator_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
     """Return what an operator moves at least with a buffer of ``size`` bytes."""
-    words, unit = size // op.element_bytes, op.element_bytes
-    proved, compulsory = op.proved(words) * unit, op.compulsory_words * unit
-    row = _row((op.name, op.op_type), curve, (size, unit), within, proved, compulsory, 2 * op.macs)
+    unit = op.element_bytes
+    words = size // unit
+    moved = op.proved(words) * unit, op.compulsory_words * unit, 2 * op.macs
+    row = _row((op.name, op.op_type), curve, (size, unit), within, *moved)
     return replace(row, is_floor=op.is_floor, tiling=_tiling(op, curve, words, rules))
 
 
@@ -294,7 +285,7 @@ def powers_of_two(least: int, most: int) -> tuple[int, ...]:
     return (*powers, most)
 
 
-def bytes_curve(curve: Curve, word_bytes: int) -> Curve:
+def _bytes_curve(curve: Curve, word_bytes: int) -> Curve:
     """Return a curve of words in bytes."""
     return front(curve.sizes * word_bytes, curve.traffic * word_bytes)
 

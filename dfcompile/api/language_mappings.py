@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from dfcompile.api.pages import PageSource
+from dfcompile.api.runs import PageSource
 from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step

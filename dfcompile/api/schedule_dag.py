@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dfcompile.api.runs import Run
-from dfcompile.api.scheduled import schedule_results
+from dfcompile.api.runs import Run, schedule_results
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
