@@ -7,7 +7,7 @@ from dfcompile.api.runs import PageSource
 from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
-from dfcompile.language_models.parallel.offloading import NOTHING
+from dfcompile.language_models.parallel.deployment import NOTHING
 from dfcompile.language_models.study import Study
 
 

@@ -13,9 +13,9 @@ from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.notebook.counting import notebook_machine, notebook_model
 from dfcompile.language_models.notebook.printing import notebook_text
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.offloading import NOTHING
+from dfcompile.language_models.parallel.deployment import NOTHING
 from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
+from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
 from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions

@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.times.kernel_time import KernelTime
-from dfcompile.language_models.times.step_time import StepTime, TimedKernel
+from dfcompile.language_models.times.step_time import KernelTime, StepTime, TimedKernel
 from dfcompile.records import replace
 
 

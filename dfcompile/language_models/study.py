@@ -13,21 +13,24 @@ from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.model import Experts, Model, with_formats
+from dfcompile.language_models.model import (
+    Experts,
+    Model,
+    Parameters,
+    kv_elements_per_token,
+    parameters_of,
+    with_formats,
+)
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
-from dfcompile.language_models.parallel.offloading import NOTHING, check_offload
+from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments, check_offload
 from dfcompile.language_models.parallel.search import Aim, best_degrees
-from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import AllReduce, Calibration, find_calibration
-from dfcompile.language_models.times.kernel_time import TimeModel, Timer, roofline
-from dfcompile.language_models.times.least_traffic import bound
-from dfcompile.language_models.times.step_time import Transfers
-from dfcompile.language_models.times.tiled import tiled
+from dfcompile.language_models.times.step_time import TimeModel, Timer, Transfers, roofline
+from dfcompile.language_models.times.tiled import bound, tiled
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.records import replace
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dfcompile.errors import UserError
 from dfcompile.host.reasons import reason_of
 from dfcompile.host.stages import stage, work_of
-from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
+from dfcompile.language_models.graph.kernels import CACHE, INPUT, PARAMETER, Trace, TraceNode
 
 if TYPE_CHECKING:
     import onnx

@@ -1,31 +1,100 @@
 """A step on several chips: what every chip computes, what they exchange, and whether all fits."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 
 from msgspec import Struct
 
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_kv_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, Experts, Layer, Model
 from dfcompile.language_models.parallel.collectives import Collectives
-from dfcompile.language_models.parallel.degrees import Degrees, Group, group_of, used_links
-from dfcompile.language_models.parallel.offloading import NOTHING, least_share, offloaded_kernels, part_of
-from dfcompile.language_models.parallel.shares import expert_share, share_of_batch, share_of_layer
-from dfcompile.language_models.parallel.stages import balanced
+from dfcompile.language_models.parallel.degrees import (
+    Degrees,
+    Group,
+    expert_share,
+    group_of,
+    share_of_batch,
+    share_of_layer,
+    used_links,
+)
 from dfcompile.language_models.steps.batch import Batch, live
-from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.experts import WHOLE
-from dfcompile.language_models.steps.kernel import Kernel
+from dfcompile.language_models.steps.kernel import Kernel, StepChoices
+from dfcompile.language_models.steps.mlp_kernels import WHOLE
 from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
 from dfcompile.language_models.times.calibrated import AllReduce
-from dfcompile.language_models.times.kernel_time import Timer
-from dfcompile.language_models.times.step_time import StepTime, Transfers, timed_step
+from dfcompile.language_models.times.step_time import StepTime, Timer, Transfers, timed_step
 from dfcompile.records import replace
+
+
+def balanced(costs: Sequence[float], stages: int) -> tuple[int, ...]:
+    """Return where stages end, so that the largest sum of a run of costs is least; no stage is empty.
+
+    The largest sum is searched among all sums of runs that halving leaves; ends are as late as it allows.
+    """
+    sums = [0.0, *accumulate(costs)]
+    low, high = max(costs), sums[-1]
+    for _ in range(100):
+        middle = (low + high) / 2
+        if low >= high or middle in (low, high):
+            break
+        is_enough = _ends(sums, stages, middle)[-1] == len(costs)
+        low, high = (low, middle) if is_enough else (middle, high)
+    return _ends(sums, stages, high)
+
+
+def _ends(sums: Sequence[float], stages: int, most: float) -> tuple[int, ...]:
+    ends, at, layers = [], 0, len(sums) - 1
+    for stage in range(stages):
+        left = stages - stage - 1
+        end = bisect_right(sums, sums[at] + most * (1 + 1e-12), at + 1) - 1
+        at = min(max(end, at + 1), layers - left)
+        ends.append(at)
+    return tuple(ends)
+
+
+NOTHING = Fraction(0)
+Held = tuple[int, int]  # bytes of weights and of caches
+
+
+def check_offload(device: Device, share: Fraction | None) -> None:
+    """Check that a device has where caches are to be put.
+
+    Raises:
+        UserError: it says no bandwidth of such a memory.
+    """
+    if share != NOTHING and device.offload is None:
+        raise UserError(f"--offload: found no offload.bandwidth of system {device.name!r}")
+
+
+def offloaded_kernels(kernels: Sequence[Kernel], share: Fraction) -> tuple[Kernel, ...]:
+    """Return kernels of which a share of the bytes of the cache crosses the link: what is read of it, what is added."""
+    if not share:
+        return tuple(kernels)
+    return tuple(
+        replace(kernel, offload_bytes=part_of(kernel.kv_read_bytes + kernel.kv_write_bytes, share))
+        for kernel in kernels
+    )
+
+
+def part_of(amount: int, share: Fraction) -> int:
+    """Return a share of some bytes, rounded up."""
+    return -(-amount * share.numerator // share.denominator)
+
+
+def least_share(stages: Sequence[Held], capacity: int) -> Fraction:
+    """Return the least share of caches that lets every stage fit, at most all; 0 where the capacity is not known."""
+    if not capacity:
+        return NOTHING
+    needs = [Fraction(weights + caches - capacity, caches) for weights, caches in stages if caches]
+    return min(Fraction(1), max([NOTHING, *needs]))
+
 
 _GIB = 2**30
 

@@ -7,8 +7,7 @@ from msgspec import Struct
 from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import Attention, LatentAttention
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
-from dfcompile.language_models.steps.choices import Latent, StepChoices
-from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, StepChoices, Work
 from dfcompile.records import replace
 
 

@@ -8,10 +8,14 @@ from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import Experts, Layer, Model
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.choices import Fusion, StepChoices
-from dfcompile.language_models.steps.experts import WHOLE, ExpertShare
-from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
-from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels
+from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, StepChoices, Work
+from dfcompile.language_models.steps.mlp_kernels import (
+    WHOLE,
+    ExpertShare,
+    between_products,
+    dense_kernels,
+    expert_kernels,
+)
 from dfcompile.records import replace
 
 

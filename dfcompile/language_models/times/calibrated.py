@@ -13,7 +13,7 @@ from dfcompile.host.inputs import parsed_json, read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel, Work
-from dfcompile.language_models.times.kernel_time import KernelTime, slower_of
+from dfcompile.language_models.times.step_time import KernelTime, slower_of
 
 LARGEST_BYTES = 2**20
 CLASSES = (Work.GEMM, Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)

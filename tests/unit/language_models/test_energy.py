@@ -9,12 +9,11 @@ from dfcompile.language_models.energy import activity, energy_of, is_known, link
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.device import MemoryLevel
 from dfcompile.language_models.machines.finding import shipped_devices
-from dfcompile.language_models.parallel.offloading import offloaded_kernels
+from dfcompile.language_models.parallel.deployment import offloaded_kernels
 from dfcompile.language_models.steps.batch import prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.kernel import Fusion, StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.step_time import timed_step
+from dfcompile.language_models.times.step_time import roofline, timed_step
 from dfcompile.language_models.times.tiled import level_traffic, tiled
 from dfcompile.records import replace
 

@@ -20,11 +20,10 @@ from dfcompile.language_models.configuration.reading import (
     shipped_names,
 )
 from dfcompile.language_models.footprint import weight_bytes
-from dfcompile.language_models.model import Mask
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+from dfcompile.language_models.model import Mask, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions

@@ -9,11 +9,20 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
-from dfcompile.language_models.graph.kernels import APPEND, GraphKernel, graph_kernels, total_macs
-from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+from dfcompile.language_models.graph.kernels import (
+    APPEND,
+    CACHE,
+    INPUT,
+    PARAMETER,
+    GraphKernel,
+    Trace,
+    TraceNode,
+    graph_kernels,
+    total_macs,
+)
+from dfcompile.language_models.model import kv_elements_per_token, parameters_of
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Latent, StepChoices
+from dfcompile.language_models.steps.kernel import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.options.language_models import LanguageOptions
 

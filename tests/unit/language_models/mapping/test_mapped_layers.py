@@ -9,12 +9,11 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.finding import find_device, shipped_devices
-from dfcompile.language_models.mapping.chip import find_system, system_of
 from dfcompile.language_models.mapping.layer_graph import layer_graph
-from dfcompile.language_models.mapping.mapped_layers import MappedStep, least_bytes, mapped_step
+from dfcompile.language_models.mapping.mapped_layers import MappedStep, find_system, least_bytes, mapped_step, system_of
 from dfcompile.language_models.model import Attention, DenseMlp, Layer, Mask, Model, Reach
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.kernel import Fusion, StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.records import replace
 

@@ -13,7 +13,7 @@ from dfcompile.language_models.mapping.layer_graph import layer_graph
 from dfcompile.language_models.model import with_formats
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
 from tests.unit.language_models.quantisation.examples import EXPERTS, LLAMA, Keys, bits, model, read

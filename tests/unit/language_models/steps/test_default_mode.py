@@ -10,11 +10,9 @@ from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.steps.batch import Batch, Sequences, chunked_batch, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
-from dfcompile.language_models.steps.kernel import Kernel, Work
+from dfcompile.language_models.steps.kernel import Fusion, Kernel, Latent, StepChoices, Work
 from dfcompile.language_models.steps.step import Step, layer_kernels, step_of
-from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.step_time import Transfers, timed_step
+from dfcompile.language_models.times.step_time import Transfers, roofline, timed_step
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
 LLAMA, DEEPSEEK = read_model("llama-3.1-8b"), read_model("deepseek-v3")
