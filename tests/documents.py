@@ -25,7 +25,7 @@ from dfcompile.cli.commands.explore import Saved
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.operators.description import fields_of, formula_of
 from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
-from dfcompile.options.bounding import BoundsOptions, BoundsOutputs
+from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
 from dfcompile.options.option import defaults_of, flags_of
 from dfcompile.report.design.figures import DesignReport

@@ -1,4 +1,4 @@
-"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
+"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention; also on a machine."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
+from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
@@ -20,16 +21,17 @@ from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
+from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing
-from dfcompile.options.bounding import ROWS, BoundsOptions
+from dfcompile.options.commands import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 
 def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = show_nothing) -> BoundsReport:
@@ -297,3 +299,49 @@ def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
     if any(row.is_floor for row in rows):
         said.append("each word once: no tiling is known, the figures are floors")
     return tuple(said)
+
+
+def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | None]:
+    """Return bounds with what they mean for a machine, and the SRAM of its chip; ``None`` if that is not limited.
+
+    Raises:
+        UserError: there is no such machine, or its file is not right.
+    """
+    chip = load_system(system).one_chip
+    sram = int(chip.accelerator.sram_bytes) or None
+    if sram is None:
+        return found, None
+    notes = list(found.notes)
+    for name, curve in found.curves:
+        moved = curve.at(sram)
+        if moved is not None:
+            share = Fraction(moved, curve.least_traffic)
+            notes.append(f"{name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least")
+    best = _die_share(found, sram, chip)
+    if best is not None:
+        notes.append(
+            f"of a die of {float(best.area_pes):,.0f} areas of a multiply-adder (0.5 x kB of SRAM + multiply-adders "
+            f"[asa23]), {best.sram_share:.1%} are SRAM; least time with {best.memory_share:.1%}: "
+            f"{size_text(best.buffer_bytes)} and {best.multiply_adders:,.0f} multiply-adders, {best.time_ns:,.4g} ns "
+            f"for {best.curve}"
+        )
+    return replace(found, notes=tuple(notes), die=best, sram_bytes=sram), sram
+
+
+def _die_share(found: BoundsReport, sram: int, chip: System) -> DieRow | None:
+    """Return the best division of the chip's die for the curve that comes last: what holds most on the chip."""
+    if not found.curves or not found.operations:
+        return None
+    core, (name, curve) = chip.accelerator, found.curves[-1]
+    adders = core.cores * core.lanes_per_core * core.stages_per_core
+    die = die_of(sram, adders, Fraction(core.peak_gflops), Fraction(chip.dram_gb_per_s))
+    best = best_share(curve, found.operations, die)
+    return best and DieRow(
+        curve=name,
+        area_pes=float(die.area_pes),
+        sram_share=float(1 - adders / die.area_pes),
+        memory_share=float(best.memory_share),
+        buffer_bytes=best.buffer_bytes,
+        multiply_adders=float(best.pes),
+        time_ns=float(best.time_ns),
+    )

@@ -23,8 +23,7 @@ from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes,
 from dfcompile.cli.commands.llm import llm
 from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
-from dfcompile.cli.endings import exit_status
-from dfcompile.cli.leaving import leaving
+from dfcompile.cli.endings import exit_status, leaving
 from dfcompile.cli.pages import said_command
 from dfcompile.cli.progress import showing_progress
 from dfcompile.errors import UserError

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.host.inputs import was_read
 from dfcompile.host.outputs import OVERWRITES_INPUT, replacing
-from dfcompile.host.read_files import was_read
 from dfcompile.host.reasons import reason_of
 
 LARGEST_BYTES = 2**28  # of the file; one that has grown beyond is begun anew

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dfcompile.errors import UserError
-from dfcompile.host.read_files import was_read
+from dfcompile.host.inputs import was_read
 from dfcompile.host.reasons import reason_of
 
 MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it

@@ -128,7 +128,7 @@ class PluginKind(Struct, Generic[Value], frozen=True):
             found = self.collect()
         except RegistrationError as error:
             return KindListing(self.plural, self.groups, (), modules_behind(self.groups)[1], str(error))
-        named = tuple((self.key(plugin.value), plugin.origin) for plugin in found.plugins)
+        named = tuple((name, plugin.origin) for name, plugin in zip(found.by_name, found.plugins, strict=True))
         return KindListing(self.plural, self.groups, named, found.faults)
 
 

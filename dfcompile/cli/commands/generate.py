@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dfcompile.cli.progress import show_stage
-from dfcompile.cli.strict_command import HELP_NAMES, STANDARD_STREAM, StrictCommand
+from dfcompile.cli.table_command import HELP_NAMES, STANDARD_STREAM, StrictCommand
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 

@@ -49,8 +49,7 @@ class Fields:
             UserError: it is missing without a default, no whole number, or too small or large.
         """
         found = self._found(names)
-        if found is None:
-            found = self._filled(names, derived)
+        found = self._filled(names, derived) if found is None else found
         if found is None:
             raise UserError(f"{self.where}: key {names[0]!r} is missing, and its class has no default")
         return self._whole(names[0], found, least)
@@ -71,9 +70,8 @@ class Fields:
         Raises:
             UserError: it is none.
         """
-        found = self._values.get(name)
-        if found is None:
-            found = self._filled((name,), None)
+        found = self._found((name,))
+        found = self._filled((name,), None) if found is None else found
         if not isinstance(found, bool):
             raise self.wrong(name, f"{_shown(found)} against true or false")
         return found
@@ -98,12 +96,11 @@ class Fields:
             UserError: it is no list of whole numbers.
         """
         found = self.listed(name)
-        if found is None:
-            return None
-        wrong = next((one for one in found if not isinstance(one, int) or isinstance(one, bool)), None)
-        if wrong is not None:
-            raise self.wrong(name, f"{_shown(wrong)} in it against numbers of layers")
-        return frozenset(one for one in found if isinstance(one, int))
+        layers = [one for one in found or () if isinstance(one, int) and not isinstance(one, bool)]
+        for wrong in found or ():
+            if type(wrong) is not int:
+                raise self.wrong(name, f"{_shown(wrong)} in it against numbers of layers")
+        return None if found is None else frozenset(layers)
 
     def per_layer(self, name: str, layers: int) -> tuple[str, ...] | None:
         """Return a list of one word per layer, or none where the file has none.

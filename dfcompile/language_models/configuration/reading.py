@@ -65,19 +65,16 @@ def downloaded(name: str) -> Path:
     """
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in _YES:
         raise UserError(f"configuration {name!r}: --allow-download against HF_HUB_OFFLINE, which forbids it")
+    where = f"configuration {name!r}"
     try:
         from huggingface_hub import hf_hub_download
     except ImportError as error:
-        raise UserError(
-            f"configuration {name!r}: --allow-download needs huggingface_hub (pip install huggingface_hub)"
-        ) from error
+        raise UserError(f"{where}: --allow-download needs huggingface_hub (pip install huggingface_hub)") from error
     try:
         return Path(hf_hub_download(name, FILE_NAME, cache_dir=str(cache_home())))
     except (OSError, ValueError) as error:  # the package's own errors are some of these
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise UserError(
-            f"configuration {name!r}: cannot be downloaded (put its {FILE_NAME} anywhere, name it): {reason[:200]}"
-        ) from error
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+        raise UserError(f"{where}: cannot be downloaded (put its {FILE_NAME} anywhere, name it): {reason}") from error
 
 
 LARGEST_BYTES = 2**24
@@ -112,8 +109,8 @@ class Configuration(Struct, frozen=True):
 
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the configurations that come with dfcompile."""
-    names = [file.name for file in files(_SHIPPED).iterdir()]
-    return tuple(sorted([*(name.removesuffix(".json") for name in names if name.endswith(".json")), *_SAME]))
+    names = [file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if file.name.endswith(".json")]
+    return tuple(sorted([*names, *_SAME]))
 
 
 def read_configuration(asked: str, *, may_download: bool = False) -> Configuration:

@@ -148,14 +148,13 @@ def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> t
     Raises:
         UserError: there is none of that name, or its file is wrong.
     """
-    shipped = _shipped(asked)
-    if shipped is not None:
-        return shipped, ()
     path, name = _split(asked)
-    if path is not None:
-        sheet = read_sheet(path)
-        return sheet.find(name, str(path)), sheet.warnings
-    return _of_system_file(asked, multiplies)
+    if (shipped := _shipped(asked)) is not None:
+        return shipped, ()
+    if path is None:
+        return _of_system_file(asked, multiplies)
+    sheet = read_sheet(path)
+    return sheet.find(name, str(path)), sheet.warnings
 
 
 def is_device(asked: str) -> bool:
@@ -171,11 +170,10 @@ def _shipped(asked: str) -> Device | None:
 
 def _split(asked: str) -> tuple[Path | None, str]:
     """Return the spreadsheet's path and the device's name, if it is one; a path may have colons itself."""
-    if Path(asked).suffix.lower() in SHEETS:
-        return Path(asked), ""
-    before, colon, name = asked.rpartition(":")
-    if colon and Path(before).suffix.lower() in SHEETS:
-        return Path(before), name
+    before, _, name = asked.rpartition(":")
+    for path, device in ((asked, ""), (before, name)):
+        if Path(path).suffix.lower() in SHEETS:
+            return Path(path), device
     return None, ""
 
 

@@ -54,6 +54,17 @@ def heading_of(text: str) -> tuple[str, str]:
     return (found[1], found[2] or "") if found is not None else (text.strip(), "")
 
 
+# What columns of a memory measure, and the fields of a `MemoryLevel` that they are; what those of a link measure.
+_OF_MEMORIES: Final[Mapping[str, tuple[Quantity, str]]] = {
+    "capacity": (BYTES, "capacity_bytes"),
+    "bandwidth": (BANDWIDTH, "bytes_per_s"),
+    "shared_by": (COUNT, "shared_by"),
+    "energy": (ENERGY_PER_BYTE, "pj_per_byte"),
+    "usable": (SHARE, "usable"),
+}
+_OF_LINKS: Final[Mapping[str, Quantity]] = {
+    "bandwidth": BANDWIDTH, "latency": TIME, "topology": TEXT, "size": COUNT, "energy": ENERGY_PER_BYTE,
+}  # fmt: skip
 # What a column measures, and the field of a device that its value is as it stands; empty: none.
 PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = MappingProxyType(
     {
@@ -65,9 +76,7 @@ PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = MappingProxyType(
         "memory.capacity": (BYTES, "capacity_bytes"),
         "memory.bandwidth": (BANDWIDTH, "bytes_per_s"),
         "memory.energy": (ENERGY_PER_BYTE, "pj_per_byte"),
-        "offload.capacity": (BYTES, ""),
-        "offload.bandwidth": (BANDWIDTH, ""),
-        "offload.energy": (ENERGY_PER_BYTE, ""),
+        **{f"offload.{key}": (_OF_MEMORIES[key][0], "") for key in ("capacity", "bandwidth", "energy")},
         "vector": (ELEMENT_RATE, "vector_per_s"),
         "energy.vector": (ENERGY, "vector_pj"),
         "array": (TEXT, ""),
@@ -82,16 +91,8 @@ PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = MappingProxyType(
 NAMED: Final = (
     (re.compile(r"macs_per_cycle_per_core\.(\w+)"), COUNT),
     (re.compile(r"peak\.(\w+)"), RATE),
-    (re.compile(r"memory\.(\w+)\.capacity"), BYTES),
-    (re.compile(r"memory\.(\w+)\.bandwidth"), BANDWIDTH),
-    (re.compile(r"memory\.(\w+)\.shared_by"), COUNT),
-    (re.compile(r"memory\.(\w+)\.energy"), ENERGY_PER_BYTE),
-    (re.compile(r"memory\.(\w+)\.usable"), SHARE),
-    (re.compile(r"link\.(\w+)\.bandwidth"), BANDWIDTH),
-    (re.compile(r"link\.(\w+)\.latency"), TIME),
-    (re.compile(r"link\.(\w+)\.topology"), TEXT),
-    (re.compile(r"link\.(\w+)\.size"), COUNT),
-    (re.compile(r"link\.(\w+)\.energy"), ENERGY_PER_BYTE),
+    *((re.compile(rf"memory\.(\w+)\.{key}"), quantity) for key, (quantity, _) in _OF_MEMORIES.items()),
+    *((re.compile(rf"link\.(\w+)\.{key}"), quantity) for key, quantity in _OF_LINKS.items()),
     (re.compile(r"energy\.mac\.(\w+)"), ENERGY),
 )
 KNOWN: Final = (*PLAIN, "macs_per_cycle_per_core.bf16", "peak.bf16", "memory.L2.capacity", "link.NAME.bandwidth")
@@ -292,7 +293,8 @@ def _device_of(row: _Row) -> Device:
         rates.setdefault(form, cores * number("frequency") * number(f"macs_per_cycle_per_core.{form}"))
     if not rates:
         raise UserError(f"{row.where}: found no rate against peak.FORMAT or macs_per_cycle_per_core.FORMAT")
-    row.need("name", "memory.bandwidth")
+    has_offload = any(key.startswith("offload.") for key in values)
+    row.need("name", "memory.bandwidth", *(("offload.bandwidth",) if has_offload else ()))
     granule, source = _granule(row), values.get("source")
     levels = (_memory(row, f"memory.{name}", name) for name in names_in(values, "memory", ".capacity"))
     links = list(dict.fromkeys(key.split(".")[1] for key in values if key.startswith("link.")))
@@ -303,7 +305,7 @@ def _device_of(row: _Row) -> Device:
         levels=tuple(sorted(levels, key=lambda level: -level.capacity_bytes)),
         cores=cores,
         granule=granule,
-        offload=_offload(row),
+        offload=_memory(row, "offload", "offload") if has_offload else None,
         links=tuple(_link(row, f"link.{name}") for name in links),
         link_latency_s=max((number(f"link.{name}.latency") for name in links), default=0.0),
         pj_per_mac={form: number(f"energy.mac.{form}") for form in names_in(values, "energy.mac")},
@@ -316,21 +318,10 @@ def _device_of(row: _Row) -> Device:
 
 
 def _memory(row: _Row, prefix: str, name: str) -> MemoryLevel:
-    return MemoryLevel(
-        name,
-        round(row.number(f"{prefix}.capacity")),
-        row.number(f"{prefix}.bandwidth", math.inf),
-        round(row.number(f"{prefix}.shared_by")),
-        row.number(f"{prefix}.energy"),
-        row.number(f"{prefix}.usable", 1.0),
-    )
-
-
-def _offload(row: _Row) -> MemoryLevel | None:
-    if not any(key.startswith("offload.") for key in row.values):
-        return None
-    row.need("offload.bandwidth")
-    return _memory(row, "offload", "offload")
+    stated = {field: row.values.get(f"{prefix}.{key}") for key, (_, field) in _OF_MEMORIES.items()}
+    known = {field: value for field, value in stated.items() if value is not None}
+    whole = {_OF_MEMORIES[key][1]: round(row.number(f"{prefix}.{key}")) for key in ("capacity", "shared_by")}
+    return structs.replace(MemoryLevel(name, 0), **{**known, **whole})
 
 
 def _link(row: _Row, prefix: str) -> LinkLevel:

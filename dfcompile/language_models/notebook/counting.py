@@ -168,26 +168,26 @@ def _feed_forward(model: NotebookModel, kind: str, rows: int, batch: int) -> tup
     )
 
 
+def _layer(model: NotebookModel, operand: str, rows: int, context: int, batch: int) -> tuple[NotebookKernel, ...]:
+    return (
+        NotebookKernel(f"{operand}_Mw", "Q/K/V*W", rows, model.hidden, model.columns, batch),
+        NotebookKernel(f"{operand}_Mqa", "Q*gK", rows, model.hidden, context, batch),
+        NotebookKernel(f"{operand}_Mqa", "Q*gK*gV", rows, model.hidden, context, batch),
+        *_feed_forward(model, f"{operand}_Mw", rows, batch),
+    )
+
+
 def prefill(model: NotebookModel, length: int, batch: int) -> tuple[NotebookKernel, ...]:
     """Return the kernels of a prompt."""
-    return (
-        NotebookKernel("Ma_Mw", "Q/K/V*W", length, model.hidden, model.columns, batch),
-        NotebookKernel("Ma_Mqa", "Q*gK", length, model.hidden, length, batch),
-        NotebookKernel("Ma_Mqa", "Q*gK*gV", length, model.hidden, length, batch),
-        *_feed_forward(model, "Ma_Mw", length, batch),
-        NotebookKernel("Async_KVCache", "KVCache_Store", length, model.sub_dmodel, 2 * model.kv_heads, batch),
-    )
+    store = NotebookKernel("Async_KVCache", "KVCache_Store", length, model.sub_dmodel, 2 * model.kv_heads, batch)
+    return (*_layer(model, "Ma", length, length, batch), store)
 
 
 def decode(model: NotebookModel, context: int, batch: int) -> tuple[NotebookKernel, ...]:
     """Return the kernels of one more token per sequence."""
-    return (
-        NotebookKernel("Va_Mw", "Q/K/V*W", 1, model.hidden, model.columns, batch),
-        NotebookKernel("KVCache", "KVCache_Read", context, model.sub_dmodel, 2 * model.kv_heads, batch),
-        NotebookKernel("Va_Mqa", "Q*gK", 1, model.hidden, context, batch),
-        NotebookKernel("Va_Mqa", "Q*gK*gV", 1, model.hidden, context, batch),
-        *_feed_forward(model, "Va_Mw", 1, batch),
-    )
+    read = NotebookKernel("KVCache", "KVCache_Read", context, model.sub_dmodel, 2 * model.kv_heads, batch)
+    projection, *others = _layer(model, "Va", 1, context, batch)
+    return (projection, read, *others)
 
 
 def chunk_sizes(length: int, answer: int, chunk: int) -> ChunkSizes:

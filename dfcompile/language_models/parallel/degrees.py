@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import product
 
 from msgspec import Struct
 
@@ -121,12 +122,14 @@ def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[Li
     if chips == 1:
         return ()
     most = tuple(link.chips for link in links)
-    found = sorted(_extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
+    parts = product(*([count for count in divisors(chips) if count <= room] for room in most))
+    found = [one for one in parts if math.prod(one) == chips]
     if not found:
         sizes = " x ".join(map(str, most)) or "1"
         raise InfeasibleError(f"system {where!r}: found {chips} chips against parts of its {sizes}")
+    best = min(found, key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
     return tuple(
-        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, found[0], strict=True) if count > 1
+        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, best, strict=True) if count > 1
     )
 
 
@@ -149,16 +152,6 @@ def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | N
         if taken < room:
             break
     return tuple(link for link in found if link.chips > 1) if chips == 1 else None
-
-
-def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    if not most:
-        yield from [()] if chips == 1 else []
-        return
-    for count in divisors(chips):
-        if count <= most[0]:
-            for rest in _extents(chips // count, most[1:]):
-                yield (count, *rest)
 
 
 def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import accumulate
 
 from msgspec import Struct
@@ -181,7 +181,7 @@ class Deployments:
         self._links = used_links(case.device.links, chips, case.device.name)
         innermost = self._links[0].chips if self._links else 1
         self._collectives = Collectives(case.device.link_latency_s, case.fitted, innermost)
-        self._costs = lru_cache(maxsize=None)(self._layer_cost)
+        self._costs = cache(self._layer_cost)
 
     def deployed(self, degrees: Degrees) -> Deployment:
         """Return the step under some degrees.
@@ -193,10 +193,8 @@ class Deployments:
         found, least = self._deployed(degrees, share)
         while self._case.offload is None and least > share:
             # Stages are cut by their times, which depend on the share: it grows until it is enough for its own stages.
-            share = least
-            found, least = self._deployed(degrees, share)
-        self._check_capacity(found)
-        self._check_offloaded(found)
+            share, (found, least) = least, self._deployed(degrees, least)
+        self._check_held(found)
         return found
 
     def _deployed(self, degrees: Degrees, share: Fraction) -> tuple[Deployment, Fraction]:
@@ -257,13 +255,11 @@ class Deployments:
         share = share_of_layer(layer, degrees)
         experts = expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
         made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
-        taken = self._time(made).exec_s
-        exchange_s, link_bytes = self._exchanges(layer, share, degrees, batch)
-        held = layer_weight_bytes(
-            share, hidden, precision, expert_ranks=degrees.expert, expert_split=degrees.expert_split
-        )
+        split = degrees.expert_split
+        held = layer_weight_bytes(share, hidden, precision, expert_ranks=degrees.expert, expert_split=split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
-        return _LayerCost(made, taken, exchange_s, link_bytes, held, kept * degrees.micro_batches)
+        exchanged = self._exchanges(layer, share, degrees, batch)
+        return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
 
     def _exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
         """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches."""
@@ -313,42 +309,32 @@ class Deployments:
             _LayerCost(tuple(head), self._time(head).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
         )
 
-    def _check_capacity(self, found: Deployment) -> None:
-        """Check that the fullest chip holds its weights and caches, if the device says what it holds.
+    def _check_held(self, found: Deployment) -> None:
+        """Check that the fullest chip holds its weights and caches, and the memory beside it what is put there.
+
+        Of a memory of which the device does not say how much it holds, nothing is known.
 
         Raises:
-            InfeasibleError: it does not; the message has the largest part of the batch that would fit.
+            InfeasibleError: one does not; the message has the largest part of the batch that would fit on the chip.
         """
-        device, weights, caches = self._case.device, found.weight_bytes, found.kv_bytes
-        capacity = device.capacity_bytes
-        if not capacity or found.held_bytes <= capacity:
-            return
-        sequences = self._case.batch.sequences
-        fitting = sequences * max(0, capacity - weights) // caches if caches else 0
-        hint = "; --offload auto" if device.offload is not None and weights <= capacity else ""
-        remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
-        raise InfeasibleError(
-            f"system {device.name!r}: found {weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB "
-            f"of caches on a chip ({found.degrees.name}) against {capacity / _GIB:.1f} GiB ({remedy}{hint})",
-            "capacity",
-            float(found.held_bytes),
-        )
-
-    def _check_offloaded(self, found: Deployment) -> None:
-        """Check that the memory beside a chip's own holds what is put there, if the device says what it holds.
-
-        Raises:
-            InfeasibleError: it does not.
-        """
-        beside = self._case.device.offload
-        if beside is None or not beside.capacity_bytes or found.offload_bytes <= beside.capacity_bytes:
-            return
-        raise InfeasibleError(
-            f"system {self._case.device.name!r}: found {found.offload_bytes / _GIB:.1f} GiB of caches to offload of a "
-            f"chip ({found.degrees.name}) against {beside.capacity_bytes / _GIB:.1f} GiB",
-            "offload",
-            float(found.offload_bytes),
-        )
+        device, weights, caches, name = self._case.device, found.weight_bytes, found.kv_bytes, found.degrees.name
+        capacity, beside = device.capacity_bytes, 0 if device.offload is None else device.offload.capacity_bytes
+        if capacity and found.held_bytes > capacity:
+            sequences = self._case.batch.sequences
+            fitting = sequences * max(0, capacity - weights) // caches if caches else 0
+            hint = "; --offload auto" if device.offload is not None and weights <= capacity else ""
+            remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
+            message = (
+                f"system {device.name!r}: found {weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB "
+                f"of caches on a chip ({name}) against {capacity / _GIB:.1f} GiB ({remedy}{hint})"
+            )
+            raise InfeasibleError(message, "capacity", float(found.held_bytes))
+        if beside and found.offload_bytes > beside:
+            message = (
+                f"system {device.name!r}: found {found.offload_bytes / _GIB:.1f} GiB of caches to offload of a "
+                f"chip ({name}) against {beside / _GIB:.1f} GiB"
+            )
+            raise InfeasibleError(message, "offload", float(found.offload_bytes))
 
     def _sent_s(self, degrees: Degrees, batch: Batch) -> float:
         if degrees.pipeline == 1:

@@ -28,7 +28,7 @@ from dfcompile.options import (
     table,
     takes,
 )
-from dfcompile.options.bounding import BoundsOptions
+from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.option import defaults_of
 
