@@ -220,7 +220,7 @@ def _step(request: Request, case: Case, calibration: Calibration | None) -> Step
         tried=found.tried,
         infeasible=found.infeasible,
         macs=whole.macs,
-        weight_bytes=whole.weight_bytes,
+        weight_bytes=whole.total("weight_bytes"),
         energy=energy,
         usd_per_million_tokens=request.options.usd_per_chip_hour * hours / batch.tokens * 1e6,
         chunk_s=tuple(_deployed(replace(case, batch=chunk), degrees) for chunk in batch.chunks),
@@ -234,9 +234,7 @@ def _deployed(case: Case, degrees: Degrees) -> float:
 def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dict[TimeModel, float]:
     """Return the time of a deployment under each way of counting; a tiling that does not fit has none."""
     found: dict[TimeModel, float] = {}
-    for way in TimeModel:
-        if way is TimeModel.CALIBRATED and calibration is None:
-            continue
+    for way in (way for way in TimeModel if way is not TimeModel.CALIBRATED or calibration is not None):
         timer, fitted = _counting(way, calibration)
         try:
             found[way] = _deployed(replace(case, timer=timer, fitted=fitted), degrees)

@@ -176,9 +176,8 @@ def _kernels(trace: Trace, node: TraceNode) -> Iterator[GraphKernel]:
 
 def _product(trace: Trace, node: TraceNode) -> GraphKernel:
     first, second = trace.inputs(node)[-2:] if node.op == "addmm" else trace.inputs(node)[:2]
-    k = first.shape[-1]
+    k, n = first.shape[-1], second.shape[0 if node.op == "linear" else -1]
     weights = trace.operand(second)
-    n = second.shape[0] if node.op == "linear" else second.shape[-1]
     outer = 1 if node.op in ("addmm", "grouped_mm", "linear", "mm") else math.prod(node.shape[:-2])
     rows = math.prod(node.shape[:-1]) // outer
     if node.op == "matmul" and weights is Operand.WEIGHTS and len(second.shape) == 2:
@@ -197,8 +196,8 @@ def _among_experts(trace: Trace, node: TraceNode, second: TraceNode, kernel: Gra
     batch of chosen matrices, one per token and choice, which are rows of one product.
     """
     if node.op not in ("bmm", "matmul") or len(second.shape) != 3 or kernel.kind[-1] != Operand.WEIGHTS.value:
-        gathered = (one for one in trace.unshaped(second) if one.op in ("index", "index_select", "gather"))
-        table = next((trace.inputs(one)[0] for one in gathered), None)
+        gathers = ("index", "index_select", "gather")
+        table = next((trace.inputs(one)[0] for one in trace.unshaped(second) if one.op in gathers), None)
         if table is None or trace.operand(table) is not Operand.WEIGHTS or kernel.m != 1:
             return kernel
         held = min(kernel.batch, table.shape[0]) * kernel.k * kernel.n
@@ -213,10 +212,9 @@ def _among_experts(trace: Trace, node: TraceNode, second: TraceNode, kernel: Gra
 
 def _attention(trace: Trace, node: TraceNode) -> GraphKernel:
     queries, keys, values = trace.inputs(node)[:3]
-    heads = math.prod(queries.shape[:-2])
-    source = trace.ungrouped(keys)
+    source, heads = trace.ungrouped(keys), math.prod(queries.shape[:-2])
     grouped = keys.elements // source.elements
-    rows, width, context = queries.shape[-2], queries.shape[-1], keys.shape[-2]
+    rows, width, context = *queries.shape[-2:], keys.shape[-2]
     held = source.elements + trace.ungrouped(values).elements
     kind = Operand.CACHE if trace.operand(source) is Operand.CACHE else Operand.GROUPED
     return GraphKernel(

@@ -100,9 +100,8 @@ class GraphBuilder:
         Raises:
             UserError: as `DataflowGraph.of`.
         """
-        return DataflowGraph.of(
-            name, tuple(self._kernels), tuple(map(self._tensor, self._arrays.values())), tuple(assumptions)
-        )
+        tensors = tuple(map(self._tensor, self._arrays.values()))
+        return DataflowGraph.of(name, tuple(self._kernels), tensors, tuple(assumptions))
 
     def _add(
         self,
@@ -156,9 +155,8 @@ class GraphBuilder:
             if array.name in kernel.inputs:
                 place = 0 if array.kind is TensorKind.WEIGHT else streamed.index(array.name)
                 uses.append(Use(kernel.name, place))
-        return Tensor(
-            array.name, array.kind, array.size_bytes, self._makers.get(array.name, ""), tuple(uses), array.element_bytes
-        )
+        name, maker = array.name, self._makers.get(array.name, "")
+        return Tensor(name, array.kind, array.size_bytes, maker, tuple(uses), array.element_bytes)
 
 
 def _width(form: NumberFormat) -> int:
@@ -193,18 +191,16 @@ def layer_graph(
     graph = GraphBuilder(_extents(layer, hidden, group, choices), precision)
     x = graph.array("x", "bqh", TensorKind.INPUT)
     normed = _between(graph, "attention_norm", x)
-    if isinstance(layer.attention, LatentAttention):
-        mixed = _latent(graph, layer.attention, group, choices, normed)
+    attention, mlp = layer.attention, layer.mlp
+    if isinstance(attention, LatentAttention):
+        mixed = _latent(graph, attention, group, choices, normed)
     else:
-        mixed = _attention(graph, layer.attention, group, choices, normed)
+        mixed = _attention(graph, attention, group, choices, normed)
     if layer.norms > 2:
         mixed = _between(graph, "attention_post_norm", mixed)
     middle = graph.elementwise("attention_residual", (x, mixed), graph.array("middle", "bqh"), "bqh")
     normed = _between(graph, "mlp_norm", middle)
-    if isinstance(layer.mlp, Experts):
-        made = _experts(graph, layer.mlp, group, choices, normed)
-    else:
-        made = _dense(graph, layer.mlp, normed)
+    made = _dense(graph, mlp, normed) if isinstance(mlp, DenseMlp) else _experts(graph, mlp, group, choices, normed)
     if layer.norms > 2:
         made = _between(graph, "mlp_post_norm", made)
     y = graph.array("y", "bqh", TensorKind.OUTPUT)
@@ -286,8 +282,7 @@ def _attention(graph: GraphBuilder, attention: Attention, group: Sequences, choi
     queries = _projected(graph, "q_proj", x, "vge", "h")
     keys = _cached(graph, group, choices, "k_proj", x, "ve")
     values = _cached(graph, group, choices, "v_proj", x, "vd")
-    scores = graph.array("scores", "bvqgc")
-    shares = graph.array("shares", "bvqgc")
+    scores, shares = graph.array("scores", "bvqgc"), graph.array("shares", "bvqgc")
     mixed = graph.array("mixed", "bqvgd")
     # What a product holds is the smaller side: the queries of a decode, the keys of a prompt.
     is_few = group.new * attention.grouped < attention.v_dim
@@ -308,9 +303,7 @@ def _latent(graph: GraphBuilder, attention: LatentAttention, group: Sequences, c
     asked = _projected(graph, "q_a_proj", x, "a", "h") if attention.q_rank else x
     queries = _projected(graph, "q_b_proj", asked, "ve", "a" if attention.q_rank else "h")
     latents = _cached(graph, group, choices, "kv_a_proj", x, "w")
-    mixed = graph.array("mixed", "bqvd")
-    scores = graph.array("scores", "bvqc")
-    shares = graph.array("shares", "bvqc")
+    mixed, scores, shares = graph.array("mixed", "bqvd"), graph.array("scores", "bvqc"), graph.array("shares", "bvqc")
     if is_absorbed(group, choices):
         weights = graph.weights("q_absorb.weight", "vln")
         moved = graph.array("absorbed", "bqvw")

@@ -62,10 +62,8 @@ class Degrees(Struct, frozen=True):
     @property
     def name(self) -> str:
         """Degrees above 1 as text."""
-        words = (
-            ("TP", self.tensor), ("SP", self.sequence), ("DP", self.data), ("PP", self.pipeline), ("EP", self.expert),
-        )  # fmt: skip
-        shown = [f"{word}{count}" for word, count in words if count > 1]
+        counts = {"TP": self.tensor, "SP": self.sequence, "DP": self.data, "PP": self.pipeline, "EP": self.expert}
+        shown = [f"{word}{count}" for word, count in counts.items() if count > 1]
         if self.pipeline > 1:
             shown.append(f"{self.micro_batches} micro-batches")
         return " ".join(shown) or "one chip"
@@ -98,10 +96,7 @@ def all_degrees(chips: int, *, experts: int, layers: int, sequences: int) -> Ite
 
 
 def _expert_degrees(tensor: int, beside: int, experts: int) -> Iterator[int]:
-    if not experts:
-        yield 1
-        return
-    for expert in divisors(tensor * beside):
+    for expert in divisors(tensor * beside) if experts else (1,):
         spread = expert // math.gcd(tensor, expert)
         if experts % expert == 0 and beside % spread == 0:
             yield expert
@@ -208,9 +203,8 @@ def _piece(group: Sequences, chips: int) -> Sequences:
     if group.decodes:
         return replace(group, past=max(1, -(-group.context // chips) - 1))
     if group.new < chips:
-        raise InfeasibleError(
-            f"degrees: found {group.new} new tokens of a sequence against {chips} chips that share it"
-        )
+        found = f"{group.new} new tokens of a sequence"
+        raise InfeasibleError(f"degrees: found {found} against {chips} chips that share it")
     new = -(-group.new // chips)
     return replace(group, past=group.past + (group.new - new) // 2, new=new)
 

@@ -1,6 +1,12 @@
-"""Settings that AutoRound leaves in files of other methods, which it exports [hf]."""
+"""Settings that other tools leave in files of several methods: AutoRound, which exports them, and ExLlama [hf]."""
 
 from dfcompile.language_models.quantisation.keys import Keys
+
+
+class ExllamaSettings(Keys, frozen=True):
+    """Of kernels."""
+
+    harmless = "version max_input_len max_batch_size"
 
 
 class AutoRoundSettings(Keys, frozen=True, kw_only=True):

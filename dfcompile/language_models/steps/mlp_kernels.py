@@ -36,8 +36,8 @@ def chosen_shares(weights: Sequence[float], chosen: int) -> tuple[float, ...]:
 
     Their sum is ``chosen``; no expert is chosen twice by a token, so that none exceeds 1 and the rest is shared anew.
     """
-    shares = [0.0] * len(weights)
-    left, room = [e for e in range(len(weights)) if weights[e] > 0], float(chosen)
+    shares, room = [0.0] * len(weights), float(chosen)
+    left = [e for e in range(len(weights)) if weights[e] > 0]
     while left:
         total = math.fsum(weights[e] for e in left)
         full = [e for e in left if weights[e] * room >= total]
@@ -99,8 +99,7 @@ def rank_imbalance_of(shares: Sequence[float], ranks: int) -> float:
 def _largest_normal(count: int) -> float:
     """Expected largest of so many standard normal values: the integral of ``1 - P^n`` less that of ``P^n``."""
     step, total = 0.01, 0.0
-    for number in range(1600):
-        at = -8 + step * (number + 0.5)
+    for at in (-8 + step * (number + 0.5) for number in range(1600)):
         below = (0.5 * math.erfc(-at / math.sqrt(2))) ** count
         total += step * (1 - below if at > 0 else -below)
     return total

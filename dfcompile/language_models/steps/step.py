@@ -27,22 +27,11 @@ class Step(Struct, frozen=True):
     @property
     def macs(self) -> int:
         """Multiply-accumulates."""
-        return sum(kernel.count * kernel.macs for kernel in self.kernels)
+        return self.total("macs")
 
-    @property
-    def bytes(self) -> int:
-        """Of all operands of all kernels."""
-        return sum(kernel.count * kernel.bytes for kernel in self.kernels)
-
-    @property
-    def weight_bytes(self) -> int:
-        """Of weights, as often as they are read."""
-        return sum(kernel.count * kernel.weight_bytes for kernel in self.kernels)
-
-    @property
-    def kv_read_bytes(self) -> int:
-        """Of caches that are read."""
-        return sum(kernel.count * kernel.kv_read_bytes for kernel in self.kernels)
+    def total(self, field: str) -> int:
+        """Return the sum of a field of all kernels, as often as they run."""
+        return sum(kernel.count * int(getattr(kernel, field)) for kernel in self.kernels)
 
 
 def layer_kernels(

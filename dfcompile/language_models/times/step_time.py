@@ -156,10 +156,8 @@ def timed_step(
     Raises:
         UserError: the device has no rate for a number format.
     """
-    timed = tuple(
-        TimedKernel(kernel, within_limits(kernel, device, time), time)
-        for kernel, time in ((kernel, timer(kernel, device)) for kernel in kernels)
-    )
+    alone = ((kernel, timer(kernel, device)) for kernel in kernels)
+    timed = tuple(TimedKernel(kernel, within_limits(kernel, device, time), time) for kernel, time in alone)
     parts = tuple(
         _part_time(part, count, list(members), transfers)
         for (part, count), members in groupby(timed, key=lambda one: (one.kernel.part, one.kernel.count))

@@ -75,10 +75,7 @@ def extents_of(extent: int, granule: int) -> tuple[int, ...]:
 
 
 def _tiles(product: Product, memory: Memory) -> Iterator[Tile]:
-    rows, depths, columns = (
-        extents_of(extent, granule)
-        for extent, granule in zip((product.m, product.k, product.n), memory.granule, strict=True)
-    )
+    rows, depths, columns = map(extents_of, (product.m, product.k, product.n), memory.granule)
     gm, gk, gn = memory.granule
     for tm in rows:
         for tn in columns:
@@ -120,16 +117,10 @@ class Level(Struct, frozen=True):
 
 def product_of(kernel: Kernel) -> Product:
     """Return one of the products that a kernel is: rows of one expert, or of one element of its batch."""
-    rows = math.ceil(kernel.m / kernel.distinct)
-    outer = kernel.batch
-    return Product(
-        rows,
-        kernel.k,
-        kernel.n,
-        a_bytes=kernel.act_in_bytes / (kernel.m * kernel.k * outer),
-        b_bytes=kernel.weight_bytes / (kernel.k * kernel.n * outer * kernel.distinct),
-        c_bytes=kernel.act_out_bytes / (kernel.m * kernel.n * outer),
-    )
+    m, k, n, outer = kernel.m, kernel.k, kernel.n, kernel.batch
+    a_bytes, c_bytes = kernel.act_in_bytes / (m * k * outer), kernel.act_out_bytes / (m * n * outer)
+    b_bytes = kernel.weight_bytes / (k * n * outer * kernel.distinct)
+    return Product(math.ceil(m / kernel.distinct), k, n, a_bytes, b_bytes, c_bytes)
 
 
 def is_plain_product(kernel: Kernel) -> bool:
@@ -183,15 +174,15 @@ def level_traffic(kernel: Kernel, device: Device) -> Iterator[Level]:
     Raises:
         InfeasibleError: a memory does not hold a granule.
     """
-    product, times, source = product_of(kernel), kernel.batch * kernel.distinct, ("memory", device.bytes_per_s)
+    product, times, bytes_per_s = product_of(kernel), kernel.batch * kernel.distinct, device.bytes_per_s
     for level in device.levels:
         product, split, shared = _per_instance(product, level, device)
         tile = _tile_in(product, level, device)
         # Instances that share an operand get it broadcast: it leaves the memory above once.
         traffic = times * (split * tile.traffic_bytes - (split - 1) * shared)
-        yield Level(level.name, traffic, source[1], tile.name)
+        yield Level(level.name, traffic, bytes_per_s, tile.name)
         counts = (-(-product.m // tile.m), -(-product.k // tile.k), -(-product.n // tile.n))
-        times, source = times * split * math.prod(counts), (level.name, level.bytes_per_s)
+        times, bytes_per_s = times * split * math.prod(counts), level.bytes_per_s
         product = replace(product, m=min(tile.m, product.m), k=min(tile.k, product.k), n=min(tile.n, product.n))
 
 
@@ -210,10 +201,10 @@ def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple
 def _tile_in(product: Product, level: MemoryLevel, device: Device) -> Tile:
     found = best_tile(product, Memory(level.usable_bytes, device.granule))
     if found is None:
-        raise InfeasibleError(
-            f"system {device.name!r}: memory {level.name!r} of {level.usable_bytes} bytes holds no tile of "
-            f"{'x'.join(map(str, device.granule))} of a product of depth {product.k}"
+        held = (
+            f"memory {level.name!r} of {level.usable_bytes} bytes holds no tile of {'x'.join(map(str, device.granule))}"
         )
+        raise InfeasibleError(f"system {device.name!r}: {held} of a product of depth {product.k}")
     return found
 
 
@@ -271,5 +262,4 @@ def _least_words(m: int, k: int, n: int, size: int) -> int:
     _, middle, large = sorted((m, k, n))
     if 4 * math.isqrt(middle * large) > MOST_TILES or macs > _WORDS:
         return proved
-    found = plain_curve(gemm(m, k, n), Rules()).at(size)
-    return proved if found is None else max(proved, found)
+    return max(proved, plain_curve(gemm(m, k, n), Rules()).at(size) or 0)

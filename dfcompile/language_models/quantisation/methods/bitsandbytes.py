@@ -40,11 +40,9 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
         return Stated((Rule(place, INT8, INT8),), kept, notes=notes)
     if not keys.load_in_4bit:
         return Stated((), kept)
-    if keys.bnb_4bit_use_double_quant:
-        form = NumberFormat("int4", 4, group=_BLOCK * _BLOCKS, scale_bits=8 * _BLOCKS + FP32_BITS)
-    else:
-        form = NumberFormat("int4", 4, group=_BLOCK, scale_bits=FP32_BITS)
-    return Stated((Rule(place, form),), kept)
+    twice = _BLOCK * _BLOCKS, 8 * _BLOCKS + FP32_BITS
+    group, scale_bits = twice if keys.bnb_4bit_use_double_quant else (_BLOCK, FP32_BITS)
+    return Stated((Rule(place, NumberFormat("int4", 4, group, scale_bits)),), kept)
 
 
 METHOD = Method("bitsandbytes", _stated, marks=("load_in_4bit", "load_in_8bit"))

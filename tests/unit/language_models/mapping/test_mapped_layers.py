@@ -78,7 +78,7 @@ def test_a_mapping_lies_between_the_least_bytes_and_kernels_without_fusion(name:
     assert part.least_bytes <= figures.dram_bytes <= part.least_bytes * 1.01
     assert figures.time_s >= part.least_bytes / 3.35e12
     assert found.time_s is not None
-    assert found.time_s == pytest.approx(fused.bytes / 3.35e12, rel=0.02)
+    assert found.time_s == pytest.approx(fused.total("bytes") / 3.35e12, rel=0.02)
     assert len(figures.configs) < len(part.graph.kernels)
 
 
