@@ -84,10 +84,9 @@ def plan_of(options: Options) -> Plan:
     """
     table = registered_expansions()
     types = {op_type for _, op_type in table.by_operator}
-    for choices in options.expand.combinations:
-        for choice in choices:
-            if choice.op_type in types:  # others are names of operators, which only the model knows
-                table.check(choice)
+    for choice in (choice for choices in options.expand.combinations for choice in choices):
+        if choice.op_type in types:  # others are names of operators, which only the model knows
+            table.check(choice)
     asked = options.granularity
     system = backend.load_system(options.system)
     for pes in options.pes:

@@ -29,10 +29,6 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
         with show_stage("drawing"):
             picture = slopes_to_svg(found.subject, found.curves, sram)
         write_text(picture, svg)
-    write_page(
-        html,
-        lambda: bounds_text(found, "json", output_width()),
-        files_alone(options.model, options.system),
-        [svg] if svg is not None else [],
-    )
+    files, drawn = files_alone(options.model, options.system), [svg] if svg is not None else []
+    write_page(html, lambda: bounds_text(found, "json", output_width()), files, drawn)
     write_text(bounds_text(found, form, output_width()), outputs.output)

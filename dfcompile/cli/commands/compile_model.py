@@ -1,6 +1,5 @@
 """``dfcompile MODEL``: what a lowering of a model gives."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -70,7 +69,10 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     check_targets((outputs.output, *pictured.targets.values(), outputs.html, emitted.save_choice))
     for _, folder in emitted.emissions:
         check_folder(folder)
-    _reject_one_folder_twice([folder for _, folder in emitted.emissions])
+    folders = [folder.absolute() for _, folder in emitted.emissions]
+    for position, folder in enumerate(folders):
+        if folder in folders[:position]:
+            raise UserError(f"--emit: folder {str(emitted.emissions[position][1])!r} is given twice")
 
     from dfcompile.cli.forms import find_format, page_of, schedule_pictures
 
@@ -102,9 +104,3 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     said = () if params["expand"] or params["choice"] else ("--expand", QUICK)
     write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, written, said)
     write_text(text, outputs.output)
-
-
-def _reject_one_folder_twice(folders: Sequence[Path]) -> None:
-    for position, folder in enumerate(folders):
-        if folder.absolute() in [earlier.absolute() for earlier in folders[:position]]:
-            raise UserError(f"--emit: folder {str(folder)!r} is given twice")
