@@ -247,8 +247,7 @@ class ModelRun(Run):
     @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report: the schedules, and the tasks of all chips."""
-        dags = [point.variant.dag for point in self.exploration.points]
-        return PageSource(self.files, self.schedules, dags)
+        return PageSource(self.files, self.schedules, [point.variant.dag for point in self.exploration.points])
 
 
 def page_html(report_json: str, command: str, source: PageSource, links: tuple[Link, ...] = ()) -> str:

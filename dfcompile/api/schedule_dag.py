@@ -100,5 +100,4 @@ def scheduled_run(
                 said.append(None if selection == SHORTEST else options_text(one.options))
     report = summarize_schedules(scheduling, found, warnings, said)
     audit_schedules(report, dag, found)
-    results = schedule_results(report, ((dag, one.schedule, one.figures) for one in found))
-    return Run(report, results, files=files)
+    return Run(report, schedule_results(report, ((dag, one.schedule, one.figures) for one in found)), files=files)

@@ -134,5 +134,4 @@ class PluginKind(Struct, Generic[Value], frozen=True):
 
 def missing(name: str, known: Iterable[str], faults: Iterable[ImportFault]) -> str:
     """Return what to say after the name of something that is not there: the nearest name, or what might have had it."""
-    broken = "".join(f"; {fault}" for fault in faults)
-    return broken or nearest(name, known)
+    return "".join(f"; {fault}" for fault in faults) or nearest(name, known)

@@ -191,8 +191,7 @@ def _of_file(path: Path, name: str, where: str) -> Configuration:
         for beside in QUANTISED_BESIDE:
             file = path.with_name(beside)
             if file.is_file():
-                document = _document(_text_of(file), str(file))
-                return replace(found, values={**found.values, beside: document})
+                return replace(found, values={**found.values, beside: _document(_text_of(file), str(file))})
     return found
 
 

@@ -202,8 +202,7 @@ def _among_experts(trace: Trace, node: TraceNode, second: TraceNode, kernel: Gra
             return kernel
         held = min(kernel.batch, table.shape[0]) * kernel.k * kernel.n
         return replace(kernel, kind="Ma_Mw", m=kernel.batch, batch=1, second_elements=held)
-    module = node.scope.rpartition(".experts")[0] or node.scope
-    chosen = trace.before(node, "topk", module)
+    chosen = trace.before(node, "topk", node.scope.rpartition(".experts")[0] or node.scope)
     if chosen is None:
         return kernel
     rows = kernel.m * chosen.shape[-1]

@@ -153,8 +153,7 @@ class GraphBuilder:
         for kernel in self._kernels:
             streamed = [name for name in kernel.inputs if self._arrays[name].kind is not TensorKind.WEIGHT]
             if array.name in kernel.inputs:
-                place = 0 if array.kind is TensorKind.WEIGHT else streamed.index(array.name)
-                uses.append(Use(kernel.name, place))
+                uses.append(Use(kernel.name, 0 if array.kind is TensorKind.WEIGHT else streamed.index(array.name)))
         name, maker = array.name, self._makers.get(array.name, "")
         return Tensor(name, array.kind, array.size_bytes, maker, tuple(uses), array.element_bytes)
 
@@ -203,8 +202,7 @@ def layer_graph(
     made = _dense(graph, mlp, normed) if isinstance(mlp, DenseMlp) else _experts(graph, mlp, group, choices, normed)
     if layer.norms > 2:
         made = _between(graph, "mlp_post_norm", made)
-    y = graph.array("y", "bqh", TensorKind.OUTPUT)
-    graph.elementwise("mlp_residual", (middle, made), y, "bqh")
+    graph.elementwise("mlp_residual", (middle, made), graph.array("y", "bqh", TensorKind.OUTPUT), "bqh")
     return graph.finish(name, _ASSUMED)
 
 
@@ -215,8 +213,7 @@ def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGrap
     if rows:
         x = graph.array("x", "rh", TensorKind.INPUT)
         weights = graph.weights("head", "wh", "head")
-        logits = graph.array("logits", "rw", TensorKind.OUTPUT)
-        graph.product("lm_head", (weights, x), logits, m="w", k="h", n="r")
+        graph.product("lm_head", (weights, x), graph.array("logits", "rw", TensorKind.OUTPUT), m="w", k="h", n="r")
     return graph.finish("head", ())
 
 

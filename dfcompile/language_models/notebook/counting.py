@@ -228,8 +228,7 @@ def estimate(kernel: NotebookKernel, machine: NotebookMachine) -> Estimate:
     m, k, n = tile_of(folded((kernel.m, kernel.k, kernel.n), kernel.batch), machine.cache)
     block = m * k * n
     compute_cycles = block / machine.macs_per_second * machine.frequency * compute / block
-    operands = (m * k + n * k) * BYTES_PER_VALUE
-    memory_cycles = operands / machine.bandwidth * machine.frequency * compute / block
+    memory_cycles = (m * k + n * k) * BYTES_PER_VALUE / machine.bandwidth * machine.frequency * compute / block
     is_compute = compute_cycles > memory_cycles
     return Estimate(
         tile=f"{m:.1f}x{k:.1f}x{n:.1f}",

@@ -157,8 +157,7 @@ def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:
     Raises:
         InfeasibleError: a dimension does not divide; the message names it.
     """
-    chips = degrees.tensor
-    return replace(layer, attention=_attention(layer.attention, chips), mlp=_mlp(layer.mlp, degrees))
+    return replace(layer, attention=_attention(layer.attention, degrees.tensor), mlp=_mlp(layer.mlp, degrees))
 
 
 def _divided(name: str, extent: int, chips: int) -> int:

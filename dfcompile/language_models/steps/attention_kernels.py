@@ -106,8 +106,7 @@ class _Group(Struct, frozen=True):
         if group.new == 1:
             kind, work, form = KernelKind.VECTOR_GROUPED, Work.DECODE_ATTENTION, "decode"
         heads, name = self.attention.heads, f"attention_{form}"
-        pair = pairs(self.attention.reach, group.past, group.new, causal=self.choices.causal)
-        seen = heads * pair * group.count
+        seen = heads * pairs(self.attention.reach, group.past, group.new, causal=self.choices.causal) * group.count
         fused = Kernel(
             kind, work, name, group.new * (heads // products), key, self.tokens, group.count * products,
             macs=(key + value) * seen,
