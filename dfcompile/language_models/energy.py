@@ -1,7 +1,7 @@
 """Energy, power and how busy everything is: figures of the user's device, none of our own."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -10,10 +10,25 @@ from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.times.step_time import KernelTime, StepTime, TimedKernel
 from dfcompile.records import replace
 
-# Shares of a time for which parts of a chip are busy, by name: work over rate times time; None where no rate is known.
-# Its multiply-adders (mac), its memory, memories on it as far as bytes leave them inwards, its vector unit, the link to
-# the memory beside it (offload), and its links to others, all together (link).
-Activity = dict[str, float | None]
+
+class Activity(Struct, frozen=True):
+    """Shares of a time for which something is busy: work over rate times time; None where no rate is known.
+
+    Attributes:
+        macs: multiply-adders.
+        memory: of the chip.
+        levels: memories on the chip by name, as far as bytes leave them inwards.
+        vector: unit.
+        offload: link to the memory beside the chip's own.
+        links: of a chip to others, all together.
+    """
+
+    macs: float
+    memory: float
+    levels: Mapping[str, float | None]
+    vector: float | None
+    offload: float | None
+    links: float | None = None
 
 
 class Energy(Struct, frozen=True):
@@ -59,19 +74,19 @@ def _activity(kernels: Sequence[TimedKernel], device: Device, exec_s: float) -> 
         return math.fsum(seconds) / exec_s if exec_s else 0.0
 
     counted = [(one.kernel.count, one.kernel, one.time) for one in kernels]
-    levels: Activity = {
+    levels = {
         level.name: None
         if math.isinf(level.bytes_per_s)
         else busy(count * _leaving(kernel, time, at) / level.bytes_per_s for count, kernel, time in counted)
         for at, level in enumerate(device.levels)
     }
-    return {
-        "mac": busy(count * kernel.macs / device.rate(kernel.rate) for count, kernel, _ in counted if kernel.macs),
-        "memory": busy(count * _moved(kernel, time) / device.bytes_per_s for count, kernel, time in counted),
-        **levels,
-        "vector": busy(count * time.vector_s for count, _, time in counted) if device.vector_per_s else None,
-        "offload": busy(count * time.offload_s for count, _, time in counted) if device.offload is not None else None,
-    }
+    return Activity(
+        busy(count * kernel.macs / device.rate(kernel.rate) for count, kernel, _ in counted if kernel.macs),
+        busy(count * _moved(kernel, time) / device.bytes_per_s for count, kernel, time in counted),
+        levels,
+        busy(count * time.vector_s for count, _, time in counted) if device.vector_per_s else None,
+        busy(count * time.offload_s for count, _, time in counted) if device.offload is not None else None,
+    )
 
 
 def _moved(kernel: Kernel, time: KernelTime) -> int:

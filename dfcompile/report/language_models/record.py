@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dfcompile.host.printable import json_text
-from dfcompile.language_models.energy import activity, link_activity, step_activity
+from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
+from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
 Record = dict[str, Json]
@@ -60,8 +61,6 @@ def _step_record(study: Study, step: StepStudy) -> Record:
     one, device = step.deployment, study.device
     peak = device.rate(study.precision.activations.name)
     chips = one.degrees.chips
-    busy = step_activity(one.kernels, device, step.exec_s, one.degrees.micro_batches)
-    busy["link"] = link_activity(one.link_bytes, one.link_bytes_per_s, step.exec_s)
     record: Record = {
         "step": step.batch.name,
         "tokens": step.batch.tokens,
@@ -86,7 +85,12 @@ def _step_record(study: Study, step: StepStudy) -> Record:
         "chip_kv_bytes": one.kv_bytes,
         "offload_share": rounded(float(one.offload)),
         "chip_offload_bytes": one.offload_bytes,
-        "activity": {name: _rounded(share) for name, share in busy.items()},
+        "activity": _busy(
+            replace(
+                step_activity(one.kernels, device, step.exec_s, one.degrees.micro_batches),
+                links=link_activity(one.link_bytes, one.link_bytes_per_s, step.exec_s),
+            )
+        ),
     }
     if step.usd_per_million_tokens:
         record["usd_per_million_tokens"] = rounded(step.usd_per_million_tokens)
@@ -128,12 +132,15 @@ def _kernel_record(study: Study, one: TimedKernel) -> Record:
         "time_s": rounded(time.exec_s),
         "time_cycles": rounded(time.exec_s * frequency) if frequency else None,
         "bound": time.bound,
-        **{f"{name}_activity": _rounded(share) for name, share in busy.items()},
+        **{f"{name}_activity": share for name, share in _busy(busy).items() if name != "link"},
     }
 
 
-def _rounded(share: float | None) -> Json:
-    return None if share is None else rounded(share)
+def _busy(found: Activity) -> Record:
+    """Return activities by name: of one kernel none of links, which exchanges keep busy."""
+    named = {"mac": found.macs, "memory": found.memory, **found.levels, "vector": found.vector,
+             "offload": found.offload, "link": found.links}  # fmt: skip
+    return {name: None if share is None else rounded(share) for name, share in named.items()}
 
 
 def study_csv(study: Study) -> str:

@@ -45,9 +45,8 @@ def test_p6_one_of_computing_and_traffic_is_always_busy() -> None:
     for one in TIMED.kernels:
         busy = activity(one.kernel, one.time, DEVICE)
 
-        shares = [busy["mac"] or 0.0, busy["memory"] or 0.0]
-        assert max(shares) == pytest.approx(1.0)
-        assert min(shares) >= 0
+        assert max(busy.macs, busy.memory) == pytest.approx(1.0)
+        assert min(busy.macs, busy.memory) >= 0
 
 
 def test_p6_every_memory_link_and_vector_element_has_its_energy_and_its_activity() -> None:
@@ -66,13 +65,13 @@ def test_p6_every_memory_link_and_vector_element_has_its_energy_and_its_activity
     moved = STEP.total("bytes")
     joules = (STEP.macs * 0.5 + moved * 4.0 + moved * 1.0 + crossing * 20.0 + passed * 0.1 + 10**9 * 8.0) * 1e-12
     assert found.dynamic_j == pytest.approx(2 * joules)
-    assert busy["mac"] == pytest.approx(STEP.macs / 494.5e12 / timed.exec_s)
-    assert busy["L2"] == pytest.approx(STEP.total("bytes") / 10e12 / timed.exec_s)
-    assert busy["vector"] == pytest.approx(passed / 1e12 / timed.exec_s)
-    assert busy["offload"] == pytest.approx(crossing / 64e9 / timed.exec_s)
+    assert busy.macs == pytest.approx(STEP.macs / 494.5e12 / timed.exec_s)
+    assert busy.levels["L2"] == pytest.approx(STEP.total("bytes") / 10e12 / timed.exec_s)
+    assert busy.vector == pytest.approx(passed / 1e12 / timed.exec_s)
+    assert busy.offload == pytest.approx(crossing / 64e9 / timed.exec_s)
     assert link_activity(9e9, 450e9, 0.1) == pytest.approx(0.2)
-    assert (link_activity(0.0, 0.0, 0.1), step_activity(TIMED, DEVICE, 1.0)["vector"]) == (None, None)
-    assert step_activity(TIMED, DEVICE, 1.0)["L2"] is None
+    assert (link_activity(0.0, 0.0, 0.1), step_activity(TIMED, DEVICE, 1.0).vector) == (None, None)
+    assert step_activity(TIMED, DEVICE, 1.0).levels == {"L2": None}
 
 
 def test_p6_a_vector_unit_that_is_slower_is_what_binds() -> None:
