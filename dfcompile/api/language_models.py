@@ -20,6 +20,7 @@ from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real, within
+from dfcompile.options.readers import pairs
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
@@ -85,20 +86,11 @@ def degrees_of(text: str) -> Degrees:
     Raises:
         UserError: an unknown word, one twice, or no whole number above 0.
     """
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        word, _, count = part.strip().partition("=")
-        if word not in _DEGREES:
-            raise UserError(f"--degrees: unknown degree {word!r}{nearest(word, _DEGREES)}")
-        if _DEGREES[word] in found:
-            raise UserError(f"--degrees: found {word!r} twice against once")
-        found[_DEGREES[word]] = _positive("--degrees", count, MOST_CHIPS)
-    made = Degrees(**found)
+    counts = pairs("--degrees", text, _DEGREES, "degree")
+    made = Degrees(**{_DEGREES[word]: _positive("--degrees", count, MOST_CHIPS) for word, count in counts})
     if made.stage_chips % made.expert_group:
-        raise UserError(
-            f"--degrees: found experts over {made.expert_group} chips against a divisor of the {made.stage_chips} "
-            "of a stage"
-        )
+        found = f"experts over {made.expert_group} chips"
+        raise UserError(f"--degrees: found {found} against a divisor of the {made.stage_chips} of a stage")
     return made
 
 

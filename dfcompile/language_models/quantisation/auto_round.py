@@ -29,5 +29,5 @@ class AutoRoundSettings(Keys, frozen=True, kw_only=True):
         Raises:
             UserError: they are not.
         """
-        if self.data_type not in (None, "int"):
-            raise self.wrong("data_type", "int")
+        if self.data_type is not None:
+            self.require("data_type", ("int",))

@@ -32,8 +32,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
         raise keys.wrong("load_in_4bit", "false, as load_in_8bit is true")
     if keys.load_in_8bit:
         keys.refuse("llm_int8_has_fp16_weight", what="weights of 16 bits beside those of 8")
-    if keys.bnb_4bit_quant_type not in _TYPES:
-        raise keys.wrong("bnb_4bit_quant_type", " or ".join(_TYPES))
+    keys.require("bnb_4bit_quant_type", _TYPES)
     kept = kept_names(keys, "llm_int8_skip_modules", "modules_to_not_convert", head=True)
     if keys.load_in_8bit:
         notes = ("bitsandbytes: outliers among activations, multiplied in 16 bits, are not counted",)
