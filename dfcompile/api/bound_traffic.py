@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -45,24 +46,14 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
     Raises:
         UserError: the model cannot be read, or an option has another form.
     """
-    rules = Rules(
-        one_of("--tiles", options.tiles, tuple(Tiles)),
-        one_of("--halo", options.halo, tuple(Halo)),
-        not options.first_read,
-    )
-    sizes, word_bytes, factor = options.buffers, options.word, options.within
+    tiles, halo = one_of("--tiles", options.tiles, tuple(Tiles)), one_of("--halo", options.halo, tuple(Halo))
+    rules = Rules(tiles, halo, not options.first_read)
     if options.model is not None:
-        named = options.per.split(",") if options.per else ROWS
-        rows = tuple(dict.fromkeys(one_of("--per", each, ROWS) for each in named))
-        buffers = parse_buffers(DEFAULT_BUFFERS if sizes is None else sizes, 1)
-        with show(f"reading {options.model}"):
-            program = read_model(options.model, ReadOptions(**of_stage(options, "reading"))).program
-        with show(f"bounding {program.name}"):
-            return bound_operators(bounded_model(program), buffers, rules, within=factor, per=rows, draws=draws)
+        return _model_bounds(options, options.model, rules, show, draws=draws)
     name, text = next((name, text) for name, text in options.shapes_asked.items() if text)
     shape = PARSERS[name](text)
     with show("bounding the chain" if name in ("chain", "attention") else f"bounding {text}"):
-        return bound_shape(shape, buffers=sizes, word_bytes=word_bytes, rules=rules, within=factor)
+        return _shape_bounds(options, shape, rules)
 
 
 _NOTE: Final = (
@@ -87,35 +78,19 @@ class _Shape(Struct, frozen=True):
     model: BoundedModel | None = None
 
 
-def bound_shape(
-    shape: CountedShape | Chain | GroupedAttention,
-    *,
-    buffers: str | None = None,
-    word_bytes: int = 4,
-    rules: Rules | None = None,
-    within: float | None = None,
-) -> BoundsReport:
+def _shape_bounds(options: BoundsOptions, shape: CountedShape | Chain | GroupedAttention, rules: Rules) -> BoundsReport:
     """Return the bounds of a shape, and of the operators of a chain or of attention, each alone.
 
-    Args:
-        shape: from `dfcompile.api.bound_requests`.
-        buffers: sizes; all powers of two between the least and the maximal effectual one of all ways, and that, if none
-            are given.
-        word_bytes: of each operand and of the result.
-        rules: how traffic is counted.
-        within: smallest buffer to be found that moves at most so many times the least.
-
-    Raises:
-        UserError: a size has another form or is too large.
+    Without sizes of buffers they are all powers of two between the least and the maximal effectual one of all ways.
     """
-    rules = Rules() if rules is None else rules
+    word_bytes, within = options.word, options.within
     asked = _asked(shape, word_bytes, rules)
     curves, model = asked.curves, asked.model
     everywhere = powers_of_two(
         min(curve.least_size for curve in curves.values()) * word_bytes,
         max(curve.maximal_effectual_size for curve in curves.values()) * word_bytes,
     )
-    sizes = everywhere if buffers is None else parse_buffers(buffers, word_bytes)
+    sizes = everywhere if options.buffers is None else parse_buffers(options.buffers, word_bytes)
     alone = [(op, op.curve(rules)) for op in asked.operators]
     rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
     operations = sum(2 * op.macs for op in asked.operators)
@@ -163,33 +138,22 @@ DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
 
 
-def bound_operators(
-    bounded: BoundedModel,
-    sizes: tuple[int, ...],
-    rules: Rules,
-    *,
-    within: float | None = None,
-    per: tuple[str, ...] = ("operator", "model"),
-    draws: bool = False,
-) -> BoundsReport:
-    """Return the bounds of a model and of its operators.
-
-    Args:
-        bounded: the model.
-        sizes: of buffers, in bytes.
-        rules: how traffic is counted.
-        within: smallest buffer to be found that moves at most so many times the least.
-        per: ``operator``, ``model``: of what rows are made.
-        draws: whether plans are made for all powers of two, so that their curve can be drawn.
-    """
-    with work_of(2 + draws) as steps:
+def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowStage, *, draws: bool) -> BoundsReport:
+    """Return the bounds of a model and of its operators."""
+    within, per = options.within, options.per.split(",") if options.per else ROWS
+    tables = {one_of("--per", each, ROWS) for each in per}
+    sizes = parse_buffers(DEFAULT_BUFFERS if options.buffers is None else options.buffers, 1)
+    with show(f"reading {file}"):
+        program = read_model(file, ReadOptions(**of_stage(options, "reading"))).program
+    with show(f"bounding {program.name}"), work_of(2 + draws) as steps:
+        bounded = bounded_model(program)
         curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
         rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
         steps.add()
-        whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
+        whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in tables else ()
         steps.add()
         slopes = _slopes(bounded, [_bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
-    shown, work = rows if "operator" in per else (), sum(2 * op.macs for op in bounded.operators)
+    shown, work = rows if "operator" in tables else (), sum(2 * op.macs for op in bounded.operators)
     return BoundsReport(bounded.name, shown, whole, within, notes_of(rules, rows), slopes, work)
 
 

@@ -152,11 +152,8 @@ def study_of(request: Request) -> Study:
     check_offload(device, request.offload)
     calibration = find_calibration(asked.efficiency) if asked.efficiency else None
     held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
-    timer, fitted = _counting(request.time, calibration)
-    how = Transfers(asked.transfers), asked.kv_block, request.offload
-    cases = (
-        Case(model, batch, held, precision, request.choices, timer, fitted, *how) for batch in counted(request.batches)
-    )
+    how = *_counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
+    cases = (Case(model, batch, held, precision, request.choices, *how) for batch in counted(request.batches))
     return Study(
         request=request,
         model=model,
@@ -166,25 +163,18 @@ def study_of(request: Request) -> Study:
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
         steps=tuple(_step(request, case, calibration) for case in cases),
-        notes=(
-            *model.notes,
-            *notes,
-            *device.notes,
-            *(note for batch in request.batches for note in batch.notes),
-            *_notes(request, device, calibration),
-        ),
+        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
         warnings=warnings,
     )
 
 
 def _check(model: Model, request: Request) -> None:
     """Check that contexts are within what the model was made for, and that a histogram is of its experts."""
+    most = model.most_context
     for batch in request.batches:
-        if model.most_context and batch.longest > model.most_context:
-            raise UserError(
-                f"{batch.name}: found a context of {batch.longest} tokens against at most {model.most_context} of "
-                f"{model.name}"
-            )
+        if most and batch.longest > most:
+            found = f"a context of {batch.longest} tokens against at most {most} of {model.name}"
+            raise UserError(f"{batch.name}: found {found}")
     shares = request.choices.expert_shares
     counts = {layer.mlp.count for layer in model.layers if isinstance(layer.mlp, Experts)}
     if shares and counts != {len(shares)}:
@@ -245,6 +235,7 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
 
 
 def _notes(request: Request, device: Device, calibration: Calibration | None) -> Iterator[str]:
+    yield from (note for batch in request.batches for note in batch.notes)
     yield "rotations, norms of queries and keys, and the last norm are part of the products beside them"
     yield "experts: routing is independent from token to token; weights are those of the expected number of experts"
     yield "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates"

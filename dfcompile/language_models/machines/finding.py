@@ -113,8 +113,7 @@ def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
         shown = shared[int(text)] if is_shared else text
         if at is not None and shown:
             found[_numbers(at[1], at[2])] = shown.strip()
-    rows = max((row for row, _ in found), default=-1) + 1
-    columns = max((column for _, column in found), default=-1) + 1
+    rows, columns = (max((place[axis] for place in found), default=-1) + 1 for axis in (0, 1))
     if rows > _MOST_ROWS or columns > _MOST_COLUMNS:
         raise UserError(f"{where}: found {rows} x {columns} cells against at most {_MOST_ROWS} x {_MOST_COLUMNS}")
     return [[found.get((row, column), "") for column in range(columns)] for row in range(rows)]

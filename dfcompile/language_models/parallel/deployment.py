@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
@@ -207,15 +207,13 @@ class Deployments:
         seconds = [cost.exec_s + cost.exchange_s for cost in costs]
         seconds[0] += first.exec_s
         seconds[-1] += last.exec_s + last.exchange_s
-        ends = balanced(seconds, degrees.pipeline)
-        runs = list(zip((0, *ends[:-1]), ends, strict=True))
+        runs = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
         sent = self._sent_s(degrees, batch)
         stages = [math.fsum(seconds[start:end]) + sent for start, end in runs]
         held = []
         for start, end in runs:
-            ends_here = [*([] if start else [first]), *([last] if end == len(costs) else [])]
-            weights = sum(cost.weight_bytes for cost in (*costs[start:end], *ends_here))
-            held.append((weights, sum(cost.kv_bytes for cost in costs[start:end])))
+            stage = [*costs[start:end], *([] if start else [first]), *([last] if end == len(costs) else [])]
+            held.append((sum(cost.weight_bytes for cost in stage), sum(cost.kv_bytes for cost in stage)))
         away = [part_of(caches, share) for _, caches in held]
         here = [(weights, caches - out) for (weights, caches), out in zip(held, away, strict=True)]
         weights, caches = max(here, key=sum)
@@ -263,21 +261,17 @@ class Deployments:
 
     def _exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
         """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches."""
-        case, tokens = self._case, batch.tokens
-        amount = case.precision.activations.bytes_of(tokens * case.model.hidden)
-        tensor = self._group(1, degrees.tensor)
-        seconds, sent = 0.0, 0.0
+        case, seconds, sent = self._case, 0.0, 0.0
+        amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         spread = degrees.expert_group // degrees.tensor
         if isinstance(layer.mlp, Experts) and degrees.expert > 1 and spread > 1:
-            group = self._group(degrees.tensor, spread)
             routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
-            seconds += 2 * self._collectives.all_to_all(group, routed * spread)
+            seconds += 2 * self._collectives.all_to_all(self._group(degrees.tensor, spread), routed * spread)
             sent += 2 * routed * (spread - 1) / spread
-        seconds += 2 * self._collectives.all_reduce(tensor, amount)
+        seconds += 2 * self._collectives.all_reduce(self._group(1, degrees.tensor), amount)
         sent += 4 * amount * (degrees.tensor - 1) / degrees.tensor
-        around = self._group(degrees.tensor, degrees.sequence)
         moved = self._context_bytes(share, batch, degrees)
-        seconds += self._collectives.all_gather(around, moved)
+        seconds += self._collectives.all_gather(self._group(degrees.tensor, degrees.sequence), moved)
         return seconds, sent + moved * (degrees.sequence - 1) / degrees.sequence
 
     def _context_bytes(self, share: Layer, batch: Batch, degrees: Degrees) -> float:
@@ -339,9 +333,8 @@ class Deployments:
     def _sent_s(self, degrees: Degrees, batch: Batch) -> float:
         if degrees.pipeline == 1:
             return 0.0
-        group = self._group(degrees.stage_chips, degrees.pipeline)
         amount = self._case.precision.activations.bytes_of(batch.tokens * self._case.model.hidden)
-        return self._collectives.send(group, amount / degrees.tensor)
+        return self._collectives.send(self._group(degrees.stage_chips, degrees.pipeline), amount / degrees.tensor)
 
     def _group(self, stride: int, chips: int) -> Group:
         if chips == 1:
@@ -357,8 +350,7 @@ class Deployments:
     ) -> StepTime:
         """Return the kernels of the slowest stage, as many of each kind as it has, and of embedding and head."""
         kernels: list[Kernel] = []
-        for kind in self._case.model.kinds:
-            cost = by_layer[kind.layer]
+        for kind, cost in ((kind, by_layer[kind.layer]) for kind in self._case.model.kinds):
             count = sum(one is cost for one in here)
             kernels += [replace(kernel, part=kind.name, count=count) for kernel in cost.kernels if count]
         return self._time([*kernels, *first.kernels, *last.kernels])
