@@ -21,15 +21,13 @@ from dfcompile.dfmodel_backend.machine.system import Accelerator, Dram
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
-from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import is_device
 from dfcompile.language_models.mapping.layer_graph import ends_graph, layer_graph
-from dfcompile.language_models.model import Model
+from dfcompile.language_models.parallel.deployment import Case
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.times.step_time import roofline, timed_step
+from dfcompile.language_models.times.step_time import timed_step
 
 _HERE = "dfcompile llm --map"
 
@@ -128,38 +126,25 @@ class MappedStep(Struct, frozen=True):
         return sum(times) if len(times) == len(self.parts) else None
 
 
-def mapped_step(
-    asked: str,
-    model: Model,
-    batch: Batch,
-    device: Device,
-    precision: Precision,
-    choices: StepChoices,
-    chips: int,
-) -> MappedStep:
+def mapped_step(asked: str, case: Case, chips: int) -> MappedStep:
     """Map one layer of each kind and the head.
 
     Args:
         asked: the system, as `find_device`.
-        model: that is run.
-        batch: of all chips.
-        device: that was found.
-        precision: formats.
-        choices: how the step is counted.
+        case: a step of a model on the device that was found.
         chips: at hand.
 
     Raises:
         UserError: the system has fewer chips or lacks a rate, or `layer_graph`.
     """
+    model, batch, precision, choices = case.model, case.batch, case.precision, case.choices
     kernels = step_of(model, batch, precision, choices).kernels
-    system = find_system(asked, device, [kernel.rate for kernel in kernels if kernel.macs])
-    graphs = {
-        kind.name: (kind.count, layer_graph(kind.name, kind.layer, model.hidden, batch, precision, choices))
-        for kind in model.kinds
-    }
+    system = find_system(asked, case.device, [kernel.rate for kernel in kernels if kernel.macs])
+    how = model.hidden, batch, precision, choices
+    graphs = {kind.name: (kind.count, layer_graph(kind.name, kind.layer, *how)) for kind in model.kinds}
     if batch.head_rows:
         graphs["head"] = (1, ends_graph(model, batch, precision))
-    alone = {part.part: part.exec_s for part in timed_step(kernels, device, roofline).parts}
+    alone = {part.part: part.exec_s for part in timed_step(kernels, case.device, case.timer).parts}
     parts = []
     for name, (count, graph) in counted(tuple(graphs.items())):
         try:
