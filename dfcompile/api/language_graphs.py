@@ -5,7 +5,8 @@ from dfcompile.language_models.configuration.reading import Configuration, model
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import exported_trace
 from dfcompile.language_models.graph.kernels import GraphKernel, Trace, graph_kernels, total_macs
-from dfcompile.language_models.model import Mask, kv_elements_per_token
+from dfcompile.language_models.model import Mask
+from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of

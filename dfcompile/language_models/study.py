@@ -13,17 +13,11 @@ from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.model import (
-    Experts,
-    Model,
-    Parameters,
-    kv_elements_per_token,
-    parameters_of,
-    with_formats,
-)
+from dfcompile.language_models.model import Experts, Model, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments, check_offload
 from dfcompile.language_models.parallel.search import Aim, best_degrees
+from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import StepChoices

@@ -11,7 +11,7 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
-from dfcompile.language_models.model import parameters_of
+from dfcompile.language_models.parameters import parameters_of
 from dfcompile.language_models.steps.batch import Sequences
 
 FAMILIES = (

@@ -20,7 +20,8 @@ from dfcompile.language_models.configuration.reading import (
     shipped_names,
 )
 from dfcompile.language_models.footprint import weight_bytes
-from dfcompile.language_models.model import Mask, kv_elements_per_token, parameters_of
+from dfcompile.language_models.model import Mask
+from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
 from dfcompile.language_models.steps.kernel import StepChoices

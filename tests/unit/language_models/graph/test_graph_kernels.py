@@ -20,7 +20,7 @@ from dfcompile.language_models.graph.kernels import (
     graph_kernels,
     total_macs,
 )
-from dfcompile.language_models.model import kv_elements_per_token, parameters_of
+from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.steps.batch import Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
