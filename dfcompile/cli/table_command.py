@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import click
 from dfcompile.cli.completion import completion_of
 from dfcompile.host.inputs import note_read_files
 from dfcompile.host.outputs import check_overwritten
-from dfcompile.options.option import Option, defaults_of, flags_of, options_of, read_options
+from dfcompile.options.option import Option, options_of, read_options
 
 STANDARD_STREAM = Path("-")  # standard input or output, as a file's name
 # What is written, by the names of parameters; whatever else names a file reads it.
@@ -89,32 +90,31 @@ def table_command(
         def run(**given: object) -> None:
             function(*(read_options(asked, {name: given[name] for name in options_of(asked)}) for asked in tables))
 
-        params = [_parameter(asked, name, said) for asked in tables for name, said in options_of(asked).items()]
+        params = [_parameter(name, said) for asked in tables for name, said in options_of(asked).items()]
         return StrictCommand(name, params=params, callback=run, help=function.__doc__, epilog=epilog)
 
     return made
 
 
-def _parameter(asked: type, name: str, said: Option) -> click.Parameter:
-    defaults = defaults_of(asked)
+def _parameter(name: str, said: Option) -> click.Parameter:
+    is_required, usual = said.default is MISSING, None if said.default is MISSING else said.default
     if said.is_argument:
-        file = _FILE if said.is_path else None
-        count = -1 if said.is_repeatable else 1
-        return click.Argument([name], type=file, required=name not in defaults, nargs=count, metavar=said.metavar)
-    default = _text(defaults.get(name))
+        file, count = _FILE if said.is_path else None, -1 if said.is_repeatable else 1
+        return click.Argument([name], type=file, required=is_required, nargs=count, metavar=said.metavar)
+    default = _text(usual)
     shown: str | bool = said.default_text or (default is not None and not said.is_flag)
     attributes: dict[str, Any] = {"help": said.help, "metavar": said.metavar, "multiple": said.is_repeatable}
     if said.is_flag:
-        attributes |= {"is_flag": True, "default": defaults.get(name)}
+        attributes |= {"is_flag": True, "default": usual}
     elif default is not None and not said.default_text:
         attributes |= {"default": (default,) if said.is_repeatable else default}
     if said.complete:
         attributes["shell_complete"] = completion_of(said.complete)
     words = click.Choice(list(map(str, said.choices))) if said.choices else None
     return click.Option(
-        [*flags_of(name, said), name],
+        [*said.flags, name],
         type=(words, _FILE) if said.is_pair else _FILE if said.is_path else words,
-        required=name not in defaults,
+        required=is_required,
         show_default=shown,
         **attributes,
     )

@@ -179,12 +179,10 @@ class SetupOptions:
 
 
 @table
-class SetupOutputs:
+class SetupOutputs(shared.RowOutputs):
     """Where a solved design is written, and how."""
 
-    html: Path | None = shared.HTML
     format: str = shared.FORMAT
-    verbose: bool = shared.VERBOSE
     output: Path | None = option(
         "Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
         flags=("-o", "--output"),

@@ -118,14 +118,11 @@ class LanguageOptions:
 
 
 @table
-class LanguageOutputs:
+class LanguageOutputs(shared.RowOutputs):
     """Where a study is written, and how."""
 
-    html: Path | None = shared.HTML
     format: str = option(
         "Of the report.",
         more="JSON has exact integers of any size; CSV a row per kernel, or per row of the sweep.",
         choices=shared.ROW_FORMATS,
     )
-    verbose: bool = shared.VERBOSE
-    output: Path | None = shared.OUTPUT

@@ -55,7 +55,7 @@ class Option(Struct, frozen=True):
         more: for documents, which show it behind the help, in Markdown.
         read: makes a value of what is given, on the command line or in Python; raises `UserError`. Else by its type.
         default: what it is if nobody gives it. Else by its type: nothing, false, or the first of the choices.
-        flags: on the command line; empty: the field's name with ``-`` for ``_``.
+        flags: on the command line; by default the field's name with ``-`` for ``_``.
         metavar: what stands for the value in the help.
         choices: the words that are possible, if no others are; those of an enumeration follow from its type.
         complete: names that a shell proposes, or the kind of names that it looks for.
@@ -101,20 +101,19 @@ def table(described: type[Table]) -> type[Table]:
     for name, kind in inspect.get_annotations(described).items():
         said = vars(described).get(name)
         if isinstance(said, Option):
-            said = _with_type(said, kind)
-            metadata = {_KEY: said}
-            by_type = field(default_factory=_nothing, metadata=metadata)
-            is_open = said.default is MISSING and get_origin(kind) is Mapping
-            setattr(described, name, by_type if is_open else field(default=said.default, metadata=metadata))
+            setattr(described, name, _field(_completed(said, name, kind)))
     return dataclass(frozen=True)(described)
 
 
-def _nothing() -> Mapping[str, object]:
-    return MappingProxyType({})
+def _field(said: Option) -> Any:
+    metadata = {_KEY: said}
+    if said.default is MISSING:
+        return field(metadata=metadata)
+    return field(default_factory=lambda: said.default, metadata=metadata)
 
 
-def _with_type(said: Option, kind: Any) -> Option:
-    """Return an option with what follows from its type."""
+def _completed(said: Option, name: str, kind: Any) -> Option:
+    """Return an option with what follows from the name and the type of its field."""
     others = [one for one in get_args(kind) if one is not NoneType]
     is_optional = NoneType in get_args(kind)
     if is_optional and len(others) == 1:
@@ -123,15 +122,18 @@ def _with_type(said: Option, kind: Any) -> Option:
     read, default = said.read, said.default
     if read is readers.as_given:
         read = readers.word(choices) if choices and not said.is_pair else _READERS.get(kind, read)
-    if default is MISSING and (is_optional or choices or kind is bool):
-        default = None if is_optional else choices[0] if choices else False
+    if default is MISSING and (is_optional or choices):
+        default = None if is_optional else choices[0]
+    elif default is MISSING:
+        default = {bool: False, Mapping: MappingProxyType({})}.get(get_origin(kind) or kind, MISSING)
     is_path = said.is_path or kind is Path
     return replace(
         said,
         read=read,
         default=default,
-        choices=choices,
+        flags=said.flags or (f"--{name.replace('_', '-')}",),
         metavar="FILE" if is_path and said.metavar is None and not said.is_argument else said.metavar,
+        choices=choices,
         is_repeatable=said.is_repeatable or (get_origin(kind) or kind) in _OF_SEVERAL,
         is_flag=kind is bool,
         is_path=is_path,
@@ -150,21 +152,9 @@ def options_of(asked: type) -> Mapping[str, Option]:
     return MappingProxyType(found)
 
 
-@cache
 def defaults_of(asked: type) -> Mapping[str, object]:
     """Return what options of a table are that nobody gives; those that have to be given are left out."""
-    return MappingProxyType(
-        {
-            held.name: held.default if held.default_factory is MISSING else held.default_factory()
-            for held in fields(asked)
-            if held.default is not MISSING or held.default_factory is not MISSING
-        }
-    )
-
-
-def flags_of(name: str, said: Option) -> tuple[str, ...]:
-    """Return how an option is called on the command line."""
-    return said.flags or (f"--{name.replace('_', '-')}",)
+    return {name: said.default for name, said in options_of(asked).items() if said.default is not MISSING}
 
 
 def read_options(asked: Callable[..., Table], given: Mapping[str, Any]) -> Table:
@@ -175,16 +165,16 @@ def read_options(asked: Callable[..., Table], given: Mapping[str, Any]) -> Table
         UserError: what is given is not what the option takes.
     """
     assert isinstance(asked, type)
-    known, defaults = options_of(asked), defaults_of(asked)
+    known = options_of(asked)
     for name in given:
         if name not in known:
             raise TypeError(f"unexpected option {name!r}{nearest(name, known)}")
     values = {}
     for name, said in known.items():
         value = given.get(name)
-        if value is not None and (value != () or name not in defaults):
-            values[name] = said.read(name if said.is_argument else flags_of(name, said)[0], value)
-        elif name not in defaults:
+        if value is not None and (value != () or said.default is MISSING):
+            values[name] = said.read(name if said.is_argument else said.flags[0], value)
+        elif said.default is MISSING:
             raise TypeError(f"missing option {name!r}")
     made: Table = asked(**values)
     return made
@@ -196,24 +186,19 @@ def of_stage(options: object, stage: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name, said in options_of(asked).items() if said.stage == stage}
 
 
-def takes(*tables: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
-    """Give a function that takes any named arguments the signature and the documentation that tables have."""
+def takes(asked: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
+    """Give a function that takes any named arguments the signature and the documentation that a table has."""
 
     def described(function: Callable[..., Made]) -> Callable[..., Made]:
-        signature = inspect.signature(function)
+        signature, defaults = inspect.signature(function), defaults_of(asked)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        lines = []
-        for asked in tables:
-            defaults = defaults_of(asked)
-            for name, said in options_of(asked).items():
-                if name not in signature.parameters:
-                    default = defaults.get(name, inspect.Parameter.empty)
-                    own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-                    lines.append(f"        {name}: {said.help}\n")
+        further = {name: said for name, said in options_of(asked).items() if name not in signature.parameters}
+        for name in further:
+            default = defaults.get(name, inspect.Parameter.empty)
+            own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+        lines = "".join(f"        {name}: {said.help}\n" for name, said in further.items())
         vars(function)["__signature__"] = signature.replace(parameters=own)
-        function.__doc__ = (function.__doc__ or "").replace(
-            "    Raises:", f"    Options:\n{''.join(lines)}\n    Raises:", 1
-        )
+        function.__doc__ = (function.__doc__ or "").replace("    Raises:", f"    Options:\n{lines}\n    Raises:", 1)
         return function
 
     return described
