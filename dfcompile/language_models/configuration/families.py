@@ -353,18 +353,13 @@ def _gpt2(fields: Fields) -> Model:
 
 FAMILIES: Final[Mapping[str, Reader]] = MappingProxyType(
     {
-        "deepseek_v3": _deepseek,
-        "gemma2": _gemma,
-        "gemma3_text": _gemma,
+        **dict.fromkeys(("deepseek_v3", "kimi_k2"), _deepseek),
+        **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
         "gpt2": _gpt2,
         "gpt_oss": _gpt_oss,
-        "kimi_k2": _deepseek,
         "llama": _llama,
         "llama4_text": _llama4,
-        "mistral": _mistral,
-        "mixtral": _mistral,
-        "qwen2": _qwen,
-        "qwen3": _qwen,
-        "qwen3_moe": _qwen,
+        **dict.fromkeys(("mistral", "mixtral"), _mistral),
+        **dict.fromkeys(("qwen2", "qwen3", "qwen3_moe"), _qwen),
     }
 )
