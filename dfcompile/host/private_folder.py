@@ -84,7 +84,7 @@ def _made() -> Path:
     except OSError as error:
         raise UserError(f"temporary folder: {reason_of(error)} (set TMPDIR)") from error
     with ExitStack() as undo:
-        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        undo.callback(lambda: shutil.rmtree(folder, ignore_errors=True))
         require_private(folder)
         undo.pop_all()
     return folder

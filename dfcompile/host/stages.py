@@ -6,7 +6,7 @@ Nothing that is computed depends on it, and where nobody watches nothing is coun
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -160,7 +160,8 @@ def watched_by(watch: Watch) -> Iterator[None]:
 def stage(title: str) -> Iterator[None]:
     """Name what the body does."""
     watch = _WATCH.get()
-    with nullcontext() if watch is None else watch.stage(title):
+    told: AbstractContextManager[None] = nullcontext() if watch is None else watch.stage(title)
+    with told:
         yield
 
 
@@ -172,7 +173,8 @@ def work_of(whole: float) -> Iterator[Work]:
         whole: how many there are, in any unit; 0: nobody knows.
     """
     watch, work = _WATCH.get(), Work(whole)
-    with nullcontext() if watch is None or whole <= 0 else watch.work(work):
+    told: AbstractContextManager[None] = nullcontext() if watch is None or whole <= 0 else watch.work(work)
+    with told:
         yield work
 
 

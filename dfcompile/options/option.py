@@ -118,14 +118,14 @@ def _completed(said: Option, name: str, kind: Any) -> Option:
     is_optional = NoneType in get_args(kind)
     if is_optional and len(others) == 1:
         kind = others[0]
-    choices = tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else said.choices
+    choices: tuple[Any, ...] = tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else said.choices
     read, default = said.read, said.default
     if read is readers.as_given:
         read = readers.word(choices) if choices and not said.is_pair else _READERS.get(kind, read)
-    if default is MISSING and (is_optional or choices):
-        default = None if is_optional else choices[0]
-    elif default is MISSING:
-        default = {bool: False, Mapping: MappingProxyType({})}.get(get_origin(kind) or kind, MISSING)
+    if default is MISSING:
+        by_type: Mapping[Any, object] = {bool: False, Mapping: MappingProxyType({})}
+        first = choices[0] if choices else by_type.get(get_origin(kind) or kind, MISSING)
+        default = None if is_optional else first
     is_path = said.is_path or kind is Path
     return replace(
         said,

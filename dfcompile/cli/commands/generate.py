@@ -76,7 +76,7 @@ def _usual_form(generator: Generator, target: Path | None) -> str:
 
 def _option(setting: Setting) -> click.Option:
     plain: click.ParamType[object] = click.STRING if setting.is_word else click.INT
-    kind = click.Choice(setting.choices) if setting.choices else plain
+    kind: click.ParamType[object] = click.Choice(setting.choices) if setting.choices else plain
     words = [f"--{setting.name.replace('_', '-')}", setting.name]
     text = f"{setting.text[:1].upper()}{setting.text[1:]}."
     if setting.default is None:  # to click, None would be a default like any other

@@ -213,7 +213,7 @@ def _attention(trace: Trace, node: TraceNode) -> GraphKernel:
     queries, keys, values = trace.inputs(node)[:3]
     source, heads = trace.ungrouped(keys), math.prod(queries.shape[:-2])
     grouped = keys.elements // source.elements
-    rows, width, context = *queries.shape[-2:], keys.shape[-2]
+    rows, width, context = queries.shape[-2], queries.shape[-1], keys.shape[-2]
     held = source.elements + trace.ungrouped(values).elements
     kind = Operand.CACHE if trace.operand(source) is Operand.CACHE else Operand.GROUPED
     return GraphKernel(
