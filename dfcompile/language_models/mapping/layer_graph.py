@@ -13,7 +13,7 @@ from dfcompile.language_models.model import Attention, DenseMlp, Experts, Latent
 from dfcompile.language_models.steps.attention_kernels import is_absorbed, kv_elements_read
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.kernel import StepChoices
-from dfcompile.language_models.steps.mlp_kernels import distinct_experts
+from dfcompile.language_models.steps.step import distinct_experts
 
 PARTS = {"outer": LoopPart.OUTER, "m": LoopPart.M, "k": LoopPart.K, "n": LoopPart.N}
 

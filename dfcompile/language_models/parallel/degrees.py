@@ -1,7 +1,8 @@
-"""Degrees of parallelism, which chips of the network a group has, and what one chip has of a model and of a batch."""
+"""Degrees of parallelism: which chips of the network a group has, what collectives take there, and a chip's share."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import product
 
 from msgspec import Struct
@@ -11,7 +12,8 @@ from dfcompile.language_models.machines.device import LinkLevel
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
-from dfcompile.language_models.steps.mlp_kernels import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
+from dfcompile.language_models.steps.step import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
+from dfcompile.language_models.times.calibrated import AllReduce
 from dfcompile.records import replace
 
 Group = tuple[LinkLevel, ...]  # chips of a group along each dimension of the network that it has several in
@@ -222,3 +224,60 @@ def expert_share(mlp: Experts, batch: Batch, degrees: Degrees, choices: StepChoi
     else:
         imbalance = rank_imbalance(mlp.count, mlp.chosen, batch.tokens * together, degrees.expert)
     return ExpertShare(degrees.expert, degrees.expert_split, together, imbalance)
+
+
+class Collectives:
+    """Seconds of collectives on a machine.
+
+    The back end's formulas are per dimension: what inner ones reduced goes on outside [ko24]. A fitted all-reduce is
+    taken inside the innermost dimension, where it was measured.
+    """
+
+    def __init__(self, latency_s: float, fitted: AllReduce | None, innermost: int) -> None:
+        self._latency_s = latency_s
+        self._fitted = fitted
+        self._innermost = innermost
+
+    def all_reduce(self, group: Group, amount: float) -> float:
+        """Return the seconds of the sum of so many bytes on every chip."""
+        chips = math.prod(link.chips for link in group)
+        if self._fitted is not None and 1 < chips <= self._innermost:
+            return self._fitted.seconds(chips, amount)
+        return self._taken(group, _reduce_s_per_byte, amount, 2)
+
+    def all_gather(self, group: Group, amount: float) -> float:
+        """Return the seconds until every chip has all of so many bytes."""
+        return self._taken(group, _reduce_s_per_byte, amount / 2, 1)
+
+    def all_to_all(self, group: Group, amount: float) -> float:
+        """Return the seconds until so many bytes, all chips' together, stand with whom they are for."""
+        return self._taken(group, _exchange_s_per_byte, amount, 1)
+
+    def _taken(self, group: Group, s_per_byte: Callable[[Group], float], amount: float, phases: int) -> float:
+        if not group:
+            return 0.0
+        hops = sum(1 if link.kind == "fc" else link.chips - 1 for link in group)
+        return amount * s_per_byte(group) + phases * self._latency_s * hops
+
+    def send(self, group: Group, amount: float) -> float:
+        """Return the seconds of so many bytes from one stage to the next, over the slowest link between them."""
+        return self._latency_s + amount / min(link.bytes_per_s for link in group)
+
+
+@lru_cache(maxsize=1024)
+def _reduce_s_per_byte(links: Group) -> float:
+    from dfcompile.dfmodel_backend.machine.machine import Link
+    from dfcompile.dfmodel_backend.machine.network.collective_times import everywhere_ns_per_byte
+
+    groups = [Link(link.kind, link.chips, link.bytes_per_s * 1e-9, "TP", 0.0) for link in links]
+    return everywhere_ns_per_byte(groups, separate_phases=True) * 1e-9
+
+
+@lru_cache(maxsize=1024)
+def _exchange_s_per_byte(links: Group) -> float:
+    from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
+    from dfcompile.dfmodel_backend.machine.network.topologies import topology
+
+    shape = topology("_".join(link.kind for link in links))
+    seconds = exchange_ns_per_byte(shape, [link.chips for link in links], [link.bytes_per_s * 1e-9 for link in links])
+    return seconds * 1e-9

@@ -14,8 +14,8 @@ from dfcompile.language_models.footprint import embedding_bytes, head_bytes, lay
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, Experts, Layer, Model
-from dfcompile.language_models.parallel.collectives import Collectives
 from dfcompile.language_models.parallel.degrees import (
+    Collectives,
     Degrees,
     Group,
     expert_share,
@@ -26,8 +26,7 @@ from dfcompile.language_models.parallel.degrees import (
 )
 from dfcompile.language_models.steps.batch import Batch, live
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices
-from dfcompile.language_models.steps.mlp_kernels import WHOLE
-from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
+from dfcompile.language_models.steps.step import WHOLE, ends_kernels, layer_kernels
 from dfcompile.language_models.times.calibrated import AllReduce
 from dfcompile.language_models.times.step_time import StepTime, Timer, Transfers, timed_step
 from dfcompile.records import replace

@@ -1,9 +1,15 @@
 """``awq``: integers in groups, each with a scale and a zero point [hf]."""
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings, ExllamaSettings
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.scaled import FP16_BITS, group_of, scaled, width_of
+from dfcompile.language_models.quantisation.scaled import (
+    FP16_BITS,
+    AutoRoundSettings,
+    ExllamaSettings,
+    group_of,
+    scaled,
+    width_of,
+)
 from dfcompile.language_models.quantisation.stated import HEAD, Method, Rule, Stated, names_of
 
 

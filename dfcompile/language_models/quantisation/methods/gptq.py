@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings, ExllamaSettings
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.scaled import FP16_BITS, group_of, scaled, width_of
+from dfcompile.language_models.quantisation.scaled import (
+    FP16_BITS,
+    AutoRoundSettings,
+    ExllamaSettings,
+    group_of,
+    scaled,
+    width_of,
+)
 from dfcompile.language_models.quantisation.stated import HEAD, Method, Rule, Stated, names_of
 
 _FORMATS = ("gptq", "gptq_v2", "marlin", "bitblas")  # the same bits in another order
