@@ -35,6 +35,14 @@ from dfcompile.report.plain_values import rounded
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 
+_NOTE: Final = (
+    "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
+    "holds, if it computes each product"
+)
+DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
+DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
+
+
 def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = show_nothing) -> BoundsReport:
     """Return the bounds of what is asked for.
 
@@ -54,12 +62,6 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
     shape = PARSERS[name](text)
     with show("bounding the chain" if name in ("chain", "attention") else f"bounding {text}"):
         return _shape_bounds(options, shape, rules)
-
-
-_NOTE: Final = (
-    "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
-    "holds, if it computes each product"
-)
 
 
 class _Shape(Struct, frozen=True):
@@ -132,10 +134,6 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
     op_type = "product" if isinstance(einsum, PlainEinsum) else "convolution"
     name = einsum.name if count == 1 else f"{count} x {einsum.name}"
     return BoundedOperator(name, op_type, count, einsum, reads, writes, word_bytes)
-
-
-DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
-DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
 
 
 def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowStage, *, draws: bool) -> BoundsReport:

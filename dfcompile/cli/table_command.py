@@ -20,6 +20,7 @@ WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save", "s
 _NAME = 4096  # bytes of a path that Linux takes
 KEPT = frozenset({"cache"})  # which is read as well
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+_FILE = click.Path(path_type=Path)
 
 
 class StrictCommand(click.Command):
@@ -70,9 +71,6 @@ def _files(value: object) -> Iterator[Path]:
         case tuple():
             for part in value:
                 yield from _files(part)
-
-
-_FILE = click.Path(path_type=Path)
 
 
 def table_command(

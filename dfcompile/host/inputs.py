@@ -19,6 +19,9 @@ from dfcompile.errors import UserError
 from dfcompile.host.reasons import reason_of
 
 _ACCESS = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
+STANDARD_INPUT = "-"
+LARGEST_BYTES = 2**30  # of a text: a DAG of ten million nodes, a family per line
+_PIECE = 2**20
 
 
 @cache
@@ -64,11 +67,6 @@ def _identity(name: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
-
-
-STANDARD_INPUT = "-"
-LARGEST_BYTES = 2**30  # of a text: a DAG of ten million nodes, a family per line
-_PIECE = 2**20
 
 
 def read_bytes(path: Path, most: int = LARGEST_BYTES) -> bytes:

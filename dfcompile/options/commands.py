@@ -17,6 +17,8 @@ OBJECTIVES = ("makespan", "io", "area", "energy", "cost")
 SHARDING_OBJECTIVES = ("bytes", "time")
 MOST_JOBS = 1024
 MOST_TRIES = 10**6
+ROWS = ("operator", "model")
+FACTOR = "a number of 1 or more, such as 1.1"
 
 
 @table
@@ -188,10 +190,6 @@ class SetupOutputs(shared.RowOutputs):
         flags=("-o", "--output"),
         metavar="DIR",
     )
-
-
-ROWS = ("operator", "model")
-FACTOR = "a number of 1 or more, such as 1.1"
 
 
 @table

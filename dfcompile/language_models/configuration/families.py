@@ -9,6 +9,8 @@ from dfcompile.language_models.model import Attention, DenseMlp, Experts, Latent
 from dfcompile.records import replace
 
 LARGEST = 2**62  # of any extent: beyond it is a slip, not a model
+MOST_LAYERS = 10_000
+_FULL = Reach()
 
 
 class Fields:
@@ -156,9 +158,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-MOST_LAYERS = 10_000
 Reader = Callable[[Fields], Model]
-_FULL = Reach()
 
 
 def _layer_count(fields: Fields, *names: str) -> int:

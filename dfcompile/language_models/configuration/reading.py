@@ -21,6 +21,17 @@ _FOLDER = "models--"
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _REVISION = re.compile(r"\w{1,64}", re.ASCII)
 _YES = ("1", "ON", "YES", "TRUE")
+LARGEST_BYTES = 2**24
+QUANTISED_BY = ("quantization_config", "compression_config")  # the second one is the older name
+# Beside a config.json that says nothing of it: NVIDIA's file, and those of older tools.
+QUANTISED_BESIDE = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
+_SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are no models
+_DTYPES = ("dtype", "torch_dtype")
+NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
+OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
+_PACKAGE = "dfcompile.language_models.configuration"
+_SHIPPED = f"{_PACKAGE}.shipped"
+_SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
 def is_on_hub(asked: str) -> bool:
@@ -75,19 +86,6 @@ def downloaded(name: str) -> Path:
     except (OSError, ValueError) as error:  # the package's own errors are some of these
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
         raise UserError(f"{where}: cannot be downloaded (put its {FILE_NAME} anywhere, name it): {reason}") from error
-
-
-LARGEST_BYTES = 2**24
-QUANTISED_BY = ("quantization_config", "compression_config")  # the second one is the older name
-# Beside a config.json that says nothing of it: NVIDIA's file, and those of older tools.
-QUANTISED_BESIDE = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
-_SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are no models
-_DTYPES = ("dtype", "torch_dtype")
-NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
-OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
-_PACKAGE = "dfcompile.language_models.configuration"
-_SHIPPED = f"{_PACKAGE}.shipped"
-_SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
 class Configuration(Struct, frozen=True):

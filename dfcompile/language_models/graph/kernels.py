@@ -14,6 +14,10 @@ from dfcompile.records import replace
 
 PARAMETER, INPUT, CACHE = "parameter", "input", "cache"
 SHAPE_ONLY = ("alias", "clone", "contiguous", "detach", "expand", "reshape", "to", "transpose", "unsqueeze", "view")
+PRODUCTS = ("addmm", "bmm", "grouped_mm", "linear", "matmul", "mm")
+ATTENTION = "scaled_dot_product_attention"
+APPEND = "append"
+_LAYER = re.compile(r"\.\d+(?=\.|$)")
 
 
 @unique
@@ -117,12 +121,6 @@ class Trace:
                     seen.add(read.name)
                     left.append(read)
         return None
-
-
-PRODUCTS = ("addmm", "bmm", "grouped_mm", "linear", "matmul", "mm")
-ATTENTION = "scaled_dot_product_attention"
-APPEND = "append"
-_LAYER = re.compile(r"\.\d+(?=\.|$)")
 
 
 class GraphKernel(Struct, frozen=True):

@@ -21,6 +21,14 @@ _SHARED, _NO_TEXTS = "xl/sharedStrings.xml", b"<sst/>"
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _MOST_ROWS = 10_000
 _MOST_COLUMNS = 1_000
+LARGEST_BYTES = 2**24
+SHIPPED_FILES = ("devices.csv", "notebook_devices.csv")
+SHEETS = (".csv", ".tsv", ".xlsx", ".json", ".toml")
+_PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    ".json": ("JSON", parsed_json),
+    ".toml": ("TOML", tomllib.loads),
+}
+_PACKAGE = "dfcompile.language_models.machines"
 
 
 def workbook_rows(data: bytes, where: str) -> list[list[str]]:
@@ -117,16 +125,6 @@ def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
     if rows > _MOST_ROWS or columns > _MOST_COLUMNS:
         raise UserError(f"{where}: found {rows} x {columns} cells against at most {_MOST_ROWS} x {_MOST_COLUMNS}")
     return [[found.get((row, column), "") for column in range(columns)] for row in range(rows)]
-
-
-LARGEST_BYTES = 2**24
-SHIPPED_FILES = ("devices.csv", "notebook_devices.csv")
-SHEETS = (".csv", ".tsv", ".xlsx", ".json", ".toml")
-_PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
-    ".json": ("JSON", parsed_json),
-    ".toml": ("TOML", tomllib.loads),
-}
-_PACKAGE = "dfcompile.language_models.machines"
 
 
 def shipped_devices() -> Mapping[str, Device]:

@@ -15,6 +15,9 @@ from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryL
 _PREFIXES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY: Final = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTP", start=1)}
 _HEADING = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
+MOST_CELLS = 100_000
+_EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
+_COMMENT = "#"
 
 
 class Quantity(Struct, frozen=True):
@@ -112,11 +115,6 @@ def names_in(keys: Mapping[str, object], prefix: str, suffix: str = "") -> Itera
         found = pattern.fullmatch(key)
         if found is not None:
             yield found[1]
-
-
-MOST_CELLS = 100_000
-_EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
-_COMMENT = "#"
 
 
 class Sheet(Struct, frozen=True):

@@ -16,6 +16,13 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import distinct_experts
 
 PARTS = {"outer": LoopPart.OUTER, "m": LoopPart.M, "k": LoopPart.K, "n": LoopPart.N}
+_HERE = "dfcompile llm --map"
+_ASSUMED = (
+    Assumption("attention", "each query has the mean number of keys that it sees, rounded up", _HERE),
+    Assumption("cache", "read with its new tokens, which are also handed on as they are made", _HERE),
+    Assumption("experts", "each that is touched in the mean has as many rows, both rounded up", _HERE),
+    Assumption("layers", "hand each other a tensor through memory", _HERE),
+)
 
 
 class Array(Struct, frozen=True):
@@ -161,15 +168,6 @@ class GraphBuilder:
 def _width(form: NumberFormat) -> int:
     """Whole bytes of an element, at least one."""
     return max(1, form.bits // 8)
-
-
-_HERE = "dfcompile llm --map"
-_ASSUMED = (
-    Assumption("attention", "each query has the mean number of keys that it sees, rounded up", _HERE),
-    Assumption("cache", "read with its new tokens, which are also handed on as they are made", _HERE),
-    Assumption("experts", "each that is touched in the mean has as many rows, both rounded up", _HERE),
-    Assumption("layers", "hand each other a tensor through memory", _HERE),
-)
 
 
 def layer_graph(

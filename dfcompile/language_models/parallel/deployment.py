@@ -60,6 +60,7 @@ def _ends(sums: Sequence[float], stages: int, most: float) -> tuple[int, ...]:
 
 NOTHING = Fraction(0)
 Held = tuple[int, int]  # bytes of weights and of caches
+_GIB = 2**30
 
 
 def check_offload(device: Device, share: Fraction | None) -> None:
@@ -93,9 +94,6 @@ def least_share(stages: Sequence[Held], capacity: int) -> Fraction:
         return NOTHING
     needs = [Fraction(weights + caches - capacity, caches) for weights, caches in stages if caches]
     return min(Fraction(1), max([NOTHING, *needs]))
-
-
-_GIB = 2**30
 
 
 class Case(Struct, frozen=True):

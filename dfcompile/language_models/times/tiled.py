@@ -14,6 +14,8 @@ from dfcompile.records import replace
 
 ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
 MOST_SPLITS = 64  # even splits of an extent that are tried; above that powers of two
+MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
+_WORDS = 2**62
 
 
 class Product(Struct, frozen=True):
@@ -216,10 +218,6 @@ def _query_passes(kernel: Kernel, device: Device) -> int:
     row = (kernel.act_in_bytes + 2 * kernel.act_out_bytes) / (kernel.m * kernel.batch)
     rows = max(1, int(device.cache_bytes / 2 / row)) if row else kernel.m
     return -(-kernel.m // rows)
-
-
-MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
-_WORDS = 2**62
 
 
 def bound(kernel: Kernel, device: Device) -> KernelTime:
