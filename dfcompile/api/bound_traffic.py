@@ -34,7 +34,6 @@ from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
-
 _NOTE: Final = (
     "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
     "holds, if it computes each product"
