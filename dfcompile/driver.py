@@ -296,8 +296,8 @@ def _points(
         counts = backend.ChipCounts(variant.graph, system, plan.mapping, chip_counts)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
-            known = found.schedule if found.schedule.timing.is_exact else None
-            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
+            exact = found.schedule if found.schedule.timing.is_exact else None
+            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=exact)
         # Work in shares is no less than as a whole: not of volumes or tasks that depend on all of it.
         adds_up = variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
         attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=adds_up).fastest()

@@ -205,7 +205,7 @@ def _row(
         named: what moves, and of which kind it is.
         curve: in units.
         buffer: its size and that of a unit, in bytes.
-        within: as of `bound_shape`.
+        within: factor of the least traffic, of which the buffer is asked; ``None``: none is.
         proved_bytes: that move in any case with this buffer.
         compulsory_bytes: that move with any.
         operations: additions and multiplications.
@@ -297,7 +297,9 @@ def _die_share(found: BoundsReport, sram: int, chip: System) -> DieRow | None:
     adders = core.cores * core.lanes_per_core * core.stages_per_core
     die = die_of(sram, adders, Fraction(core.peak_gflops), Fraction(chip.dram_gb_per_s))
     best = best_share(curve, found.operations, die)
-    return best and DieRow(
+    if best is None:
+        return None
+    return DieRow(
         curve=name,
         area_pes=float(die.area_pes),
         sram_share=float(1 - adders / die.area_pes),

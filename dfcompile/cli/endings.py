@@ -208,7 +208,7 @@ def ending_signals() -> Iterator[None]:
 
     A signal that is ignored (``nohup``) stays so. Only the main thread can do this.
     """
-    ours: list[int] = []
+    ours: list[signal.Signals] = []
     interrupt = signal.getsignal(signal.SIGINT)
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:
