@@ -1,6 +1,6 @@
 """I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention; also on a machine."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
@@ -136,14 +136,36 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
 
 
 def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowStage, *, draws: bool) -> BoundsReport:
-    """Return the bounds of a model and of its operators."""
+    """Return the bounds of the model of a file."""
     within, per = options.within, options.per.split(",") if options.per else ROWS
     tables = {one_of("--per", each, ROWS) for each in per}
     sizes = parse_buffers(DEFAULT_BUFFERS if options.buffers is None else options.buffers, 1)
     with show(f"reading {file}"):
         program = read_model(file, ReadOptions(**of_stage(options, "reading"))).program
-    with show(f"bounding {program.name}"), work_of(2 + draws) as steps:
-        bounded = bounded_model(program)
+    with show(f"bounding {program.name}"):
+        return bound_operators(bounded_model(program), sizes, rules, within, tables, draws=draws)
+
+
+def bound_operators(
+    bounded: BoundedModel,
+    sizes: tuple[int, ...],
+    rules: Rules,
+    within: float | None = None,
+    tables: Collection[str] = ROWS,
+    *,
+    draws: bool = False,
+) -> BoundsReport:
+    """Return the bounds of a model and of its operators.
+
+    Args:
+        bounded: the model.
+        sizes: of buffers, in bytes.
+        rules: how traffic is counted.
+        within: factor of the least traffic, of which the buffer is asked; ``None``: none is.
+        tables: of operators, of the model.
+        draws: whether plans are made for all powers of two.
+    """
+    with work_of(2 + draws) as steps:
         curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
         rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
         steps.add()
