@@ -14,9 +14,9 @@ from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.times.calibrated import Calibration, find_calibration
-from dfcompile.language_models.times.kernel_time import roofline
+from dfcompile.language_models.times.step_time import roofline
 from dfcompile.records import replace
 
 MEASURED = Path(__file__).parent.parent / "tests" / "data" / "llm" / "e2e_validation.csv"

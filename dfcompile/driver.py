@@ -10,7 +10,6 @@ from dfcompile import choosing, expansion_names
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
-from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
@@ -21,7 +20,7 @@ from dfcompile.lowering import (
     known_alternatives,
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
-from dfcompile.lowering.level_two import graph_of, level_two
+from dfcompile.lowering.level_two import level_two
 from dfcompile.options import Aim, Choice, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.records import replace
@@ -31,7 +30,7 @@ from dfcompile.scheduler.options import QUICK_PARTITION
 from dfcompile.scheduler.repetition import Repetition, best_repetition
 from dfcompile.scheduler.streaming_schedule import TimedSchedule
 from dfcompile.traffic_plans import TrafficPlans
-from dfcompile.variants import Lowerings, Variant
+from dfcompile.variants import Lowerings, Variant, canonical_dag_of
 
 _LOWERED_SCOPES = 60  # of a model with passes that is lowered for each choice: some ten seconds
 _MAPPED_TASKS = 60_000  # of all choices that are compared by their mappings: some ten seconds
@@ -134,10 +133,9 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
             if selection is not None and selection.is_taken:
                 variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
             steps.add(plan.chooses)
+            known = bound, None if bound is None else work
             for variant in counted(variants, lambda variant: variant.dag.tasks_count):
-                made = _points((variant, selection), schedule, bound, plan, show)
-                known = None if bound is None else work
-                points.extend(replace(point, least_work=known, is_saved=bool(plan.saved)) for point in made)
+                points += _points((variant, selection), schedule, known, plan, show)
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
     plans = TrafficPlans(model.program)
@@ -239,7 +237,7 @@ class _MappedScores:
     def of(self, sketch: choosing.Sketch) -> choosing.Score:
         """Return what the report says of the choice."""
         variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))
-        *_, point = _points((variant, None), self._schedule, None, self._plan, show_nothing)
+        *_, point = _points((variant, None), self._schedule, (None, None), self._plan, show_nothing)
         found = point.attained
         return (found.energy_j if self._plan.options.objective is Aim.ENERGY else found.cost_usd), found.time_s
 
@@ -281,11 +279,11 @@ def _saved_variant(model: Model, plan: Plan, lowerings: Lowerings, pes: int) -> 
 def _points(
     chosen: tuple[Variant, choosing.Selection | None],
     schedule: ScheduleOptions,
-    bound: ExpansionBound | None,
+    known: tuple[ExpansionBound | None, Mapping[str, int] | None],
     plan: Plan,
     show: ShowStage,
 ) -> Iterator[Point]:
-    (variant, selection), pes = chosen, schedule.pes
+    (variant, selection), (bound, work), pes = chosen, known, schedule.pes
     chip_counts, repeat = plan.options.chips, plan.options.repeat
     named = "".join(f"{choice} " for choice in variant.choices)
     with work_of(1 + len(chip_counts)) as steps:
@@ -298,16 +296,18 @@ def _points(
         counts = backend.ChipCounts(variant.graph, system, plan.mapping, chip_counts)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
-            known = found.schedule if found.schedule.timing.is_exact else None
-            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
-        lower, adds_up = _shares(variant, plan), _adds_up(variant, plan)
-        attained = backend.AttainedCounts(tasks, counts, lower, adds_up=adds_up).fastest()
+            exact = found.schedule if found.schedule.timing.is_exact else None
+            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=exact)
+        # Work in shares is no less than as a whole: not of volumes or tasks that depend on all of it.
+        adds_up = variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
+        attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=adds_up).fastest()
         for chips in chip_counts:
             with show(f"mapping {named}on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
                 mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
                 fastest = next(attained)
                 steps.add()
-            yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, system, None, repetition)
+            mapped = bound, mapping, chips, fastest, selection, system, work, repetition
+            yield Point(variant, pes, found, *mapped, is_saved=bool(plan.saved))
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
@@ -322,15 +322,9 @@ def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
         if refused:
             return refused
         found = level_two(program.shared(share), plan.table, choices, plan.passes.of_programs)
-        extracted = extract_graph(graph_of(found), variant.extraction, parameters=tuple(found.parameters))
-        return apply_dag_passes(extracted, plan.passes.of_dags)
+        return canonical_dag_of(found, variant.extraction, plan)
 
     return lowered
-
-
-def _adds_up(variant: Variant, plan: Plan) -> bool:
-    """Return whether work in shares is no less than as a whole: not of volumes or tasks that depend on all of it."""
-    return variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
 
 
 def _ideal(
@@ -348,9 +342,9 @@ def _ideal(
 
 def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System, plan: Plan) -> backend.TaskModel:
     """Return the tasks on a chip; sets of kernels are compared by a quick partitioner."""
-    scheduling = replace(schedule, timing=Timing.STEADY)
-    is_quick = schedule.partition == QUICK_PARTITION
-    planning = scheduling if is_quick else replace(scheduling, partition=QUICK_PARTITION, barrier=None)
+    scheduling = planning = replace(schedule, timing=Timing.STEADY)
+    if schedule.partition != QUICK_PARTITION:
+        planning = replace(scheduling, partition=QUICK_PARTITION, barrier=None)
     return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
 
 

@@ -109,8 +109,7 @@ _Found = tuple[int, Shape, tuple[Tensor, ...]]
 
 def _product(op: Operator) -> _Found | None:
     """Return a product of matrices; broadcast dimensions of one operand are more rows or columns."""
-    quantised = op.op_type == "QLinearMatMul"
-    a, b = op.input(0), op.input(3 if quantised else 1)
+    a, b = op.input(0), op.input(3 if op.op_type == "QLinearMatMul" else 1)
     rest = tuple(t for t in op.operands() if t is not a and t is not b)
     if op.op_type == "Gemm":
         flips = op.integer("transA", 0), op.integer("transB", 0)

@@ -11,8 +11,7 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
-from dfcompile.host.inputs import read_text
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.inputs import readable_text
 from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
@@ -85,10 +84,9 @@ def plan_of(options: Options) -> Plan:
     """
     table = registered_expansions()
     types = {op_type for _, op_type in table.by_operator}
-    for choices in options.expand.combinations:
-        for choice in choices:
-            if choice.op_type in types:  # others are names of operators, which only the model knows
-                table.check(choice)
+    for choice in (choice for choices in options.expand.combinations for choice in choices):
+        if choice.op_type in types:  # others are names of operators, which only the model knows
+            table.check(choice)
     asked = options.granularity
     system = backend.load_system(options.system)
     for pes in options.pes:
@@ -131,16 +129,12 @@ def _saved(options: Options) -> Mapping[int, Chosen]:
     """
     if options.choice is None:
         return MappingProxyType({})
-    try:
-        text = read_text(options.choice, _LARGEST_CHOICE)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"--choice {str(options.choice)!r}: cannot be read: {reason}") from error
-    known = parse_choices(text, options.choice)
+    where = f"--choice {str(options.choice)!r}"
+    known = parse_choices(readable_text(options.choice, where, _LARGEST_CHOICE), options.choice)
     for pes in options.pes:
         if pes not in known:
             there = ", ".join(map(str, known)) or "none"
-            raise UserError(f"--choice {str(options.choice)!r}: found choices for {there} PEs against {pes}")
+            raise UserError(f"{where}: found choices for {there} PEs against {pes}")
     return MappingProxyType({pes: _chosen(known[pes], options) for pes in options.pes})
 
 

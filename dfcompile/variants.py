@@ -90,7 +90,16 @@ class Lowerings:
                 steps.add(2)
             key = lowered.chosen, extraction
             if key not in self._variants:
-                self._variants[key] = self._variant((choices, extraction, label), library, lowered, steps)
+                with self._show("extracting the canonical dag"):
+                    dag = canonical_dag_of(lowered, extraction, self._plan)
+                    graph = backend.dataflow_graph(dag)
+                    steps.add()
+                verified, plan = self._verified(lowered, steps), self._plan
+                of_user = tuple(choice for choice in choices if not plan.is_chosen or choice in plan.fixed)
+                in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, lowered.chosen)))
+                self._variants[key] = Variant(
+                    of_user, in_effect, library, lowered, Scheduling(dag), graph, extraction, *verified, label
+                )
             return self._variants[key]
 
     def maps(self, choices: tuple[Choice, ...]) -> Program:
@@ -124,33 +133,20 @@ class Lowerings:
 
         return effect_of_inputs(self._model, EXAMPLE_SEED)
 
-    def _variant(
-        self,
-        chosen: tuple[tuple[Choice, ...], ExtractionOptions, str],
-        library: Program,
-        lowered: LevelTwo,
-        steps: Work,
-    ) -> Variant:
-        (choices, extraction, label), plan = chosen, self._plan
-        with self._show("extracting the canonical dag"):
-            extracted = extract_graph(graph_of(lowered), extraction, parameters=tuple(lowered.parameters))
-            dag = apply_dag_passes(extracted, plan.passes.of_dags)
-            graph = backend.dataflow_graph(dag)
-            steps.add()
-        deviation = effect = None
-        if plan.options.verify:
-            from dfcompile.lowering.execution.verification import verified_deviation  # likewise
+    def _verified(self, lowered: LevelTwo, steps: Work) -> "tuple[Deviation | None, Effect | None]":
+        """Return how far the lowered model is from the original, and what inputs change, if that is asked for."""
+        if not self._plan.options.verify:
+            return None, None
+        from dfcompile.lowering.execution.verification import verified_deviation  # likewise
 
-            with self._show("verifying the lowered model"), steps.part(_VERIFIED_PARTS):
-                deviation, effect = (
-                    verified_deviation(self._model, program_of(lowered), EXAMPLE_SEED),
-                    self._effect_of_inputs,
-                )
-        of_user = tuple(choice for choice in choices if not plan.is_chosen or choice in plan.fixed)
-        in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, lowered.chosen)))
-        return Variant(
-            of_user, in_effect, library, lowered, Scheduling(dag), graph, extraction, deviation, effect, label
-        )
+        with self._show("verifying the lowered model"), steps.part(_VERIFIED_PARTS):
+            return verified_deviation(self._model, program_of(lowered), EXAMPLE_SEED), self._effect_of_inputs
+
+
+def canonical_dag_of(lowered: LevelTwo, extraction: ExtractionOptions, plan: Plan) -> CanonicalDag:
+    """Return the canonical DAG of a lowered model, or of a share of one, after its passes."""
+    extracted = extract_graph(graph_of(lowered), extraction, parameters=tuple(lowered.parameters))
+    return apply_dag_passes(extracted, plan.passes.of_dags)
 
 
 def _in_effect(

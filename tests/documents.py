@@ -25,9 +25,9 @@ from dfcompile.cli.commands.explore import Saved
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.operators.description import fields_of, formula_of
 from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
-from dfcompile.options.bounding import BoundsOptions, BoundsOutputs
+from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
-from dfcompile.options.option import defaults_of, flags_of
+from dfcompile.options.option import defaults_of
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.figures import Report
 from tests.field_table import field_table, records_in
@@ -151,7 +151,7 @@ def _options_again(block: re.Match[str]) -> str:
 
 
 def _code_cell(asked: type, name: str, said: Option) -> str:
-    flags = [part for flag in flags_of(name, said) for part in flag.split("/")]
+    flags = [part for flag in said.flags for part in flag.split("/")]
     value = "|".join(said.choices) if said.choices and not said.is_pair else "" if said.is_flag else said.metavar
     named = ", ".join(f"`{flag}`" for flag in flags[:-1])
     last = f"`{' '.join(filter(None, (flags[-1], value)))}`"

@@ -17,7 +17,7 @@ from dfcompile.options.numbers import REAL, read_real
 LARGEST: Final = 2**63 - 1
 LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result
 _UNITS: Final = {"B": 1, "kB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
-_NAMED: Final = ("stride", "dilation", "pad", "groups", "batch")
+_OF_CONVOLUTIONS: Final = MappingProxyType({"stride": 1, "dilation": 1, "pad": 0, "groups": 1, "batch": 1})
 
 
 class Chain(Struct, frozen=True):
@@ -97,7 +97,7 @@ def parse_gemm(text: str) -> CountedShape:
     Raises:
         UserError: another form, or a size that is not from 1 to 2**63 - 1.
     """
-    m, k, n = _sizes("--gemm", text.split(","), "M,K,N")
+    m, k, n = _sizes("--gemm", text.split(","), "M,K,N", 3)
     return 1, gemm(m, k, n)
 
 
@@ -111,18 +111,17 @@ def parse_bmm(text: str) -> CountedShape:
     """
     form = "H,M,K,N or H,M,K,N,shared or H,M,K,N,groups=G"
     words = text.split(",")
-    heads, m, k, n = _sizes("--bmm", words[:4], form)
+    heads, m, k, n = _sizes("--bmm", words[:4], form, 4)
     match words[4:]:
         case []:
-            return heads, gemm(m, k, n)
+            groups = heads
         case ["shared"]:
-            return 1, gemm(heads * m, k, n)
+            groups = 1
         case [last] if last.startswith("groups="):
             (groups,) = _sizes("--bmm", [last.removeprefix("groups=")], "groups=G")
-            if heads % groups:
-                raise UserError(f"--bmm: found {heads} heads against a multiple of {groups} groups")
-            return groups, gemm(heads // groups * m, k, n)
-    raise UserError(f"--bmm: found {text!r} against {form}")
+        case _:
+            raise UserError(f"--bmm: found {text!r} against {form}")
+    return groups, gemm(_in_groups("--bmm", heads, groups) * m, k, n)
 
 
 def parse_chain(text: str) -> Chain:
@@ -132,7 +131,7 @@ def parse_chain(text: str) -> Chain:
         UserError: another form, or a size out of range.
     """
     words = _words("--chain", text, 3, "M,W0,W1[,W2…]: rows, and columns of the input and of each result")
-    rows, *widths = (size for word in words for size in _sizes("--chain", [word], "N"))
+    rows, *widths = _sizes("--chain", words, "N")
     return Chain(rows, tuple(widths))
 
 
@@ -144,12 +143,11 @@ def parse_attention(text: str) -> GroupedAttention:
     """
     form = "H,M,N,D[,value=V,groups=G]"
     words = _words("--attention", text, 4, form)
-    heads, queries, keys, width = (size for word in words[:4] for size in _sizes("--attention", [word], form))
-    named = {"value": width, "groups": heads} | _named("--attention", words[4:], form, ("value", "groups"))
+    heads, queries, keys, width = _sizes("--attention", words[:4], form)
+    named = _named("--attention", words[4:], form, {"value": width, "groups": heads})
     groups = named["groups"]
-    if heads % groups:
-        raise UserError(f"--attention: found {heads} heads against a multiple of {groups} groups")
-    return GroupedAttention(heads, groups, Attention(queries * (heads // groups), keys, width, named["value"]))
+    rows = queries * _in_groups("--attention", heads, groups)
+    return GroupedAttention(heads, groups, Attention(rows, keys, width, named["value"]))
 
 
 def parse_conv(text: str) -> CountedShape:
@@ -166,14 +164,12 @@ def parse_conv(text: str) -> CountedShape:
     outputs, taps = (_sizes("--conv", word.split("x"), form) for word in words[2:4])
     if len(outputs) != len(taps):
         raise UserError(f"--conv: found {len(outputs)} axes of the result against {len(taps)} of the window")
-    named = {"stride": 1, "dilation": 1, "pad": 0, "groups": 1, "batch": 1} | _named("--conv", words[4:], form, _NAMED)
-    if channels % named["groups"] or filters % named["groups"]:
-        raise UserError(f"--conv: found {channels} channels, {filters} filters against multiples of {named['groups']}")
-    axes = tuple(
-        _axis(p, r, named["stride"], named["dilation"], named["pad"]) for p, r in zip(outputs, taps, strict=True)
-    )
-    groups = named["groups"]
-    return 1, Convolution(named["batch"], groups, channels // groups, filters // groups, axes)
+    named = _named("--conv", words[4:], form, _OF_CONVOLUTIONS)
+    stride, dilation, pad, groups, batch = (named[name] for name in _OF_CONVOLUTIONS)
+    if channels % groups or filters % groups:
+        raise UserError(f"--conv: found {channels} channels, {filters} filters against multiples of {groups}")
+    axes = tuple(_axis(p, r, stride, dilation, pad) for p, r in zip(outputs, taps, strict=True))
+    return 1, Convolution(batch, groups, channels // groups, filters // groups, axes)
 
 
 def _axis(outputs: int, taps: int, stride: int, dilation: int, pad: int) -> WindowAxis:
@@ -190,20 +186,25 @@ def _words(option: str, text: str, least: int, form: str) -> list[str]:
     return words
 
 
-def _named(option: str, words: Sequence[str], form: str, names: Sequence[str]) -> dict[str, int]:
+def _in_groups(option: str, heads: int, groups: int) -> int:
+    if heads % groups:
+        raise UserError(f"{option}: found {heads} heads against a multiple of {groups} groups")
+    return heads // groups
+
+
+def _named(option: str, words: Sequence[str], form: str, defaults: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals or name not in names:
-            raise UserError(f"{option}: found {word!r} against {form}{nearest(name, names)}")
+        if not equals or name not in defaults:
+            raise UserError(f"{option}: found {word!r} against {form}{nearest(name, defaults)}")
         if name in found:
             raise UserError(f"{option}: {name!r} given twice against once")
         found[name] = 0 if name == "pad" and value == "0" else _sizes(option, [value], form)[0]
-    return found
+    return {**defaults, **found}
 
 
-def _sizes(option: str, words: Sequence[str], form: str) -> tuple[int, ...]:
-    count = form.split(" ", maxsplit=1)[0].split("[", maxsplit=1)[0].count(",") + 1
+def _sizes(option: str, words: Sequence[str], form: str, count: int | None = None) -> tuple[int, ...]:
     found = []
     for word in words:
         if not re.fullmatch(r"-?\d{1,30}", word.strip(), re.ASCII):
@@ -211,7 +212,7 @@ def _sizes(option: str, words: Sequence[str], form: str) -> tuple[int, ...]:
         if not 1 <= int(word) <= LARGEST:
             raise UserError(f"{option}: found {word.strip()} against a size from 1 to 2^63 - 1")
         found.append(int(word))
-    if option in ("--gemm", "--bmm") and len(found) != count:
+    if count not in (None, len(found)):
         raise UserError(f"{option}: found {len(found)} sizes against {form}")
     return tuple(found)
 

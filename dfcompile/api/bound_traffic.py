@@ -1,8 +1,10 @@
-"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
+"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention; also on a machine."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -10,6 +12,7 @@ from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
+from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
@@ -19,16 +22,24 @@ from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
+from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing
-from dfcompile.options.bounding import ROWS, BoundsOptions
+from dfcompile.options.commands import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
+
+_NOTE: Final = (
+    "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
+    "holds, if it computes each product"
+)
+DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
+DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
 
 
 def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = show_nothing) -> BoundsReport:
@@ -42,30 +53,14 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
     Raises:
         UserError: the model cannot be read, or an option has another form.
     """
-    rules = Rules(
-        one_of("--tiles", options.tiles, tuple(Tiles)),
-        one_of("--halo", options.halo, tuple(Halo)),
-        not options.first_read,
-    )
-    sizes, word_bytes, factor = options.buffers, options.word, options.within
+    tiles, halo = one_of("--tiles", options.tiles, tuple(Tiles)), one_of("--halo", options.halo, tuple(Halo))
+    rules = Rules(tiles, halo, not options.first_read)
     if options.model is not None:
-        named = options.per.split(",") if options.per else ROWS
-        rows = tuple(dict.fromkeys(one_of("--per", each, ROWS) for each in named))
-        buffers = parse_buffers(DEFAULT_BUFFERS if sizes is None else sizes, 1)
-        with show(f"reading {options.model}"):
-            program = read_model(options.model, ReadOptions(**of_stage(options, "reading"))).program
-        with show(f"bounding {program.name}"):
-            return bound_operators(bounded_model(program), buffers, rules, within=factor, per=rows, draws=draws)
+        return _model_bounds(options, options.model, rules, show, draws=draws)
     name, text = next((name, text) for name, text in options.shapes_asked.items() if text)
     shape = PARSERS[name](text)
     with show("bounding the chain" if name in ("chain", "attention") else f"bounding {text}"):
-        return bound_shape(shape, buffers=sizes, word_bytes=word_bytes, rules=rules, within=factor)
-
-
-_NOTE: Final = (
-    "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
-    "holds, if it computes each product"
-)
+        return _shape_bounds(options, shape, rules)
 
 
 class _Shape(Struct, frozen=True):
@@ -84,45 +79,28 @@ class _Shape(Struct, frozen=True):
     model: BoundedModel | None = None
 
 
-def bound_shape(
-    shape: CountedShape | Chain | GroupedAttention,
-    *,
-    buffers: str | None = None,
-    word_bytes: int = 4,
-    rules: Rules | None = None,
-    within: float | None = None,
-) -> BoundsReport:
+def _shape_bounds(options: BoundsOptions, shape: CountedShape | Chain | GroupedAttention, rules: Rules) -> BoundsReport:
     """Return the bounds of a shape, and of the operators of a chain or of attention, each alone.
 
-    Args:
-        shape: from `dfcompile.api.bound_requests`.
-        buffers: sizes; all powers of two between the least and the maximal effectual one of all ways, and that, if none
-            are given.
-        word_bytes: of each operand and of the result.
-        rules: how traffic is counted.
-        within: smallest buffer to be found that moves at most so many times the least.
-
-    Raises:
-        UserError: a size has another form or is too large.
+    Without sizes of buffers they are all powers of two between the least and the maximal effectual one of all ways.
     """
-    rules = Rules() if rules is None else rules
+    word_bytes, within = options.word, options.within
     asked = _asked(shape, word_bytes, rules)
     curves, model = asked.curves, asked.model
     everywhere = powers_of_two(
         min(curve.least_size for curve in curves.values()) * word_bytes,
         max(curve.maximal_effectual_size for curve in curves.values()) * word_bytes,
     )
-    sizes = everywhere if buffers is None else parse_buffers(buffers, word_bytes)
+    sizes = everywhere if options.buffers is None else parse_buffers(options.buffers, word_bytes)
     alone = [(op, op.curve(rules)) for op in asked.operators]
     rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
-    operations = _operations(asked.operators)
+    operations = sum(2 * op.macs for op in asked.operators)
     fused = []
     if model is not None:
         for (name, curve), size in product(curves.items(), sizes):
-            proved, compulsory = proved_model_bytes(model, size), model.compulsory_bytes
-            row = _row((model.name, name), curve, (size, word_bytes), within, proved, compulsory, operations)
-            fused.append(row)
-    slopes = tuple((name, bytes_curve(curve, word_bytes)) for name, curve in curves.items())
+            moved = proved_model_bytes(model, size), model.compulsory_bytes, operations
+            fused.append(_row((model.name, name), curve, (size, word_bytes), within, *moved))
+    slopes = tuple((name, _bytes_curve(curve, word_bytes)) for name, curve in curves.items())
     notes = (*notes_of(rules, rows), *((_NOTE,) if fused else ()))
     return BoundsReport(asked.name, rows, (), within, notes, slopes, operations, tuple(fused))
 
@@ -157,21 +135,24 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
     return BoundedOperator(name, op_type, count, einsum, reads, writes, word_bytes)
 
 
-def _operations(operators: tuple[BoundedOperator, ...]) -> int:
-    return sum(2 * op.macs for op in operators)
-
-
-DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
-DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
+def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowStage, *, draws: bool) -> BoundsReport:
+    """Return the bounds of the model of a file."""
+    within, per = options.within, options.per.split(",") if options.per else ROWS
+    tables = {one_of("--per", each, ROWS) for each in per}
+    sizes = parse_buffers(DEFAULT_BUFFERS if options.buffers is None else options.buffers, 1)
+    with show(f"reading {file}"):
+        program = read_model(file, ReadOptions(**of_stage(options, "reading"))).program
+    with show(f"bounding {program.name}"):
+        return bound_operators(bounded_model(program), sizes, rules, within, tables, draws=draws)
 
 
 def bound_operators(
     bounded: BoundedModel,
     sizes: tuple[int, ...],
     rules: Rules,
-    *,
     within: float | None = None,
-    per: tuple[str, ...] = ("operator", "model"),
+    tables: Collection[str] = ROWS,
+    *,
     draws: bool = False,
 ) -> BoundsReport:
     """Return the bounds of a model and of its operators.
@@ -180,59 +161,54 @@ def bound_operators(
         bounded: the model.
         sizes: of buffers, in bytes.
         rules: how traffic is counted.
-        within: smallest buffer to be found that moves at most so many times the least.
-        per: ``operator``, ``model``: of what rows are made.
-        draws: whether plans are made for all powers of two, so that their curve can be drawn.
+        within: factor of the least traffic, of which the buffer is asked; ``None``: none is.
+        tables: of operators, of the model.
+        draws: whether plans are made for all powers of two.
     """
     with work_of(2 + draws) as steps:
         curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
         rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
         steps.add()
-        whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
+        whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in tables else ()
         steps.add()
-        slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
-    notes, work = notes_of(rules, rows), _operations(bounded.operators)
-    return BoundsReport(bounded.name, rows if "operator" in per else (), whole, within, notes, slopes, work)
+        slopes = _slopes(bounded, [_bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
+    shown, work = rows if "operator" in tables else (), sum(2 * op.macs for op in bounded.operators)
+    return BoundsReport(bounded.name, shown, whole, within, notes_of(rules, rows), slopes, work)
 
 
 def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[tuple[str, Curve], ...]:
     """Return the curve of each operator alone and, if it is to be drawn, of plans at powers of two."""
     if not alone:
         return ()
-    unfused = total(alone)
+    unfused, found = total(alone), []
+    slopes = ((f"{model.name}, each operator alone", unfused),)
     if not draws:
-        return ((f"{model.name}, each operator alone", unfused),)
-    found = []
+        return slopes
     whole = sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
     for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, whole))):
-        try:
+        with suppress(InfeasibleError):  # the next size may be enough
             found.append((size, least_plan(model, size, rules, DRAWN_STATES).traffic_bytes))
-        except InfeasibleError:  # the next size may be enough
-            continue
-    held = front(*np.array(found, dtype=np.int64).T)
-    return (f"{model.name}, each operator alone", unfused), (f"{model.name}, with tensors held", held)
+    return *slopes, (f"{model.name}, with tensors held", front(*np.array(found, dtype=np.int64).T))
 
 
 def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
     """Return what a model moves at least with a buffer."""
-    unfused: int | None = 0
-    for op in model.operators:
-        words = op.curve(rules).at(size // op.element_bytes)
-        unfused = None if unfused is None or words is None else unfused + words * op.element_bytes
-    plan: ResidencyPlan | None
-    try:
+    alone = [(op.curve(rules).at(size // op.element_bytes), op.element_bytes) for op in model.operators]
+    moved = [words * unit for words, unit in alone if words is not None]
+    unfused = sum(moved) if len(moved) == len(alone) else None
+    plan: ResidencyPlan | None = None
+    with suppress(InfeasibleError):
         plan = least_plan(model, size, rules)
-    except InfeasibleError:
-        plan = None
     proved = proved_model_bytes(model, size)
     return WholeRow(size, model.compulsory_bytes, proved, None if plan is None else plan.traffic_bytes, unfused, plan)
 
 
 def _operator_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
     """Return what an operator moves at least with a buffer of ``size`` bytes."""
-    words, unit = size // op.element_bytes, op.element_bytes
-    proved, compulsory = op.proved(words) * unit, op.compulsory_words * unit
-    row = _row((op.name, op.op_type), curve, (size, unit), within, proved, compulsory, 2 * op.macs)
+    unit = op.element_bytes
+    words = size // unit
+    moved = op.proved(words) * unit, op.compulsory_words * unit, 2 * op.macs
+    row = _row((op.name, op.op_type), curve, (size, unit), within, *moved)
     return replace(row, is_floor=op.is_floor, tiling=_tiling(op, curve, words, rules))
 
 
@@ -251,7 +227,7 @@ def _row(
         named: what moves, and of which kind it is.
         curve: in units.
         buffer: its size and that of a unit, in bytes.
-        within: as of `bound_shape`.
+        within: factor of the least traffic, of which the buffer is asked; ``None``: none is.
         proved_bytes: that move in any case with this buffer.
         compulsory_bytes: that move with any.
         operations: additions and multiplications.
@@ -294,7 +270,7 @@ def powers_of_two(least: int, most: int) -> tuple[int, ...]:
     return (*powers, most)
 
 
-def bytes_curve(curve: Curve, word_bytes: int) -> Curve:
+def _bytes_curve(curve: Curve, word_bytes: int) -> Curve:
     """Return a curve of words in bytes."""
     return front(curve.sizes * word_bytes, curve.traffic * word_bytes)
 
@@ -306,3 +282,51 @@ def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
     if any(row.is_floor for row in rows):
         said.append("each word once: no tiling is known, the figures are floors")
     return tuple(said)
+
+
+def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | None]:
+    """Return bounds with what they mean for a machine, and the SRAM of its chip; ``None`` if that is not limited.
+
+    Raises:
+        UserError: there is no such machine, or its file is not right.
+    """
+    chip = load_system(system).one_chip
+    sram = int(chip.accelerator.sram_bytes) or None
+    if sram is None:
+        return found, None
+    notes = list(found.notes)
+    for name, curve in found.curves:
+        moved = curve.at(sram)
+        if moved is not None:
+            share = Fraction(moved, curve.least_traffic)
+            notes.append(f"{name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least")
+    best = _die_share(found, sram, chip)
+    if best is not None:
+        notes.append(
+            f"of a die of {float(best.area_pes):,.0f} areas of a multiply-adder (0.5 x kB of SRAM + multiply-adders "
+            f"[asa23]), {best.sram_share:.1%} are SRAM; least time with {best.memory_share:.1%}: "
+            f"{size_text(best.buffer_bytes)} and {best.multiply_adders:,.0f} multiply-adders, {best.time_ns:,.4g} ns "
+            f"for {best.curve}"
+        )
+    return replace(found, notes=tuple(notes), die=best, sram_bytes=sram), sram
+
+
+def _die_share(found: BoundsReport, sram: int, chip: System) -> DieRow | None:
+    """Return the best division of the chip's die for the curve that comes last: what holds most on the chip."""
+    if not found.curves or not found.operations:
+        return None
+    core, (name, curve) = chip.accelerator, found.curves[-1]
+    adders = core.cores * core.lanes_per_core * core.stages_per_core
+    die = die_of(sram, adders, Fraction(core.peak_gflops), Fraction(chip.dram_gb_per_s))
+    best = best_share(curve, found.operations, die)
+    if best is None:
+        return None
+    return DieRow(
+        curve=name,
+        area_pes=float(die.area_pes),
+        sram_share=float(1 - adders / die.area_pes),
+        memory_share=float(best.memory_share),
+        buffer_bytes=best.buffer_bytes,
+        multiply_adders=float(best.pes),
+        time_ns=float(best.time_ns),
+    )

@@ -6,8 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dfcompile.api.runs import ModelRun
-from dfcompile.api.scheduled import schedule_results
+from dfcompile.api.runs import ModelRun, schedule_results
 from dfcompile.audit.reports import audit_report
 from dfcompile.driver import explore
 from dfcompile.errors import UserError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dfcompile.api.pages import Paged, PageSource
+from dfcompile.api.runs import Paged, PageSource
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.exploration import Asked, Explored, explore_space, parse_memories, parse_objectives

@@ -4,12 +4,11 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import exported_trace
-from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs
-from dfcompile.language_models.graph.trace import Trace
+from dfcompile.language_models.graph.kernels import GraphKernel, Trace, graph_kernels, total_macs
 from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Latent, StepChoices
+from dfcompile.language_models.steps.kernel import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.report.text_tables import Column, Table, page
@@ -29,8 +28,8 @@ def graph_page(asked: LanguageOptions, width: int) -> str:
     batch, group = _one_step(asked, how)
     configuration = read_configuration(asked.config, may_download=asked.allow_download)
     model = model_of(configuration)
-    least = min((one.extent for one in (layer.attention.reach for layer in model.layers) if one.mask is not Mask.FULL),
-                default=batch.longest)  # fmt: skip
+    reaches = (layer.attention.reach for layer in model.layers)
+    least = min((reach.extent for reach in reaches if reach.mask is not Mask.FULL), default=batch.longest)
     if batch.longest > least:
         raise UserError(f"{how}: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
     trace = _trace(configuration, group, asked)
@@ -42,10 +41,8 @@ def graph_page(asked: LanguageOptions, width: int) -> str:
     lines = [*_table(kernels).lines(width), f"MACs of the graph: {counted:,}, as the closed form"]
     held = kv_elements_per_token(model) * group.past * group.count
     if trace.cache_elements != held:
-        raise UserError(
-            f"{how}: the graph of {model.name} has a cache of {trace.cache_elements} elements against {held} "
-            "of the closed form"
-        )
+        found = f"a cache of {trace.cache_elements} elements against {held}"
+        raise UserError(f"{how}: the graph of {model.name} has {found} of the closed form")
     if held:
         lines.append(f"elements of the cache: {held:,}, as the closed form")
     return page(lines)
@@ -53,9 +50,7 @@ def graph_page(asked: LanguageOptions, width: int) -> str:
 
 def _trace(configuration: Configuration, group: Sequences, asked: LanguageOptions) -> Trace:
     if asked.from_onnx is None:
-        return exported_trace(
-            configuration.values, group.new, configuration.where, past=group.past, sequences=group.count
-        )
+        return exported_trace(configuration.values, group, configuration.where)
     from dfcompile.language_models.graph.onnx_trace import onnx_trace
 
     return onnx_trace(asked.from_onnx, asked.dims)
@@ -73,13 +68,11 @@ def _one_step(asked: LanguageOptions, how: str) -> tuple[Batch, Sequences]:
 
 
 def _table(kernels: tuple[GraphKernel, ...]) -> Table:
-    return Table(
-        "kernels of the graph",
-        (Column("module", tuple(one.name for one in kernels), is_text=True),),
-        (
-            Column("kind", tuple(one.kind for one in kernels), is_text=True),
-            Column("count", tuple(f"{one.count:,}" for one in kernels)),
-            *(Column(name, tuple(str(getattr(one, name)) for one in kernels)) for name in ("m", "k", "n", "batch")),
-            Column("MACs", tuple(f"{one.macs:,}" for one in kernels)),
-        ),
+    columns = (
+        Column("kind", tuple(one.kind for one in kernels), is_text=True),
+        Column("count", tuple(f"{one.count:,}" for one in kernels)),
+        *(Column(name, tuple(str(getattr(one, name)) for one in kernels)) for name in ("m", "k", "n", "batch")),
+        Column("MACs", tuple(f"{one.macs:,}" for one in kernels)),
     )
+    modules = Column("module", tuple(one.name for one in kernels), is_text=True)
+    return Table("kernels of the graph", (modules,), columns)

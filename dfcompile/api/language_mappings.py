@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from dfcompile.api.pages import PageSource
+from dfcompile.api.runs import PageSource
 from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
-from dfcompile.language_models.parallel.offloading import NOTHING
+from dfcompile.language_models.parallel.deployment import NOTHING, Case
 from dfcompile.language_models.study import Study
+from dfcompile.language_models.times.step_time import roofline
 
 
 def page_of_mapped(steps: Sequence[MappedStep], name: str, files: Sequence[Path]) -> PageSource:
@@ -38,9 +39,6 @@ def mapped(study: Study) -> tuple[MappedStep, ...]:
     request = study.request
     if request.offload != NOTHING:
         raise UserError("--map: found --offload against caches in the chip's own memory")
-    return tuple(
-        mapped_step(
-            request.system, study.model, batch, study.device, study.precision, request.choices, max(request.chips)
-        )
-        for batch in counted(request.batches)
-    )
+    batches = counted(request.batches)
+    cases = (Case(study.model, one, study.device, study.precision, request.choices, roofline) for one in batches)
+    return tuple(mapped_step(request.options.system, case, max(request.chips)) for case in cases)

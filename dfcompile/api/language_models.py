@@ -6,33 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from dfcompile.errors import InfeasibleError, UserError, nearest
-from dfcompile.host.inputs import read_text
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.inputs import readable_text
 from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import read_configuration
-from dfcompile.language_models.formats import number_format
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.notebook.kernels import notebook_model
-from dfcompile.language_models.notebook.machine import notebook_machine
+from dfcompile.language_models.notebook.counting import notebook_machine, notebook_model
 from dfcompile.language_models.notebook.printing import notebook_text
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.offloading import NOTHING
-from dfcompile.language_models.parallel.search import Aim
-from dfcompile.language_models.steps.batch import (
-    LARGEST,
-    Batch,
-    Sequences,
-    chunked_batch,
-    decode_batch,
-    prefill_batch,
-)
-from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
+from dfcompile.language_models.parallel.deployment import NOTHING
+from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
+from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
 from dfcompile.language_models.study import Request, Study, study_of
-from dfcompile.language_models.times.kernel_time import TimeModel
-from dfcompile.language_models.times.step_time import Transfers
 from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real, within
+from dfcompile.options.readers import pairs
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
@@ -42,34 +30,40 @@ _DEGREES = {"tp": "tensor", "sp": "sequence", "dp": "data", "pp": "pipeline", "e
 _SWEPT = ("batch", "chips", "context", "dtype")
 
 
+@takes(LanguageOptions)
+def studied(config: str, system: str, **options: Any) -> Study:
+    """Study a language model from Python, with the options of the command line by their names.
+
+    Raises:
+        UserError: as `study_of`.
+    """
+    return study_of(request_of(read_options(LanguageOptions, {"config": config, "system": system, **options})))
+
+
 def request_of(asked: LanguageOptions) -> Request:
     """Return the request of a study.
 
     Raises:
         UserError: an option is not written as it should be, or no step is asked for.
     """
-    time = asked.time or ("calibrated" if asked.efficiency else "roofline")
-    fixed = None if asked.degrees is None else degrees_of(asked.degrees)
-    return Request(
-        config=asked.config,
-        system=asked.system,
-        batches=_batches(asked),
-        chips=_chips(asked.chips) if fixed is None else (fixed.chips,),
-        degrees=fixed,
-        aim=Aim(asked.aim),
-        dtypes=asked.dtype,
-        choices=_choices(asked),
-        time=TimeModel(time),
-        efficiency=asked.efficiency,
-        transfers=Transfers(asked.transfers),
-        overlap=asked.overlap == "full",
-        block=asked.kv_block,
-        multiplies=tuple(number_format(name, "--multiplies").name for name in asked.multiplies.split(",")),
-        oversubscribed=asked.allow_oversubscribed,
-        offload=offload_of(asked.offload),
-        usd_per_chip_hour=asked.usd_per_chip_hour,
-        may_download=asked.allow_download,
+    degrees = None if asked.degrees is None else degrees_of(asked.degrees)
+    batches = (
+        *(prefill_batch(text, all_rows=asked.head == "all") for text in asked.prefill),
+        *(decode_batch(text) for text in asked.decode),
+        *(chunked_batch(text) for text in asked.chunked),
     )
+    if not batches:
+        raise UserError("llm: found no step (give --prefill TOKENS, --decode CONTEXTxBATCH or --chunked …)")
+    chips = _chips(asked.chips) if degrees is None else (degrees.chips,)
+    choices = StepChoices(
+        causal=asked.attention == "causal",
+        flash=asked.scores == "chip",
+        fusion=Fusion(asked.fusion),
+        latent=Latent(asked.latent),
+        shared_prefix=asked.shared_prefix,
+        expert_shares=() if asked.expert_histogram is None else expert_shares(asked.expert_histogram),
+    )
+    return Request(asked, batches, chips, degrees, choices, offload_of(asked.offload))
 
 
 def offload_of(text: str) -> Fraction | None:
@@ -86,48 +80,17 @@ def offload_of(text: str) -> Fraction | None:
     return share
 
 
-def _choices(asked: LanguageOptions) -> StepChoices:
-    return StepChoices(
-        causal=asked.attention == "causal",
-        flash=asked.scores == "chip",
-        fusion=Fusion(asked.fusion),
-        latent=Latent(asked.latent),
-        shared_prefix=asked.shared_prefix,
-        expert_shares=() if asked.expert_histogram is None else expert_shares(asked.expert_histogram),
-    )
-
-
-def _batches(asked: LanguageOptions) -> tuple[Batch, ...]:
-    batches = (
-        *(prefill_batch(text, all_rows=asked.head == "all") for text in asked.prefill),
-        *(decode_batch(text) for text in asked.decode),
-        *(chunked_batch(text) for text in asked.chunked),
-    )
-    if not batches:
-        raise UserError("llm: found no step (give --prefill TOKENS, --decode CONTEXTxBATCH or --chunked …)")
-    return batches
-
-
 def degrees_of(text: str) -> Degrees:
     """Return the degrees of ``tp=8,ep=8``; what is not said is 1.
 
     Raises:
         UserError: an unknown word, one twice, or no whole number above 0.
     """
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        word, _, count = part.strip().partition("=")
-        if word not in _DEGREES:
-            raise UserError(f"--degrees: unknown degree {word!r}{nearest(word, _DEGREES)}")
-        if _DEGREES[word] in found:
-            raise UserError(f"--degrees: found {word!r} twice against once")
-        found[_DEGREES[word]] = _positive("--degrees", count, MOST_CHIPS)
-    made = Degrees(**found)
+    counts = pairs("--degrees", text, _DEGREES, "degree")
+    made = Degrees(**{_DEGREES[word]: _positive("--degrees", count, MOST_CHIPS) for word, count in counts})
     if made.stage_chips % made.expert_group:
-        raise UserError(
-            f"--degrees: found experts over {made.expert_group} chips against a divisor of the {made.stage_chips} "
-            "of a stage"
-        )
+        found = f"experts over {made.expert_group} chips"
+        raise UserError(f"--degrees: found {found} against a divisor of the {made.stage_chips} of a stage")
     return made
 
 
@@ -137,17 +100,14 @@ def expert_shares(path: Path) -> tuple[float, ...]:
     Raises:
         UserError: it cannot be read, or holds something else.
     """
-    try:
-        text = read_text(path, 2**24)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"--expert-histogram {str(path)!r}: cannot be read: {reason}") from error
+    where = f"--expert-histogram {str(path)!r}"
+    text = readable_text(path, where, 2**24)
     try:
         found = [float(word) for word in text.replace("[", " ").replace("]", " ").replace(",", " ").split()]
     except ValueError as error:
-        raise UserError(f"--expert-histogram {str(path)!r}: found something else than numbers") from error
+        raise UserError(f"{where}: found something else than numbers") from error
     if not found or not all(0 <= one < 1e300 for one in found) or sum(found) <= 0:
-        raise UserError(f"--expert-histogram {str(path)!r}: found no numbers above 0")
+        raise UserError(f"{where}: found no numbers above 0")
     return tuple(found)
 
 
@@ -165,30 +125,27 @@ def swept(request: Request, text: str) -> Sequence[Mapping[str, Json]]:
         raise UserError(f"--sweep: found {len(values)} values against 1 to {MOST_SWEPT}")
     rows: list[Mapping[str, Json]] = []
     for value in counted(values):
-        rows += _swept_rows(_changed(request, change, value), change, value)
+        changed = _changed(request, change, value)
+        for batch in changed.batches:
+            named: dict[str, Json] = {"change": change, "value": value, "step": batch.name}
+            rows.append(named | _swept_figures(replace(changed, batches=(batch,))))
     return rows
 
 
-def _swept_rows(request: Request, change: str, value: str) -> list[Mapping[str, Json]]:
-    rows: list[Mapping[str, Json]] = []
-    for batch in request.batches:
-        row: dict[str, Json] = {"change": change, "value": value, "step": batch.name}
-        try:
-            step = study_of(replace(request, batches=(batch,))).steps[0]
-        except InfeasibleError:
-            empty = dict.fromkeys(("time_ms", "tokens_per_s", "per_sequence", "held_bytes"))
-            rows.append({**row, **empty, "degrees": "does not fit", "assumptions": None})
-            continue
-        row |= {
-            "time_ms": rounded(step.exec_s * 1e3),
-            "tokens_per_s": rounded(step.tokens_per_s),
-            "per_sequence": rounded(step.tokens_per_s_per_sequence),
-            "held_bytes": step.deployment.held_bytes,
-            "degrees": step.deployment.degrees.name,
-            "assumptions": "; ".join(step.assumptions),
-        }
-        rows.append(row)
-    return rows
+def _swept_figures(request: Request) -> dict[str, Json]:
+    try:
+        step = study_of(request).steps[0]
+    except InfeasibleError:
+        empty = dict.fromkeys(("time_ms", "tokens_per_s", "per_sequence", "held_bytes"))
+        return {**empty, "degrees": "does not fit", "assumptions": None}
+    return {
+        "time_ms": rounded(step.exec_s * 1e3),
+        "tokens_per_s": rounded(step.tokens_per_s),
+        "per_sequence": rounded(step.tokens_per_s_per_sequence),
+        "held_bytes": step.deployment.held_bytes,
+        "degrees": step.deployment.degrees.name,
+        "assumptions": "; ".join(step.assumptions),
+    }
 
 
 def _changed(request: Request, change: str, value: str) -> Request:
@@ -196,16 +153,19 @@ def _changed(request: Request, change: str, value: str) -> Request:
         case "chips":
             return replace(request, chips=_chips(value), degrees=None)
         case "dtype":
-            return replace(request, dtypes=value)
+            return replace(request, options=replace(request.options, dtype=value))
     amount = _positive("--sweep", value, LARGEST)
-    batches = tuple(replace(batch, groups=_resized(batch.groups, change, amount)) for batch in request.batches)
-    return replace(request, batches=batches)
+    batches = (
+        replace(batch, groups=tuple(_resized(group, change, amount) for group in batch.groups))
+        for batch in request.batches
+    )
+    return replace(request, batches=tuple(batches))
 
 
-def _resized(groups: tuple[Sequences, ...], change: str, amount: int) -> tuple[Sequences, ...]:
+def _resized(group: Sequences, change: str, amount: int) -> Sequences:
     if change == "batch":
-        return tuple(replace(group, count=amount) for group in groups)
-    return tuple(replace(group, past=amount - 1) if group.decodes else replace(group, new=amount) for group in groups)
+        return replace(group, count=amount)
+    return replace(group, past=amount - 1) if group.decodes else replace(group, new=amount)
 
 
 def notebook_page(asked: LanguageOptions) -> str:
@@ -227,16 +187,6 @@ def notebook_page(asked: LanguageOptions) -> str:
             raise UserError(f"--chunked: found {asked.chunked[0]!r} against PROMPT:ANSWER:CHUNK")
         sizes = [_positive("--chunked", word, 2**40) for word in words]
     return notebook_text(model, notebook_machine(device), *sizes)
-
-
-@takes(LanguageOptions)
-def studied(config: str, system: str, **options: Any) -> Study:
-    """Study a language model from Python, with the options of the command line by their names.
-
-    Raises:
-        UserError: as `study_of`.
-    """
-    return study_of(request_of(read_options(LanguageOptions, {"config": config, "system": system, **options})))
 
 
 def _chips(text: str) -> tuple[int, ...]:

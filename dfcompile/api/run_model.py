@@ -60,8 +60,7 @@ def run_model(
     plan = plan_of(options)
     read = read_model(options.model, plan.reading)
     plan = addressed_plan(plan, read)
-    maps = Lowerings(read, plan, show_nothing).maps(plan.combinations[0])
-    return run_program(maps, _feeds(read, inputs, seed))
+    return run_program(Lowerings(read, plan, show_nothing).maps(plan.combinations[0]), _feeds(read, inputs, seed))
 
 
 def _feeds(model: Model, inputs: Mapping[str, Array] | None, seed: int) -> dict[str, Array]:

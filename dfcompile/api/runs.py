@@ -1,24 +1,138 @@
-"""What calls give back: a report in every form, and the schedules behind it."""
+"""What calls give back: a report in every form, the schedules behind it, and pages, as ``--html`` writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
-from dfcompile.api.pages import Paged, PageSource, makespan_order
-from dfcompile.api.scheduled import ScheduleResult
+from msgspec import Struct
+
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_target, write_text
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
+from dfcompile.scheduler import Schedule, ScheduleFigures
+from dfcompile.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dfcompile.driver import Exploration
+    from dfcompile.page.provenance import Link
+    from dfcompile.visualization.dataflow import Dataflow
+
+FROM_PYTHON: Final = "made by a Python program: import dfcompile"  # in the place of a command
+_MOST_FAMILIES = 20_000  # of a graph in a page: some 2 MB
+
+
+class Picture(Struct, frozen=True):
+    """A drawing as SVG text."""
+
+    svg: str
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write it to a file.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        write_text(self.svg, Path(file))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+class ScheduleResult(Struct, frozen=True, eq=False):
+    """One schedule of a run.
+
+    Attributes:
+        result: its figures as the report has them.
+        dag: the canonical DAG that it schedules.
+        schedule: where and when each task runs, as columns; of a model on one chip that of the mapping, replayed.
+        figures: of the schedule on the contention-free machine, exact.
+    """
+
+    result: Result
+    dag: CanonicalDag
+    schedule: Schedule
+    figures: ScheduleFigures
+
+    def gantt(self) -> Picture:
+        """Return the schedule as a Gantt chart.
+
+        Raises:
+            UserError: it has too many tasks to be looked at.
+        """
+        from dfcompile.visualization.gantt.chart import check_drawable, schedule_to_svg  # most runs draw nothing
+
+        check_drawable(self.dag)
+        return Picture(schedule_to_svg(self.dag, self.schedule))
+
+    def trace(self) -> str:
+        """Return the schedule as a trace for Perfetto or chrome://tracing."""
+        from dfcompile.visualization.trace import schedule_to_trace
+
+        return schedule_to_trace(self.dag, self.schedule)
+
+
+def schedule_results(
+    report: Report, scheduled: Iterator[tuple[CanonicalDag, Schedule, ScheduleFigures]]
+) -> tuple[ScheduleResult, ...]:
+    """Return the schedules of a run, each with its result in the report; both are in one order."""
+    return tuple(
+        ScheduleResult(result, dag, schedule, figures)
+        for result, (dag, schedule, figures) in zip(report.results, scheduled, strict=True)
+    )
+
+
+class PageSource(Struct, frozen=True, eq=False):
+    """What a page shows beside its report.
+
+    Attributes:
+        files: that were read, or may have been: a page has their hashes.
+        schedules: that the report is about; one that ends in a deadlock has no times to show.
+        dags: of these schedules, where they are not their own: of several chips, a schedule has the part of one.
+        graph: to be shown; by default that of the shortest schedule.
+    """
+
+    files: Sequence[Path] = ()
+    schedules: Sequence[ScheduleResult] = ()
+    dags: Sequence[CanonicalDag] = ()
+    graph: Dataflow | None = None
+
+
+class Paged(Protocol):
+    """Something with a report that is written as a page."""
+
+    __slots__ = ()
+
+    @property
+    def report_json(self) -> str:
+        """The report as ``--format json`` writes it."""
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report."""
+
+    def html(self, file: str | PathLike[str], *, command: str = FROM_PYTHON) -> None:
+        """Write the report as a page with charts and tables: one file that needs no network, as ``--html`` does.
+
+        Args:
+            file: to write.
+            command: what the page says of how it is made again.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        check_target(Path(file))
+        write_text(page_html(self.report_json, command, self.page_source), Path(file))
 
 
 class Reported(Paged):
@@ -133,8 +247,62 @@ class ModelRun(Run):
     @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report: the schedules, and the tasks of all chips."""
-        dags = [point.variant.dag for point in self.exploration.points]
-        return PageSource(self.files, self.schedules, dags)
+        return PageSource(self.files, self.schedules, [point.variant.dag for point in self.exploration.points])
+
+
+def page_html(report_json: str, command: str, source: PageSource, links: tuple[Link, ...] = ()) -> str:
+    """Return the page of a report.
+
+    Args:
+        report_json: the report as ``--format json`` writes it.
+        command: that makes the page again.
+        source: what else it shows.
+        links: to files that were written beside it.
+
+    Raises:
+        UserError: the report is of no kind that pages show.
+    """
+    from dfcompile.page.document import Content, html_page
+    from dfcompile.page.provenance import provenance_of
+    from dfcompile.visualization.timeline import timeline_of
+
+    ordered = sorted(source.schedules, key=makespan_order)
+    ending = [each for each in ordered if each.result.makespan_cycles is not None]
+    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
+    provenance = provenance_of(command, __version__, source.files)
+    graph, left_out = source.graph, 0
+    if graph is None and ordered:
+        best = ordered[0]
+        graph = _graph(best, source.dags[source.schedules.index(best)] if source.dags else best.dag)
+        left_out = len(best.dag.scopes) if graph is None else 0
+    report, subject = json.loads(report_json), subject_of(source.files)
+    return html_page(Content(report, provenance, timelines, graph, subject, links, left_out))
+
+
+def subject_of(files: Sequence[Path]) -> str:
+    """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
+    return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
+
+
+def makespan_order(found: ScheduleResult) -> tuple[bool, int]:
+    """Return what orders schedules by their makespan; one that ends in a deadlock is last."""
+    cycles = found.result.makespan_cycles
+    return cycles is None, cycles or 0
+
+
+def _name(found: ScheduleResult) -> str:
+    lowering = " ".join(f"{key}={name}" for key, name in found.result.expansions.items())
+    return f"{found.result.pes} PEs, {found.result.schedule.partition} {lowering}".strip()
+
+
+def _graph(found: ScheduleResult, dag: CanonicalDag) -> Dataflow | None:
+    """Return the graph of a schedule, in its configurations, if a page has room for it."""
+    from dfcompile.visualization.dataflow import dataflow_of
+
+    if len(dag.scopes) > _MOST_FAMILIES:
+        return None
+    sets = () if found.result.mapping is None else found.result.mapping.configurations
+    return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})
 
 
 def _described(result: Result) -> str:

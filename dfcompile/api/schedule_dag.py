@@ -1,11 +1,9 @@
 """From a canonical DAG to its schedules: what ``dfcompile schedule`` does."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dfcompile.api.runs import Run
-from dfcompile.api.scheduled import schedule_results
+from dfcompile.api.runs import Run, schedule_results
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
@@ -34,15 +32,13 @@ def schedule(dag: CanonicalDag | File, *, show: ShowStage = show_nothing, **opti
         UserError: the file cannot be read, or an option is none.
         InternalError: a bug of dfcompile.
     """
-    file = Path() if isinstance(dag, CanonicalDag) else Path(dag)
-    asked = read_options(DagOptions, {"dag": file, **options})
-    choices, warnings = schedule_choices(asked)
-    selection = selection_of(asked)
     if isinstance(dag, CanonicalDag):
-        return scheduled_run(dag, choices, warnings, show, selection)
+        return run_of(read_options(DagOptions, {"dag": Path(), **options}), dag, show)
+    asked = read_options(DagOptions, {"dag": dag, **options})
+    schedule_choices(asked)  # what is wrong with them is said before the file is read
     with show(f"reading {dag}"):
-        graph = read_dag_file(file)
-    return scheduled_run(graph, choices, warnings, show, selection, (file,))
+        graph = read_dag_file(asked.dag)
+    return run_of(asked, graph, show, (asked.dag,))
 
 
 def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
@@ -63,43 +59,19 @@ def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tu
     return choices, (*known.warnings, *untried)
 
 
-def selection_of(asked: DagOptions) -> Selection:
-    """Return what is chosen of the schedules that are found."""
-    return Selection(asked.objective, DEFAULT_SLACK if asked.slack is None else asked.slack, front=asked.front)
-
-
-def scheduled_run(
-    dag: CanonicalDag,
-    choices: Sequence[ScheduleOptions],
-    warnings: tuple[str, ...] = (),
-    show: ShowStage = show_nothing,
-    selection: Selection = SHORTEST,
-    files: tuple[Path, ...] = (),
-) -> Run:
-    """Schedule a canonical DAG with options that were checked already; see `schedule`.
-
-    Args:
-        dag: the graph.
-        choices: options of each schedule.
-        warnings: of the report.
-        show: gives a context that lasts as long as a stage.
-        selection: what is chosen of the schedules that are found.
-        files: that the graph comes from.
-
-    Raises:
-        InfeasibleError: of schedules to choose from none ends.
-    """
+def run_of(asked: DagOptions, dag: CanonicalDag, show: ShowStage = show_nothing, files: tuple[Path, ...] = ()) -> Run:
+    """Schedule a canonical DAG, which may come from files, with options that were read already; see `schedule`."""
+    choices, warnings = schedule_choices(asked)
+    selection = Selection(asked.objective, DEFAULT_SLACK if asked.slack is None else asked.slack, front=asked.front)
     scheduling = Scheduling(dag)
     found: list[CheckedSchedule] = []
     said: list[str | None] = []
-    for asked in counted(grouped(choices, selection)):
-        first = asked[0]
-        names = ", ".join(options.partition for options in asked)
-        with show(f"scheduling on {first.pes} processing elements with {names}"):
-            for one in selected(scheduling, asked, selection):
+    for group in counted(grouped(choices, selection)):
+        names = ", ".join(options.partition for options in group)
+        with show(f"scheduling on {group[0].pes} processing elements with {names}"):
+            for one in selected(scheduling, group, selection):
                 found.append(one.found)
                 said.append(None if selection == SHORTEST else options_text(one.options))
     report = summarize_schedules(scheduling, found, warnings, said)
     audit_schedules(report, dag, found)
-    results = schedule_results(report, ((dag, one.schedule, one.figures) for one in found))
-    return Run(report, results, files=files)
+    return Run(report, schedule_results(report, ((dag, one.schedule, one.figures) for one in found)), files=files)

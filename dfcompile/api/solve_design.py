@@ -6,9 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dfcompile.api.pages import PageSource
-from dfcompile.api.runs import Reported
-from dfcompile.api.scheduled import Picture
+from dfcompile.api.runs import PageSource, Picture, Reported
 from dfcompile.audit.design import audit_design
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements

@@ -1,7 +1,7 @@
 """The files that --emit writes: what stages handed over, to look at, compare and read back."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -28,10 +28,9 @@ def emitted_files(exploration: Exploration, kind: str) -> Files:
     if kind == "onnx":
         program = exploration.model.program
         return _program(program) | {f"{program.name}.onnx": program_to_onnx(program)}
+    found: Iterator[tuple[Variant, Files]] = ((variant, _WRITERS[kind](variant)) for variant in exploration.variants)
     if kind == "schedule":
-        found = [(point.variant, _schedule(point)) for point in exploration.points]
-    else:
-        found = [(variant, _WRITERS[kind](variant)) for variant in exploration.variants]
+        found = ((point.variant, _schedule(point)) for point in exploration.points)
     files: Files = {}
     for variant, made in found:
         # Names of the user's operators may hold what a file name may not.

@@ -1,5 +1,6 @@
-"""How a run ends: every failure as one line and an exit status, whatever is left of the streams."""
+"""How a run ends: every failure as one line and an exit status, whatever is left of the streams; how it goes."""
 
+import atexit
 import errno
 import io
 import os
@@ -25,7 +26,7 @@ MENDABLE: Final = 1
 BUG: Final = 2
 INTERRUPTED: Final = 130
 SIGNALLED: Final = 128  # plus the signal's number
-ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP")
+ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 TRACEBACK: Final = "DFCOMPILE_TRACEBACK"  # environment variable for authors of plug-ins
 LONGEST_LINE = 300  # characters of a message
 LONGEST_NAME = 60  # characters of a name in a message that is too long
@@ -76,7 +77,7 @@ def _failed(error: Exception) -> int:
     match error:
         case click.ClickException():
             message = error.format_message().rstrip(".")
-            return _fail(f"{message[:1].lower()}{message[1:]}")
+            return _fail(message[:1].lower() + message[1:])
         case PluginError():
             return _blame(error)
         case UnsupportedOpError():
@@ -153,7 +154,6 @@ def say_as_it_is(line: str) -> None:
 
 
 def _ask_for_report(error: Exception) -> int:
-    reason = f"{type(error).__name__}: {error}"
     text = f"dfcompile {dfcompile.__version__}, python {sys.version}\n{' '.join(sys.argv)}\n"
     text += "".join(traceback.format_exception(error))
     try:
@@ -162,7 +162,7 @@ def _ask_for_report(error: Exception) -> int:
             file.write(text)
     except OSError as full:
         name = f"its traceback, which cannot be kept: {reason_of(full)}"
-    say(f"dfcompile: internal error: {reason}", f" (please report it with {name})")
+    say(f"dfcompile: internal error: {type(error).__name__}: {error}", f" (please report it with {name})")
     return BUG
 
 
@@ -208,11 +208,10 @@ def ending_signals() -> Iterator[None]:
 
     A signal that is ignored (``nohup``) stays so. Only the main thread can do this.
     """
-    ours: list[int] = []
+    ours: list[signal.Signals] = []
     interrupt = signal.getsignal(signal.SIGINT)
-    for name in ENDING_SIGNALS:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
             try:
                 signal.signal(number, _end)
                 ours.append(number)
@@ -228,7 +227,36 @@ def ending_signals() -> Iterator[None]:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    for name in (*ENDING_SIGNALS, "SIGINT"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)  # once is enough: cleaning up is not to be cut short
+    for ending in (*ENDING_SIGNALS, signal.SIGINT):
+        signal.signal(ending, signal.SIG_IGN)  # once is enough: cleaning up is not to be cut short
     raise SignalledError(number)
+
+
+def leaving() -> Callable[[int], int]:
+    """Have the process go at its end as soon as all is done that was asked for; return what takes its exit status.
+
+    To be called before anything else asks for something at the end of the process: that is done in reverse order
+    (folders removed, threads joined), so this one comes last. Models and libraries hold millions of objects that nobody
+    needs any more; the system takes their memory back at once. Where no status was given, or a debugger, a profiler or
+    a measurement of coverage watches, the interpreter ends as ever.
+    """
+    owner = os.getpid()
+    given: list[int] = []
+
+    def leave() -> None:
+        if not given or os.getpid() != owner or sys.gettrace() is not None or sys.getprofile() is not None:
+            return
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):  # the interpreter will try once more, and say it
+            return
+        os._exit(given[0])
+
+    atexit.register(leave)
+
+    def take(status: int) -> int:
+        given.append(status)
+        return status
+
+    return take

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from dfcompile.api.scheduled import ScheduleResult
+from dfcompile.api.runs import ScheduleResult
 from dfcompile.cli.endings import warn
 from dfcompile.host.outputs import output_width
 from dfcompile.options import Pictures

@@ -20,7 +20,7 @@ from dfcompile.host.printable import printable
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
 from dfcompile.lowering.operators.description import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
-from dfcompile.plugins import ImportFault, KindListing, is_own
+from dfcompile.plugins import KindListing, Plugin, is_own
 from dfcompile.report.report_format import REPORT_FORMATS
 from dfcompile.report.text_tables import INDENT, Column, folded, listing_lines, page
 from dfcompile.scheduler.partitioner import PARTITIONERS
@@ -52,14 +52,14 @@ def expansions_listing(width: int) -> str:
 
 def passes_listing(width: int) -> str:
     """Return a table of every pass with its options and their defaults: of programs by their level, and of DAGs."""
-    passes: list[tuple[LoweringPass | DagPass, str, str]] = [
-        *((found.value, found.value.level.name.lower(), found.origin) for found in registered_passes().plugins),
-        *((found.value, "dag", found.origin) for found in registered_dag_passes().plugins),
-    ]
-    rows = [
-        (found.name, level, ", ".join(map(str, found.settings)), origin, found.source, _plain(found.summary))
-        for found, level, origin in passes
-    ]
+    plugins: tuple[Plugin[LoweringPass] | Plugin[DagPass], ...]
+    plugins = *registered_passes().plugins, *registered_dag_passes().plugins
+    rows = []
+    for plugin in plugins:
+        found = plugin.value
+        level = "dag" if isinstance(found, DagPass) else found.level.name.lower()
+        settings = ", ".join(map(str, found.settings))
+        rows.append((found.name, level, settings, plugin.origin, found.source, _plain(found.summary)))
     return _table(("name", "level", "options", "origin", "source", "what it does"), rows, width)
 
 
@@ -93,23 +93,21 @@ def ops_listing(width: int) -> str:
 
 def systems_listing(width: int) -> str:
     """Return a table of the machines that are known by name; those whose files are broken are left out."""
-    rows = []
-    for named, system in _read_systems().items():
-        if isinstance(system, UserError):
-            continue
-        chip = system.accelerator
-        rows.append(
-            (
-                named.name,
-                f"{system.chips:,}",
-                "as many as --pes" if system.is_per_core else f"{chip.cores:,}",
-                f"{chip.lanes_per_core} x {chip.stages_per_core}",
-                f"{chip.frequency_ghz:g}",
-                "unlimited" if system.is_dram_unlimited else f"{system.dram_gb_per_s:,g}",
-                named.origin,
-            )
-        )
+    rows = [_system_row(named, system) for named, system in _read_systems().items() if isinstance(system, System)]
     return _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s", "origin"), rows, width)
+
+
+def _system_row(named: NamedSystem, system: System) -> Sequence[str]:
+    chip = system.accelerator
+    return (
+        named.name,
+        f"{system.chips:,}",
+        "as many as --pes" if system.is_per_core else f"{chip.cores:,}",
+        f"{chip.lanes_per_core} x {chip.stages_per_core}",
+        f"{chip.frequency_ghz:g}",
+        "unlimited" if system.is_dram_unlimited else f"{system.dram_gb_per_s:,g}",
+        named.origin,
+    )
 
 
 def systems_faults() -> tuple[str, ...]:
@@ -162,11 +160,10 @@ def plugins_listing(width: int, *, verbose: bool = False) -> str:
         verbose: list our own as well, and the tracebacks of what cannot be imported.
     """
     kinds = [listed() for listed in KINDS]
-    own = [sum(is_own(origin) for _, origin in kind.plugins) for kind in kinds]
-    rows = [
-        (kind.plural, kind.groups[0], str(count), str(len(kind.plugins) - count))
-        for kind, count in zip(kinds, own, strict=True)
-    ]
+    rows = []
+    for kind in kinds:
+        own = sum(is_own(origin) for _, origin in kind.plugins)
+        rows.append((kind.plural, kind.groups[0], str(own), str(len(kind.plugins) - own)))
     lines = _lines(("kind", "entry-point group", "own", "plug-ins"), rows, width)
     lines += [line for kind in kinds for line in _found(kind, width, verbose=verbose)]
     lines += _failed(kinds, width, verbose=verbose)
@@ -190,12 +187,7 @@ def _failed(kinds: list[KindListing], width: int, *, verbose: bool) -> Iterator[
     for line, fault in faults.items():
         yield from folded(printable(line), width, INDENT)
         if verbose:
-            yield from trace_lines(fault)
+            traced = "".join(traceback.format_exception(fault.error)).splitlines()
+            yield from (f"{INDENT}{printable(text)}" for text in traced)
     for clash in clashes:
         yield from folded(printable(clash), width, INDENT)
-
-
-def trace_lines(fault: ImportFault) -> Iterator[str]:
-    """Yield the traceback of a module that cannot be imported, from the module on."""
-    for line in "".join(traceback.format_exception(fault.error)).splitlines():
-        yield f"{INDENT}{printable(line)}"

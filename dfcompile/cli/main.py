@@ -23,8 +23,7 @@ from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes,
 from dfcompile.cli.commands.llm import llm
 from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
-from dfcompile.cli.endings import exit_status
-from dfcompile.cli.leaving import leaving
+from dfcompile.cli.endings import exit_status, leaving
 from dfcompile.cli.pages import said_command
 from dfcompile.cli.progress import showing_progress
 from dfcompile.errors import UserError
@@ -91,16 +90,15 @@ def _check_first_word(words: Sequence[str]) -> None:
 
 def _unknown_option(error: click.NoSuchOption, words: Sequence[str], command: click.Command) -> str:
     """Return what to say of an option that a command has not: the nearest one, or that it is one of models."""
-    own = _names(command)
-    message = f"no such option {error.option_name!r}"
+    own, message = _names(command), f"no such option {error.option_name!r}"
     if command is solve_design_file and error.option_name in _names(compile_model):
         file = next((word for word in words if not word.startswith("-")), "-")
         return (
             f"{message} for a DFModel set-up file, which {file!r} is by its suffix "
             "(a model is a .py or .onnx file, a canonical DAG is given to 'dfcompile schedule')"
         )
-    close = [name for name in own if name.startswith(error.option_name)]
-    close = close or difflib.get_close_matches(error.option_name, own, n=1)
+    longer = [name for name in own if name.startswith(error.option_name)]
+    close = longer or difflib.get_close_matches(error.option_name, own, n=1)
     return f"{message} (did you mean {close[0]!r}?)" if close else f"{message} (-h lists them)"
 
 

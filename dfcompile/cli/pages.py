@@ -14,12 +14,7 @@ from dfcompile.errors import InternalError
 from dfcompile.host.outputs import write_text
 
 if TYPE_CHECKING:  # the commands are looked at without what they run
-    from dfcompile.api.pages import PageSource
-
-HTML = click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the report as a page with charts and tables: one file that needs no network.",
-)  # fmt: skip
+    from dfcompile.api.runs import PageSource
 
 
 def said_command(prefix: str, words: Sequence[str]) -> str:
@@ -56,7 +51,7 @@ def write_page(
     """
     if target is None:
         return
-    from dfcompile.api.pages import page_html
+    from dfcompile.api.runs import page_html
     from dfcompile.page.provenance import links_of
 
     command: object = click.get_current_context().obj
@@ -71,7 +66,7 @@ def files_alone(*names: str | Path | None) -> Callable[[], PageSource]:
     """Return what gives a page the files that were named on the command line, or may have been, and nothing else."""
 
     def source() -> PageSource:
-        from dfcompile.api.pages import PageSource
+        from dfcompile.api.runs import PageSource
 
         return PageSource([Path(name) for name in names if name is not None])
 

@@ -1,6 +1,8 @@
-"""Commands made of tables of options: what the tables say is what the command line has."""
+"""Commands made of tables of options, which take an option once unless it may be repeated, and which have ``-h``."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -8,10 +10,67 @@ from typing import Any
 import click
 
 from dfcompile.cli.completion import completion_of
-from dfcompile.cli.strict_command import StrictCommand
-from dfcompile.options.option import Option, defaults_of, flags_of, options_of, read_options
+from dfcompile.host.inputs import note_read_files
+from dfcompile.host.outputs import check_overwritten
+from dfcompile.options.option import Option, options_of, read_options
 
+STANDARD_STREAM = Path("-")  # standard input or output, as a file's name
+# What is written, by the names of parameters; whatever else names a file reads it.
+WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save", "save_choice", "svg", "trace"})
+_NAME = 4096  # bytes of a path that Linux takes
+KEPT = frozenset({"cache"})  # which is read as well
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _FILE = click.Path(path_type=Path)
+
+
+class StrictCommand(click.Command):
+    """A command to which an option that takes one value is not given two: none of them would be meant."""
+
+    def __init__(self, name: str | None, **attributes: object) -> None:
+        settings = attributes.pop("context_settings", None)
+        assert settings is None or isinstance(settings, dict)
+        super().__init__(name, context_settings={**HELP_NAMES, **(settings or {})}, **attributes)  # type: ignore[arg-type]  # click's own
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of a command line.
+
+        Raises:
+            UsageError: an option is given twice, or what click finds.
+        """
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(list(args))
+            for option, count in Counter(param for param in given if isinstance(param, click.Option)).items():
+                if count > 1 and not option.multiple:
+                    raise click.UsageError(f"option '{option.opts[-1]}' is given twice against once", ctx)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command.
+
+        Raises:
+            UserError: an output would overwrite an input.
+        """
+        note_read_files()
+        files = {
+            name: [path for path in _files(value) if path != STANDARD_STREAM] for name, value in ctx.params.items()
+        }
+        for name in WRITTEN & files.keys():
+            read = [path for other in files if other not in WRITTEN - KEPT and other != name for path in files[other]]
+            check_overwritten(files[name], read)
+        return super().invoke(ctx)
+
+
+def _files(value: object) -> Iterator[Path]:
+    """Yield the files that a value of a parameter names, also as one of a list, or behind an equals sign."""
+    match value:
+        case Path():
+            yield value
+        case str():
+            words = (part for word in value.split(",") for part in (word, *word.split("=")[1:]))
+            yield from (Path(word) for word in (value, *words) if word and "\0" not in word and len(word) < _NAME)
+        case tuple():
+            for part in value:
+                yield from _files(part)
 
 
 def table_command(
@@ -29,32 +88,31 @@ def table_command(
         def run(**given: object) -> None:
             function(*(read_options(asked, {name: given[name] for name in options_of(asked)}) for asked in tables))
 
-        params = [_parameter(asked, name, said) for asked in tables for name, said in options_of(asked).items()]
+        params = [_parameter(name, said) for asked in tables for name, said in options_of(asked).items()]
         return StrictCommand(name, params=params, callback=run, help=function.__doc__, epilog=epilog)
 
     return made
 
 
-def _parameter(asked: type, name: str, said: Option) -> click.Parameter:
-    defaults = defaults_of(asked)
+def _parameter(name: str, said: Option) -> click.Parameter:
+    is_required, usual = said.default is MISSING, None if said.default is MISSING else said.default
     if said.is_argument:
-        file = _FILE if said.is_path else None
-        count = -1 if said.is_repeatable else 1
-        return click.Argument([name], type=file, required=name not in defaults, nargs=count, metavar=said.metavar)
-    default = _text(defaults.get(name))
+        file, count = _FILE if said.is_path else None, -1 if said.is_repeatable else 1
+        return click.Argument([name], type=file, required=is_required, nargs=count, metavar=said.metavar)
+    default = _text(usual)
     shown: str | bool = said.default_text or (default is not None and not said.is_flag)
     attributes: dict[str, Any] = {"help": said.help, "metavar": said.metavar, "multiple": said.is_repeatable}
     if said.is_flag:
-        attributes |= {"is_flag": True, "default": defaults.get(name)}
+        attributes |= {"is_flag": True, "default": usual}
     elif default is not None and not said.default_text:
         attributes |= {"default": (default,) if said.is_repeatable else default}
     if said.complete:
         attributes["shell_complete"] = completion_of(said.complete)
     words = click.Choice(list(map(str, said.choices))) if said.choices else None
     return click.Option(
-        [*flags_of(name, said), name],
+        [*said.flags, name],
         type=(words, _FILE) if said.is_pair else _FILE if said.is_path else words,
-        required=name not in defaults,
+        required=is_required,
         show_default=shown,
         **attributes,
     )

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.host.inputs import was_read
 from dfcompile.host.outputs import OVERWRITES_INPUT, replacing
-from dfcompile.host.read_files import was_read
 from dfcompile.host.reasons import reason_of
 
 LARGEST_BYTES = 2**28  # of the file; one that has grown beyond is begun anew
@@ -62,7 +62,8 @@ class KeptLines:
 
     def get(self, name: str) -> bytes | None:
         """Return a text, ``None`` if there is none; also one that another run has put there since."""
-        if name.encode() not in self._texts and self._is_kept and self._has_changed():
+        is_settled = name.encode() in self._texts or not self._is_kept
+        if not is_settled and (not self._is_in_place() or os.fstat(self._file).st_size != self._end):
             self._read_on()
         return self._texts.get(name.encode())
 
@@ -116,13 +117,10 @@ class KeptLines:
             self._texts[name] = text
         if damaged:
             self._say(f"{damaged} {'entry is' if damaged == 1 else 'entries are'} damaged: computed anew")
-            self._write_anew()
-
-    def _write_anew(self) -> None:
-        """Write all texts to a new file in the place of this one, which whoever waits for it finds."""
-        with replacing(self._path.resolve(), stat.S_IMODE(os.fstat(self._file).st_mode)) as file:
-            self._end = file.write(b"".join(_line(name + b" " + text) for name, text in self._texts.items()))
-        self._open()
+            # A new file in the place of this one, which whoever waits for it finds.
+            with replacing(self._path.resolve(), stat.S_IMODE(os.fstat(self._file).st_mode)) as file:
+                self._end = file.write(b"".join(_line(name + b" " + text) for name, text in self._texts.items()))
+            self._open()
 
     def _set_aside(self, reason: str) -> None:
         """Move the file, or the link that leads to it, out of the way, and begin a new one."""
@@ -160,9 +158,6 @@ class KeptLines:
             return os.path.samestat(os.fstat(self._file), self._path.stat())
         except FileNotFoundError:
             return False
-
-    def _has_changed(self) -> bool:
-        return not self._is_in_place() or os.fstat(self._file).st_size != self._end
 
     def _say(self, line: str) -> None:
         self._warn(f"cache {str(self._path)!r}: {line}")

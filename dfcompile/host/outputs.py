@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dfcompile.errors import UserError
-from dfcompile.host.read_files import was_read
+from dfcompile.host.inputs import was_read
 from dfcompile.host.reasons import reason_of
 
 MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it
@@ -87,18 +87,19 @@ def write_text(text: str | bytes, target: Path | None) -> None:
     Raises:
         UserError: the file cannot be written, or was read by this run.
     """
+    content = text.encode() if isinstance(text, str) else text
     if target is None:
         _write_stdout(text)
         return
     try:
         target = target.resolve()  # the file behind a link, not the link
         if target.exists() and not target.is_file():
-            target.write_bytes(_bytes_of(text))
+            target.write_bytes(content)
             return
         if was_read(target):
             raise UserError(OVERWRITES_INPUT.format(str(target)))
         with replacing(target, _usual_mode(0o666)) as file:
-            file.write(_bytes_of(text))
+            file.write(content)
     except OSError as error:
         raise UserError(f"output {str(target)!r}: {error.strerror}") from error
     except RuntimeError as error:  # links that lead to each other
@@ -122,10 +123,6 @@ def replacing(target: Path, mode: int) -> Iterator[BinaryIO]:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _bytes_of(text: str | bytes) -> bytes:
-    return text.encode() if isinstance(text, str) else text
 
 
 def _write_stdout(text: str | bytes) -> None:
@@ -159,7 +156,7 @@ def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:
             for name, content in {MARKER: "", **files}.items():
                 file = draft / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(_bytes_of(content))
+                file.write_bytes(content.encode() if isinstance(content, str) else content)
             _swap(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -30,12 +30,8 @@ def json_text(value: object, *, indent: int | None = None) -> str:
     '["é", "\\u009b"]'
     """
     # The lines are JSON's own: it escapes those inside of texts.
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return "\n".join(line if line.isprintable() else "".join(map(_json_character, line)) for line in _lines(text))
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n")  # and not at the other separators, which are escaped
+    lines = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False).split("\n")
+    return "\n".join(line if line.isprintable() else "".join(map(_json_character, line)) for line in lines)
 
 
 def _is_seen(char: str) -> bool:
@@ -43,6 +39,4 @@ def _is_seen(char: str) -> bool:
 
 
 def _json_character(char: str) -> str:
-    if _is_seen(char):
-        return char
-    return json.dumps(char)[1:-1]
+    return char if _is_seen(char) else json.dumps(char)[1:-1]

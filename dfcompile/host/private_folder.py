@@ -7,7 +7,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -40,15 +40,12 @@ def in_private_folder() -> Iterator[Path]:
         UserError: as `private_folder`.
     """
     here = os.open(".", os.O_RDONLY)
-    try:
-        with private_folder() as folder:
-            os.chdir(folder)
-            try:
-                yield folder
-            finally:
-                os.fchdir(here)
-    finally:
-        os.close(here)
+    with ExitStack() as undo:
+        undo.callback(os.close, here)
+        folder = undo.enter_context(private_folder())
+        undo.callback(os.fchdir, here)
+        os.chdir(folder)
+        yield folder
 
 
 @cache
@@ -86,11 +83,10 @@ def _made() -> Path:
         folder = Path(tempfile.mkdtemp(prefix="dfcompile-")).resolve()  # mode 0700, fails if the name is taken
     except OSError as error:
         raise UserError(f"temporary folder: {reason_of(error)} (set TMPDIR)") from error
-    try:
+    with ExitStack() as undo:
+        undo.callback(lambda: shutil.rmtree(folder, ignore_errors=True))
         require_private(folder)
-    except UserError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        undo.pop_all()
     return folder
 
 

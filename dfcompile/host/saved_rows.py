@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from dfcompile.errors import UserError
@@ -49,16 +50,12 @@ def _write_sqlite(rows: Sequence[Mapping[str, object]], target: Path) -> None:
     names = list(rows[0])
     kinds = {bool: "INTEGER", int: "INTEGER", float: "REAL", str: "TEXT"}
     declared = ", ".join(f'"{name}" {kinds[type(rows[0][name])]}' for name in names)
-    database = sqlite3.connect(target)
-    try:
-        with database:
-            database.execute(f"CREATE TABLE front ({declared})")
-            database.executemany(
-                f"INSERT INTO front VALUES ({', '.join('?' * len(names))})",  # noqa: S608  # marks alone
-                [tuple(row[name] for name in names) for row in rows],
-            )
-    finally:
-        database.close()
+    with closing(sqlite3.connect(target)) as database, database:
+        database.execute(f"CREATE TABLE front ({declared})")
+        database.executemany(
+            f"INSERT INTO front VALUES ({', '.join('?' * len(names))})",  # noqa: S608  # marks alone
+            [tuple(row[name] for name in names) for row in rows],
+        )
 
 
 def _write_parquet(rows: Sequence[Mapping[str, object]], target: Path) -> None:

@@ -6,7 +6,7 @@ Nothing that is computed depends on it, and where nobody watches nothing is coun
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -111,11 +111,10 @@ class Watch:
 
     def share(self) -> float | None:
         """Return how much is done of the whole, if that is known."""
-        works = self.works
-        found = 0.0
-        for work in reversed(works):
-            found = work.share(found)
-        return found if works else None
+        found = None
+        for work in reversed(self.works):
+            found = work.share(found or 0.0)
+        return found
 
     def left_s(self) -> float | None:
         """Return how long the rest of the whole takes, if that is known; as of the last `share`."""
@@ -161,11 +160,9 @@ def watched_by(watch: Watch) -> Iterator[None]:
 def stage(title: str) -> Iterator[None]:
     """Name what the body does."""
     watch = _WATCH.get()
-    if watch is None:
+    told: AbstractContextManager[None] = nullcontext() if watch is None else watch.stage(title)
+    with told:
         yield
-    else:
-        with watch.stage(title):
-            yield
 
 
 @contextmanager
@@ -176,11 +173,9 @@ def work_of(whole: float) -> Iterator[Work]:
         whole: how many there are, in any unit; 0: nobody knows.
     """
     watch, work = _WATCH.get(), Work(whole)
-    if watch is None or whole <= 0:
+    told: AbstractContextManager[None] = nullcontext() if watch is None or whole <= 0 else watch.work(work)
+    with told:
         yield work
-    else:
-        with watch.work(work):
-            yield work
 
 
 def counted(items: Collection[Item], weight: Callable[[Item], float] | None = None) -> Iterator[Item]:

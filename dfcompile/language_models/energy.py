@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.times.kernel_time import KernelTime
-from dfcompile.language_models.times.step_time import StepTime, TimedKernel
+from dfcompile.language_models.times.step_time import KernelTime, StepTime, TimedKernel
 from dfcompile.records import replace
 
 
@@ -57,8 +56,7 @@ class Energy(Struct, frozen=True):
 
 def activity(kernel: Kernel, time: KernelTime, device: Device) -> Activity:
     """Return how busy a chip's parts are while a kernel runs."""
-    alone = replace(kernel, count=1)
-    return _activity([TimedKernel(alone, time, time)], device, time.exec_s)
+    return _activity([TimedKernel(replace(kernel, count=1), time, time)], device, time.exec_s)
 
 
 def step_activity(step: StepTime, device: Device, exec_s: float, runs: int = 1) -> Activity:
@@ -103,12 +101,9 @@ def _leaving(kernel: Kernel, time: KernelTime, level: int) -> int:
 
 def is_known(device: Device) -> bool:
     """Whether a device says what anything costs in energy."""
-    beside = device.offload.pj_per_byte if device.offload is not None else 0.0
-    levels = any(level.pj_per_byte for level in device.levels)
-    return bool(
-        device.pj_per_mac or device.pj_per_byte or device.idle_w or device.link_pj_per_byte or device.vector_pj
-        or beside or levels
-    )  # fmt: skip
+    memories = (*device.levels, *filter(None, (device.offload,)))
+    costs = device.pj_per_mac, device.pj_per_byte, device.idle_w, device.link_pj_per_byte, device.vector_pj
+    return any(costs) or any(memory.pj_per_byte for memory in memories)
 
 
 def energy_of(
@@ -131,12 +126,11 @@ def energy_of(
 
 def _picojoules(kernel: Kernel, time: KernelTime, device: Device) -> float:
     beside = device.offload.pj_per_byte if device.offload is not None else 0.0
-    return math.fsum(
-        (
-            kernel.macs * device.mac_pj(kernel.rate),
-            kernel.vector_elements * device.vector_pj,
-            _moved(kernel, time) * device.pj_per_byte,
-            *(_leaving(kernel, time, at) * level.pj_per_byte for at, level in enumerate(device.levels)),
-            kernel.offload_bytes * beside,
-        )
+    costs = (
+        kernel.macs * device.mac_pj(kernel.rate),
+        kernel.vector_elements * device.vector_pj,
+        _moved(kernel, time) * device.pj_per_byte,
+        *(_leaving(kernel, time, at) * level.pj_per_byte for at, level in enumerate(device.levels)),
+        kernel.offload_bytes * beside,
     )
+    return math.fsum(costs)

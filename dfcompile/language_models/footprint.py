@@ -25,10 +25,9 @@ def layer_weight_bytes(
 
 def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, split: int) -> int:
     width, held = mlp.width // split, mlp.count // ranks
-    biases = mlp.bias * held * (2 * width + hidden)
     return (
         held * precision.experts.bytes_of(3 * hidden * width)
-        + precision.vectors.bytes_of(biases)
+        + precision.vectors.bytes_of(mlp.bias * held * (2 * width + hidden))
         + precision.mlp.bytes_of(mlp.shared.parameters(hidden))
         + precision.router.bytes_of(mlp.count * hidden)
     )
@@ -57,11 +56,9 @@ def layer_kv_bytes(layer: Layer, batch: Batch, precision: Precision, *, block: i
 
     A prefix that all sequences share is held once.
     """
-    tokens = 0
-    for group in batch.groups:
-        kept = layer.attention.reach.kept(group.context)
-        shared = min(shared_prefix, kept) // block * block
-        tokens += group.count * (-(-(kept - shared) // block) * block)
-    longest = max(layer.attention.reach.kept(group.context) for group in batch.groups)
-    tokens += min(shared_prefix, longest) // block * block
+    kept = [layer.attention.reach.kept(group.context) for group in batch.groups]
+    tokens = min(shared_prefix, max(kept)) // block * block
+    for group, held in zip(batch.groups, kept, strict=True):
+        shared = min(shared_prefix, held) // block * block
+        tokens += group.count * (-(-(held - shared) // block) * block)
     return precision.kv.bytes_of(tokens * layer.attention.kv_elements)

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
+from dfcompile.options.readers import pairs
 from dfcompile.records import replace
 
 
@@ -129,14 +130,7 @@ def with_dtypes(precision: Precision, text: str) -> Precision:
     """
     if "=" not in text:
         return uniform(number_format(text))
-    asked: dict[str, NumberFormat] = {}
-    for part in text.split(","):
-        word, _, name = part.strip().partition("=")
-        if word not in _WORDS:
-            raise UserError(f"--dtype: unknown class of tensors {word!r}{nearest(word, _WORDS)}")
-        if word in asked:
-            raise UserError(f"--dtype: found {word!r} twice against once")
-        asked[word] = number_format(name)
+    asked = {word: number_format(name) for word, name in pairs("--dtype", text, _WORDS, "class of tensors")}
     forms = dict.fromkeys(WEIGHT_CLASSES, asked["w"]) if "w" in asked else {}
     forms |= {name: form for word, form in asked.items() for name in _NAMED.get(word, (word,))}
     layers = tuple(tuple(one for one in formats if one[0] not in asked) for formats in precision.layers)

@@ -10,24 +10,22 @@ from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
 from dfcompile.language_models.footprint import weight_bytes
-from dfcompile.language_models.formats import Precision, with_dtypes
+from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, Model, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
-from dfcompile.language_models.parallel.offloading import NOTHING, check_offload
+from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments, check_offload
 from dfcompile.language_models.parallel.search import Aim, best_degrees
 from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import AllReduce, Calibration, find_calibration
-from dfcompile.language_models.times.kernel_time import TimeModel, Timer, roofline
-from dfcompile.language_models.times.least_traffic import bound
-from dfcompile.language_models.times.step_time import Transfers
-from dfcompile.language_models.times.tiled import tiled
+from dfcompile.language_models.times.step_time import TimeModel, Timer, Transfers, roofline
+from dfcompile.language_models.times.tiled import bound, tiled
+from dfcompile.options.language_models import LanguageOptions
 from dfcompile.records import replace
 
 
@@ -35,44 +33,25 @@ class Request(Struct, frozen=True):
     """What is asked.
 
     Attributes:
-        config: file, folder or name of a configuration.
-        system: file or name of a device.
+        options: of ``dfcompile llm``; what those mean that are read further stands in the other fields.
         batches: one per step.
         chips: numbers of chips that may be used.
         degrees: of parallelism; none: searched.
-        aim: what the search makes small.
-        dtypes: what the configuration's formats are replaced by; empty: nothing.
         choices: how steps are counted.
-        time: by which the search and the table count.
-        efficiency: name or file of a calibration; empty: none.
-        transfers: of the cache.
-        overlap: whether all kernels of a step overlap: a bound.
-        block: tokens of a block of the cache.
-        multiplies: number formats of a system file's one rate.
         offload: share of caches in a memory beside the chip's own; None: as little as lets a step fit.
-        oversubscribed: whether more than the memory holds is let pass.
-        usd_per_chip_hour: 0: not known.
-        may_download: whether a configuration that is not on this machine is fetched.
     """
 
-    config: str
-    system: str
+    options: LanguageOptions
     batches: tuple[Batch, ...]
     chips: tuple[int, ...] = (1,)
     degrees: Degrees | None = None
-    aim: Aim = Aim.TIME
-    dtypes: str = ""
     choices: StepChoices = field(default_factory=StepChoices)
-    time: TimeModel = TimeModel.ROOFLINE
-    efficiency: str = ""
-    transfers: Transfers = Transfers.ASYNC
-    overlap: bool = False
-    block: int = 1
-    multiplies: tuple[str, ...] = ("bf16", "fp16")
     offload: Fraction | None = NOTHING
-    oversubscribed: bool = False
-    usd_per_chip_hour: float = 0.0
-    may_download: bool = False
+
+    @property
+    def time(self) -> TimeModel:
+        """By which the search and the table count."""
+        return TimeModel(self.options.time or ("calibrated" if self.options.efficiency else "roofline"))
 
 
 OTHER_PREFILLS = "prefills of other users are not counted"
@@ -145,10 +124,12 @@ def study_of(request: Request) -> Study:
         UserError: configuration, device, formats or steps are wrong.
         InfeasibleError: a step fits on no degrees; the message has the largest batch that would.
     """
-    configuration = read_configuration(request.config, may_download=request.may_download)
+    asked = request.options
+    configuration = read_configuration(asked.config, may_download=asked.allow_download)
     model = model_of(configuration)
     precision, notes = precision_of(configuration.values, model, configuration.where)
-    device, warnings = find_device(request.system, request.multiplies)
+    rated = tuple(number_format(name, "--multiplies").name for name in asked.multiplies.split(","))
+    device, warnings = find_device(asked.system, rated)
     stated = precision.activations
     if stated.name not in device.macs_per_s and stated != precision.vectors:
         # Weights alone are then as configured, as servers run such a checkpoint there.
@@ -157,19 +138,16 @@ def study_of(request: Request) -> Study:
     if configuration.towers:
         towers = ", ".join(configuration.towers)
         warnings = (*warnings, f"{configuration.where}: {towers}: left out, the text model alone is counted")
-    if request.dtypes:
-        precision, notes = with_dtypes(precision, request.dtypes), ()
+    if asked.dtype:
+        precision, notes = with_dtypes(precision, asked.dtype), ()
     model = with_formats(model, precision.layers)
     precision = replace(precision, mixed=frozenset(device.macs_per_s))
     _check(model, request)
     check_offload(device, request.offload)
-    calibration = find_calibration(request.efficiency) if request.efficiency else None
-    held = replace(device, capacity_bytes=0) if request.oversubscribed else device
-    timer, fitted = _counting(request.time, calibration)
-    how = request.transfers, request.block, request.offload
-    cases = (
-        Case(model, batch, held, precision, request.choices, timer, fitted, *how) for batch in counted(request.batches)
-    )
+    calibration = find_calibration(asked.efficiency) if asked.efficiency else None
+    held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
+    how = *_counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
+    cases = (Case(model, batch, held, precision, request.choices, *how) for batch in counted(request.batches))
     return Study(
         request=request,
         model=model,
@@ -179,30 +157,23 @@ def study_of(request: Request) -> Study:
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
         steps=tuple(_step(request, case, calibration) for case in cases),
-        notes=(
-            *model.notes,
-            *notes,
-            *device.notes,
-            *(note for batch in request.batches for note in batch.notes),
-            *_notes(request, device, calibration),
-        ),
+        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
         warnings=warnings,
     )
 
 
 def _check(model: Model, request: Request) -> None:
     """Check that contexts are within what the model was made for, and that a histogram is of its experts."""
+    most = model.most_context
     for batch in request.batches:
-        if model.most_context and batch.longest > model.most_context:
-            raise UserError(
-                f"{batch.name}: found a context of {batch.longest} tokens against at most {model.most_context} of "
-                f"{model.name}"
-            )
+        if most and batch.longest > most:
+            found = f"a context of {batch.longest} tokens against at most {most} of {model.name}"
+            raise UserError(f"{batch.name}: found {found}")
     shares = request.choices.expert_shares
     counts = {layer.mlp.count for layer in model.layers if isinstance(layer.mlp, Experts)}
     if shares and counts != {len(shares)}:
         raise UserError(f"--expert-histogram: found {len(shares)} experts against {sorted(counts) or 'none'}")
-    if request.time is TimeModel.CALIBRATED and not request.efficiency:
+    if request.time is TimeModel.CALIBRATED and not request.options.efficiency:
         raise UserError("--time calibrated: found no --efficiency, which says by what")
 
 
@@ -216,9 +187,9 @@ def _counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, 
 
 def _step(request: Request, case: Case, calibration: Calibration | None) -> StepStudy:
     batch, device = case.batch, case.device
-    found = best_degrees(case, request.chips, request.aim, request.degrees)
+    found = best_degrees(case, request.chips, Aim(request.options.aim), request.degrees)
     best, degrees = found.best, found.best.degrees
-    exec_s = best.kernels.overlap_s if request.overlap and degrees.chips == 1 else best.exec_s
+    exec_s = best.kernels.overlap_s if request.options.overlap == "full" and degrees.chips == 1 else best.exec_s
     energy = None
     if is_known(device):
         energy = energy_of(best.kernels, device, exec_s, degrees.chips, degrees.micro_batches, best.link_bytes)
@@ -233,9 +204,9 @@ def _step(request: Request, case: Case, calibration: Calibration | None) -> Step
         tried=found.tried,
         infeasible=found.infeasible,
         macs=whole.macs,
-        weight_bytes=whole.weight_bytes,
+        weight_bytes=whole.total("weight_bytes"),
         energy=energy,
-        usd_per_million_tokens=request.usd_per_chip_hour * hours / batch.tokens * 1e6,
+        usd_per_million_tokens=request.options.usd_per_chip_hour * hours / batch.tokens * 1e6,
         chunk_s=tuple(_deployed(replace(case, batch=chunk), degrees) for chunk in batch.chunks),
     )
 
@@ -247,9 +218,7 @@ def _deployed(case: Case, degrees: Degrees) -> float:
 def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dict[TimeModel, float]:
     """Return the time of a deployment under each way of counting; a tiling that does not fit has none."""
     found: dict[TimeModel, float] = {}
-    for way in TimeModel:
-        if way is TimeModel.CALIBRATED and calibration is None:
-            continue
+    for way in (way for way in TimeModel if way is not TimeModel.CALIBRATED or calibration is not None):
         timer, fitted = _counting(way, calibration)
         try:
             found[way] = _deployed(replace(case, timer=timer, fitted=fitted), degrees)
@@ -260,6 +229,7 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
 
 
 def _notes(request: Request, device: Device, calibration: Calibration | None) -> Iterator[str]:
+    yield from (note for batch in request.batches for note in batch.notes)
     yield "rotations, norms of queries and keys, and the last norm are part of the products beside them"
     yield "experts: routing is independent from token to token; weights are those of the expected number of experts"
     yield "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates"
@@ -269,14 +239,14 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
         yield f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}"
     if not device.capacity_bytes:
         yield f"system {device.name}: its memory's capacity is not known: nothing was checked against it"
-    if request.oversubscribed:
+    if request.options.allow_oversubscribed:
         yield "--allow-oversubscribed: nothing was checked against the memory's capacity"
     if request.offload != NOTHING:
         yield (
             "--offload: every layer's cache lies partly behind a link of its own; what crosses it passes the chip's "
             "memory once, as all that a kernel reads; weights stay"
         )
-    if request.overlap:
+    if request.options.overlap == "full":
         yield "--overlap full: the times of one chip are the larger of all computing and all bytes, a bound"
     if not is_known(device):
         yield f"system {device.name}: it gives no energies, so that there are no figures of energy"

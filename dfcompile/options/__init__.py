@@ -1,11 +1,9 @@
 """What a user may ask for: tables of options, what reads them, and their values."""
 
+from dfcompile.options.commands import DagOptions, ExploreOptions, SetupOptions
 from dfcompile.options.compiling import Options
-from dfcompile.options.exploring import ExploreOptions
 from dfcompile.options.option import Option, of_stage, option, options_of, read_options, table, takes
-from dfcompile.options.scheduling import DagOptions
 from dfcompile.options.shared import Outputs, Pictures, RowOutputs
-from dfcompile.options.solving import SetupOptions
 from dfcompile.options.words import (
     DEFAULT_SLACK,
     DEFAULT_TRIES,

@@ -37,8 +37,8 @@ def choice_options(expand: Sequence[str], granularity: Sequence[str]) -> str:
     >>> choice_options(["MatMul=split-k{parts=2}"], ["pieces=16"])
     '--expand MatMul=split-k{parts=2} --granularity pieces=16'
     """
-    words = [word for rule in expand for word in ("--expand", rule)]
-    words += [word for each in granularity for word in ("--granularity", each)]
+    given = {"--expand": expand, "--granularity": granularity}
+    words = [word for flag, values in given.items() for value in values for word in (flag, value)]
     return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
 
 
@@ -62,10 +62,9 @@ def parse_choices(text: str, file: Path) -> Mapping[int, SavedChoice]:
     choices: dict[int, SavedChoice] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.startswith(_COMMENT):
-            where = f"{file}:{number}"
-            pes, choice = _choice(where, line)
+            pes, choice = _choice(f"{file}:{number}", line)
             if pes in choices:
-                raise UserError(f"{where}: {pes} processing elements are given twice")
+                raise UserError(f"{file}:{number}: {pes} processing elements are given twice")
             choices[pes] = choice
     return MappingProxyType(choices)
 
@@ -75,12 +74,12 @@ def _choice(where: str, line: str) -> tuple[int, SavedChoice]:
         words = shlex.split(line)
     except ValueError as error:
         raise UserError(f"{where}: found an open quotation against {FORM}") from error
-    pairs = list(zip(words[::2], words[1::2], strict=False))
-    if len(words) % 2 or any(flag not in ("--pes", "--expand", "--granularity") for flag, _ in pairs):
+    given: dict[str, list[str]] = {"--pes": [], "--expand": [], "--granularity": []}
+    if len(words) % 2 or not given.keys() >= set(words[::2]):
         raise UserError(f"{where}: found other words against {FORM}")
-    pes, expand, granularity = (
-        tuple(value for name, value in pairs if name == flag) for flag in ("--pes", "--expand", "--granularity")
-    )
+    for flag, value in zip(words[::2], words[1::2], strict=True):
+        given[flag].append(value)
+    pes, expand, granularity = given.values()
     if len(pes) != 1:
         raise UserError(f"{where}: found {len(pes)} times --pes against once ({FORM})")
     try:

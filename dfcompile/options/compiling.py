@@ -2,116 +2,104 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.options import shared
-from dfcompile.options.numbers import count, counts
+from dfcompile.options.commands import PARTITIONS
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import expansions, granularities, passes, path, text
+from dfcompile.options.readers import passes
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
+from dfcompile.records import replace
 
-PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 OVERLAPS = ("perfect", "none", "compute-memory")
 CHOSEN = Expand(rest=QUICK)
-NOTHING: Mapping[str, FixedInput] = MappingProxyType({})
 
 
 @table
 class Options:
     """A run of the main job."""
 
-    model: Path = option(path, "File to read.", is_argument=True, is_path=True)
-    pes: tuple[int, ...] = shared.pes_option()
-    expand: Expand = shared.list_option(
-        expansions,
+    model: Path = option("File to read.", is_argument=True)
+    pes: tuple[int, ...] = shared.PES
+    expand: Expand = option(
         "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
         "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
         "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other "
         "choices. published: the default expansion of each type.",
-        "auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         more="See [choosing expansions](choosing.md). `dfcompile expansions` lists the names, and marks what is taken "
         "where none is given: `*` always, `+` where the description says so (grouped convolutions are not turned into "
         "products of tiny matrices). Beside rules alone the rest is as published, so that variants differ in nothing "
         "else.",
         default=CHOSEN,
+        metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
     )
-    choice: Path | None = shared.file_option(
+    choice: Path | None = option(
         "Take expansions and granularity of each number of PEs from a file that --save-choice wrote.",
         more="A [text](choosing.md#keeping-a-choice) of options.",
     )
-    objective: Aim = shared.word_option(
+    objective: Aim = option(
         "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
-        "energy or cost.",
-        Aim,
-        default=Aim.TIME,
+        "energy or cost."
     )
-    volumes: Volumes = shared.word_option(
-        "Of edges between tasks: each task's own share, or the whole array.", Volumes, default=Volumes.EXACT
-    )
+    volumes: Volumes = option("Of edges between tasks: each task's own share, or the whole array.")
     partition: str = option(
-        text,
         "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's.",
         default="best",
         metavar="NAME",
         complete=PARTITIONS,
         stage="scheduling",
     )
-    effort: Effort = shared.effort_option(Effort.QUICK)
-    barrier: bool | None = shared.barrier_option()
-    max_fifo: int | None = shared.max_fifo_option()
-    timing: Timing = shared.word_option(
+    effort: Effort = replace(shared.EFFORT, default=Effort.QUICK)
+    barrier: bool | None = shared.BARRIER
+    max_fifo: int | None = shared.MAX_FIFO
+    timing: Timing = option(
         "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
-        Timing,
         more="*steady* is printed beside what is too large for a replay.",
         default=Timing.EXACT,
         stage="scheduling",
     )
     repeat: int = option(
-        count,
         "Run the model N times, each on inputs of its own, beside each other.",
         more="See [many iterations](scheduling.md#many-iterations).",
         default=1,
         metavar="N",
     )
-    granularity: Granularities = shared.list_option(
-        granularities,
+    granularity: Granularities = option(
         "Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
         "split; what it leaves open is chosen where expansions are, else as declared.",
-        "declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
         more="Every scope, or those of one operator, in up to N pieces; at most N tasks per family; large tasks cut "
         "into up to N.",
         default=Granularities(),
+        metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
     )
-    passes: tuple[str, ...] = shared.list_option(
-        passes,
+    passes: tuple[str, ...] = option(
         "Passes of programs and of canonical DAGs to apply, in order.",
-        "NAME[{OPTION=VALUE,…}][,NAME…]",
         more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
         "their options.",
+        read=passes,
+        default=(),
+        metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
     )
-    shapes: Mapping[str, tuple[int, ...]] = shared.shapes_option("Size of a model input.")
-    dims: Mapping[str, int] = shared.dims_option()
-    fixed_inputs: Mapping[str, FixedInput] = shared.fixed_inputs_option()
-    system: str | None = shared.system_option(
-        "Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
+    shapes: Mapping[str, tuple[int, ...]] = replace(shared.SHAPES, help="Size of a model input.")
+    dims: Mapping[str, int] = shared.DIMS
+    fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
+    system: str | None = replace(
+        shared.SYSTEM,
+        help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
         more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
     )
-    chips: tuple[int, ...] = shared.list_option(
-        counts,
+    chips: tuple[int, ...] = option(
         "Chips at hand; kernels are sharded over as many of them as give the least time.",
-        "N[,N…]",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
         "shardings](dfmodel.md#models-on-several-chips).",
         default=(1,),
+        metavar="N[,N…]",
     )
-    overlap: str = shared.word_option(
-        "Of compute, memory and network time of a configuration.", OVERLAPS, default="perfect"
-    )
-    solver: str = shared.solver_option()
-    verify: bool = shared.flag_option(
+    overlap: str = option("Of compute, memory and network time of a configuration.", choices=OVERLAPS)
+    solver: str = shared.SOLVER
+    verify: bool = option(
         "Compile and run the lowered model and compare it with a reference.",
         more="On an example, see [below](#verification); needs g++.",
     )

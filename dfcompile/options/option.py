@@ -2,21 +2,28 @@
 
     @table
     class Options:
-        pes: tuple[int, ...] = option(counts, "Numbers of processing elements.", metavar="P[,P…]")
+        pes: tuple[int, ...] = option("Numbers of processing elements.", metavar="P[,P…]")
 
-A *table* is a dataclass whose fields are options. An option without a default has to be given.
+A *table* is a dataclass whose fields are options. How an option is read, and what it is by default, follows from its
+type where nothing else is said. An option without a default has to be given.
 """
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from enum import Enum
 from functools import cache
-from types import MappingProxyType
-from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform
+from pathlib import Path
+from types import MappingProxyType, NoneType
+from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform, get_args, get_origin
 
 from msgspec import Struct
 
 from dfcompile.errors import InternalError, nearest
+from dfcompile.options import readers
+from dfcompile.options.numbers import count, counts
+from dfcompile.options.words import Expand, FixedInput, Granularities
+from dfcompile.records import replace
 
 _KEY: Final = "option"
 
@@ -24,17 +31,33 @@ Read: TypeAlias = Callable[[str, Any], Any]  # of how the option is called, and 
 Table = TypeVar("Table")
 Made = TypeVar("Made")
 
+_READERS: Final[Mapping[Any, Read]] = {
+    bool: readers.yes_or_no,
+    int: count,
+    str: readers.text,
+    Path: readers.path,
+    Expand: readers.expansions,
+    Granularities: readers.granularities,
+    tuple[int, ...]: counts,
+    tuple[str, ...]: readers.texts,
+    Mapping[str, int]: readers.dims,
+    Mapping[str, tuple[int, ...]]: readers.shapes,
+    Mapping[str, FixedInput]: readers.fixed_inputs,
+}
+_OF_SEVERAL: Final = (Expand, Granularities, tuple, Mapping)  # types, or origins of types, of what is given repeatedly
+
 
 class Option(Struct, frozen=True):
     """What is said of one option.
 
     Attributes:
-        read: makes a value of what is given, on the command line or in Python; raises `UserError`.
         help: what it is for.
         more: for documents, which show it behind the help, in Markdown.
-        flags: on the command line; empty: the field's name with ``-`` for ``_``.
+        read: makes a value of what is given, on the command line or in Python; raises `UserError`. Else by its type.
+        default: what it is if nobody gives it. Else by its type: nothing, false, or the first of the choices.
+        flags: on the command line; by default the field's name with ``-`` for ``_``.
         metavar: what stands for the value in the help.
-        choices: the words that are possible, if no others are.
+        choices: the words that are possible, if no others are; those of an enumeration follow from its type.
         complete: names that a shell proposes, or the kind of names that it looks for.
         is_repeatable: whether it may be given several times.
         is_flag: whether it has no value on the command line.
@@ -45,9 +68,10 @@ class Option(Struct, frozen=True):
         stage: whose option it is, where that stage has a field of the same name.
     """
 
-    read: Read
     help: str
     more: str = ""
+    read: Read = readers.as_given
+    default: object = MISSING
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     choices: tuple[str, ...] = ()
@@ -61,26 +85,59 @@ class Option(Struct, frozen=True):
     stage: str = ""
 
 
-def option(
-    read: Read, text: str = "", *, default: object = MISSING, make: Callable[[], object] | None = None, **said: Any
-) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
+def option(text: str, **said: Any) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
     """Return a field of a table.
 
     Args:
-        read: makes a value of what is given.
         text: help.
-        default: without it, the option has to be given.
-        make: gives the default, where that may be changed.
         said: further attributes of `Option`.
     """
-    metadata = {_KEY: Option(read, text, **said)}
-    return field(default_factory=make, metadata=metadata) if make else field(default=default, metadata=metadata)
+    return Option(text, **said)
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(option,))
+@dataclass_transform(frozen_default=True)
 def table(described: type[Table]) -> type[Table]:
     """Make a table of a class: a frozen dataclass."""
+    for name, kind in inspect.get_annotations(described).items():
+        said = vars(described).get(name)
+        if isinstance(said, Option):
+            setattr(described, name, _field(_completed(said, name, kind)))
     return dataclass(frozen=True)(described)
+
+
+def _field(said: Option) -> Any:
+    metadata = {_KEY: said}
+    if said.default is MISSING:
+        return field(metadata=metadata)
+    return field(default_factory=lambda: said.default, metadata=metadata)
+
+
+def _completed(said: Option, name: str, kind: Any) -> Option:
+    """Return an option with what follows from the name and the type of its field."""
+    others = [one for one in get_args(kind) if one is not NoneType]
+    is_optional = NoneType in get_args(kind)
+    if is_optional and len(others) == 1:
+        kind = others[0]
+    choices: tuple[Any, ...] = tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else said.choices
+    read, default = said.read, said.default
+    if read is readers.as_given:
+        read = readers.word(choices) if choices and not said.is_pair else _READERS.get(kind, read)
+    if default is MISSING:
+        by_type: Mapping[Any, object] = {bool: False, Mapping: MappingProxyType({})}
+        first = choices[0] if choices else by_type.get(get_origin(kind) or kind, MISSING)
+        default = None if is_optional else first
+    is_path = said.is_path or kind is Path
+    return replace(
+        said,
+        read=read,
+        default=default,
+        flags=said.flags or (f"--{name.replace('_', '-')}",),
+        metavar="FILE" if is_path and said.metavar is None and not said.is_argument else said.metavar,
+        choices=choices,
+        is_repeatable=said.is_repeatable or (get_origin(kind) or kind) in _OF_SEVERAL,
+        is_flag=kind is bool,
+        is_path=is_path,
+    )
 
 
 @cache
@@ -95,21 +152,9 @@ def options_of(asked: type) -> Mapping[str, Option]:
     return MappingProxyType(found)
 
 
-@cache
 def defaults_of(asked: type) -> Mapping[str, object]:
     """Return what options of a table are that nobody gives; those that have to be given are left out."""
-    return MappingProxyType(
-        {
-            held.name: held.default if held.default_factory is MISSING else held.default_factory()
-            for held in fields(asked)
-            if held.default is not MISSING or held.default_factory is not MISSING
-        }
-    )
-
-
-def flags_of(name: str, said: Option) -> tuple[str, ...]:
-    """Return how an option is called on the command line."""
-    return said.flags or (f"--{name.replace('_', '-')}",)
+    return {name: said.default for name, said in options_of(asked).items() if said.default is not MISSING}
 
 
 def read_options(asked: Callable[..., Table], given: Mapping[str, Any]) -> Table:
@@ -120,16 +165,16 @@ def read_options(asked: Callable[..., Table], given: Mapping[str, Any]) -> Table
         UserError: what is given is not what the option takes.
     """
     assert isinstance(asked, type)
-    known, defaults = options_of(asked), defaults_of(asked)
+    known = options_of(asked)
     for name in given:
         if name not in known:
             raise TypeError(f"unexpected option {name!r}{nearest(name, known)}")
     values = {}
     for name, said in known.items():
         value = given.get(name)
-        if value is not None and (value != () or name not in defaults):
-            values[name] = said.read(name if said.is_argument else flags_of(name, said)[0], value)
-        elif name not in defaults:
+        if value is not None and (value != () or said.default is MISSING):
+            values[name] = said.read(name if said.is_argument else said.flags[0], value)
+        elif said.default is MISSING:
             raise TypeError(f"missing option {name!r}")
     made: Table = asked(**values)
     return made
@@ -141,24 +186,19 @@ def of_stage(options: object, stage: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name, said in options_of(asked).items() if said.stage == stage}
 
 
-def takes(*tables: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
-    """Give a function that takes any named arguments the signature and the documentation that tables have."""
+def takes(asked: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
+    """Give a function that takes any named arguments the signature and the documentation that a table has."""
 
     def described(function: Callable[..., Made]) -> Callable[..., Made]:
-        signature = inspect.signature(function)
+        signature, defaults = inspect.signature(function), defaults_of(asked)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        lines = []
-        for asked in tables:
-            defaults = defaults_of(asked)
-            for name, said in options_of(asked).items():
-                if name not in signature.parameters:
-                    default = defaults.get(name, inspect.Parameter.empty)
-                    own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-                    lines.append(f"        {name}: {said.help}\n")
+        further = {name: said for name, said in options_of(asked).items() if name not in signature.parameters}
+        for name in further:
+            default = defaults.get(name, inspect.Parameter.empty)
+            own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+        lines = "".join(f"        {name}: {said.help}\n" for name, said in further.items())
         vars(function)["__signature__"] = signature.replace(parameters=own)
-        function.__doc__ = (function.__doc__ or "").replace(
-            "    Raises:", f"    Options:\n{''.join(lines)}\n    Raises:", 1
-        )
+        function.__doc__ = (function.__doc__ or "").replace("    Raises:", f"    Options:\n{lines}\n    Raises:", 1)
         return function
 
     return described

@@ -4,7 +4,7 @@ A reader takes how the option is called, for its errors, and what is given. Noth
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -277,6 +277,23 @@ def _number(where: str, word: str) -> Number:
     if not re.fullmatch(rf"{REAL}|[+-]?inf|nan", word, re.ASCII):
         raise UserError(f"{where}: found {word!r} against a number, true or false")
     return float(word)
+
+
+def pairs(where: str, given: str, known: Collection[str], what: str) -> Iterator[tuple[str, str]]:
+    """Yield the words and the values of ``WORD=VALUE,WORD=VALUE``.
+
+    Raises:
+        UserError: a word that is not known, which is ``what``, or one twice.
+    """
+    seen: set[str] = set()
+    for part in given.split(","):
+        word, _, value = part.strip().partition("=")
+        if word not in known:
+            raise UserError(f"{where}: unknown {what} {word!r}{nearest(word, known)}")
+        if word in seen:
+            raise UserError(f"{where}: found {word!r} twice against once")
+        seen.add(word)
+        yield word, value
 
 
 def _by_name(

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from dfcompile.errors import UserError
-from dfcompile.host.inputs import read_text
-from dfcompile.host.json_text import parsed_json
+from dfcompile.host.inputs import parsed_json, read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.page.records import Record
 

@@ -50,14 +50,13 @@ def faults_of(kind: str, origin: str) -> Iterator[None]:
     Raises:
         PluginError: ``in expansion mylab.matmul_rows.rows: ZeroDivisionError: division by zero``.
     """
-    if is_own(origin):
-        yield
-        return
     try:
         yield
     except (UserError, MemoryError):
         raise
     except (Exception, SystemExit) as error:  # whatever it is, it is the plug-in's
+        if is_own(origin):
+            raise
         raise PluginError(f"in {kind} {origin}: {described(error)}") from error
 
 

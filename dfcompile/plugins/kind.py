@@ -128,11 +128,10 @@ class PluginKind(Struct, Generic[Value], frozen=True):
             found = self.collect()
         except RegistrationError as error:
             return KindListing(self.plural, self.groups, (), modules_behind(self.groups)[1], str(error))
-        named = tuple((self.key(plugin.value), plugin.origin) for plugin in found.plugins)
+        named = tuple((name, plugin.origin) for name, plugin in zip(found.by_name, found.plugins, strict=True))
         return KindListing(self.plural, self.groups, named, found.faults)
 
 
 def missing(name: str, known: Iterable[str], faults: Iterable[ImportFault]) -> str:
     """Return what to say after the name of something that is not there: the nearest name, or what might have had it."""
-    broken = "".join(f"; {fault}" for fault in faults)
-    return broken or nearest(name, known)
+    return "".join(f"; {fault}" for fault in faults) or nearest(name, known)

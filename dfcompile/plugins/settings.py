@@ -6,6 +6,7 @@ import math
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -162,8 +163,7 @@ def _read(type_: type[SettingValue], text: str) -> SettingValue | None:
         return {"true": True, "false": False}.get(text)
     if type_ is int:
         return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else None
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    with suppress(ValueError):
+        if math.isfinite(number := float(text)):
+            return number
+    return None

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from dfcompile.api.compile_model import compile_model
+from dfcompile.api.runs import Picture
 from dfcompile.api.schedule_dag import schedule
-from dfcompile.api.scheduled import Picture
 from dfcompile.generators.canonical_dags import cholesky
 from tests.website.browser import Browser, browser
 from tests.website.screenshots import FOLDER, ROOT, WIDTHS

@@ -9,7 +9,7 @@ import pytest
 
 import dfcompile as df
 from dfcompile.api.explore_model import explore_model
-from dfcompile.api.pages import FROM_PYTHON
+from dfcompile.api.runs import FROM_PYTHON
 from dfcompile.cli.main import main
 from tests.onnx_files import save_convolution
 

@@ -4,7 +4,7 @@ from dfcompile.cli.pages import files_alone, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.host.outputs import check_targets, output_width, write_text
-from dfcompile.options.bounding import BoundsOptions, BoundsOutputs
+from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 
 
 @table_command("bounds", BoundsOptions, BoundsOutputs)
@@ -18,8 +18,7 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
 
     form = check_row_format(outputs.format, "bounds")
 
-    from dfcompile.api.bound_machines import with_machine
-    from dfcompile.api.bound_traffic import bounds_of
+    from dfcompile.api.bound_traffic import bounds_of, with_machine
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
     found = bounds_of(options, draws=svg is not None or html is not None, show=show_stage)
@@ -30,10 +29,6 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
         with show_stage("drawing"):
             picture = slopes_to_svg(found.subject, found.curves, sram)
         write_text(picture, svg)
-    write_page(
-        html,
-        lambda: bounds_text(found, "json", output_width()),
-        files_alone(options.model, options.system),
-        [svg] if svg is not None else [],
-    )
+    files, drawn = files_alone(options.model, options.system), [svg] if svg is not None else []
+    write_page(html, lambda: bounds_text(found, "json", output_width()), files, drawn)
     write_text(bounds_text(found, form, output_width()), outputs.output)

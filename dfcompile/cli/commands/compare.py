@@ -6,7 +6,7 @@ from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.host.stages import counted
-from dfcompile.options.comparing import CompareOptions
+from dfcompile.options.commands import CompareOptions
 
 
 @table_command("compare", CompareOptions)

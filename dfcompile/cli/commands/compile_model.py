@@ -1,6 +1,5 @@
 """``dfcompile MODEL``: what a lowering of a model gives."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,8 +14,6 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, option, table
-from dfcompile.options.readers import as_given
-from dfcompile.options.shared import file_option
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -42,7 +39,6 @@ class Emissions:
     """Values of stages, and choices, that are written."""
 
     emissions: tuple[tuple[str, Path], ...] = option(
-        as_given,
         f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
         "earlier --emit of the same kind, which is replaced.",
         more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
@@ -52,10 +48,9 @@ class Emissions:
         flags=("--emit",),
         metavar="KIND DIR",
         choices=EMITTED,
-        is_repeatable=True,
         is_pair=True,
     )
-    save_choice: Path | None = file_option(
+    save_choice: Path | None = option(
         "Write the choice of expansions and granularity, which --choice takes.",
         more="See [keeping a choice](choosing.md#keeping-a-choice).",
     )
@@ -74,7 +69,10 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     check_targets((outputs.output, *pictured.targets.values(), outputs.html, emitted.save_choice))
     for _, folder in emitted.emissions:
         check_folder(folder)
-    _reject_one_folder_twice([folder for _, folder in emitted.emissions])
+    folders = [folder.absolute() for _, folder in emitted.emissions]
+    for position, folder in enumerate(folders):
+        if folder in folders[:position]:
+            raise UserError(f"--emit: folder {str(emitted.emissions[position][1])!r} is given twice")
 
     from dfcompile.cli.forms import find_format, page_of, schedule_pictures
 
@@ -106,9 +104,3 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     said = () if params["expand"] or params["choice"] else ("--expand", QUICK)
     write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, written, said)
     write_text(text, outputs.output)
-
-
-def _reject_one_folder_twice(folders: Sequence[Path]) -> None:
-    for position, folder in enumerate(folders):
-        if folder.absolute() in [earlier.absolute() for earlier in folders[:position]]:
-            raise UserError(f"--emit: folder {str(folder)!r} is given twice")

@@ -9,7 +9,7 @@ from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
-from dfcompile.options.solving import SetupOptions, SetupOutputs
+from dfcompile.options.commands import SetupOptions, SetupOutputs
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
 STANDARD_INPUT = "-"

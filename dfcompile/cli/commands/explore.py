@@ -8,15 +8,14 @@ from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.host.saved_rows import check_saved, save_rows
-from dfcompile.options import ExploreOptions, RowOutputs, table
-from dfcompile.options.shared import file_option
+from dfcompile.options import ExploreOptions, RowOutputs, option, table
 
 
 @table
 class Saved:
     """Where the Pareto set is kept."""
 
-    save: Path | None = file_option(
+    save: Path | None = option(
         "Write the Pareto set as .sqlite (table front) or .parquet.",
         more="Parquet with `pip install 'dfcompile[parquet]'`.",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dfcompile.cli.progress import show_stage
-from dfcompile.cli.strict_command import HELP_NAMES, STANDARD_STREAM, StrictCommand
+from dfcompile.cli.table_command import HELP_NAMES, STANDARD_STREAM, StrictCommand
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 
@@ -62,16 +62,10 @@ def _command(generator: Generator) -> click.Command:
 
     options = [_option(setting) for setting in generator.settings]
     if len(generator.formats) > 1:
-        options.append(
-            click.Option(
-                ["--format", "form"], type=click.Choice(generator.formats), help="By default as the file's suffix says."
-            )
-        )
-    options.append(
-        click.Option(
-            ["-o", "--output"], type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout (-)."
-        )
-    )
+        form, help_text = click.Choice(generator.formats), "By default as the file's suffix says."
+        options.append(click.Option(["--format", "form"], type=form, help=help_text))
+    file, help_text = click.Path(path_type=Path), "Write there, not to stdout (-)."
+    options.append(click.Option(["-o", "--output"], type=file, metavar="FILE", help=help_text))
     text = f"{generator.text[:1].upper()}{generator.text[1:]} ({generator.makes})."
     return StrictCommand(generator.name, params=list(options), callback=write, help=text, short_help=generator.text)
 
@@ -82,11 +76,8 @@ def _usual_form(generator: Generator, target: Path | None) -> str:
 
 
 def _option(setting: Setting) -> click.Option:
-    kind: click.ParamType[object] = click.INT
-    if setting.choices:
-        kind = click.Choice(setting.choices)
-    elif setting.is_word:
-        kind = click.STRING
+    plain: click.ParamType[object] = click.STRING if setting.is_word else click.INT
+    kind: click.ParamType[object] = click.Choice(setting.choices) if setting.choices else plain
     words = [f"--{setting.name.replace('_', '-')}", setting.name]
     text = f"{setting.text[:1].upper()}{setting.text[1:]}."
     if setting.default is None:  # to click, None would be a default like any other

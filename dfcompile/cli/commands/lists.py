@@ -3,7 +3,7 @@
 import click
 
 from dfcompile.cli.endings import warn
-from dfcompile.cli.strict_command import StrictCommand
+from dfcompile.cli.table_command import StrictCommand
 from dfcompile.host.outputs import output_width, write_text
 
 

@@ -23,17 +23,16 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
 
     from dfcompile.api.language_models import notebook_page, request_of, swept
 
+    page = None
     if asked.compat is not None:
         with show_stage(f"studying {asked.config}"):
             page = notebook_page(asked)
-        write_text(page, outputs.output)
-        return
-
-    if is_graph:
+    elif is_graph:
         from dfcompile.api.language_graphs import graph_page
 
         with show_stage(f"holding {asked.config} against its graph"):
             page = graph_page(asked, output_width())
+    if page is not None:
         write_text(page, outputs.output)
         return
 
@@ -62,20 +61,12 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
             mapping = mapping_report(steps, output_width(), verbose=outputs.verbose)
         source = partial(page_of_mapped, steps, found.model.name, (Path(asked.config), Path(asked.system)))
     warn(*found.warnings)
-    as_json = study_json(found, rows, mapping.records if mapping is not None else ())
-    match outputs.format:
-        case "json":
-            text = as_json
-        case "csv":
-            table = mapping.rows if mapping is not None else rows
-            text = rows_csv(table) if table else study_csv(found)
-        case _:
-            text = study_table(
-                found,
-                output_width(),
-                verbose=outputs.verbose,
-                sweep=rows,
-                mapped=mapping.lines if mapping is not None else (),
-            )
+    text = as_json = study_json(found, rows, mapping.records if mapping is not None else ())
+    if outputs.format == "csv":
+        table = mapping.rows if mapping is not None else rows
+        text = rows_csv(table) if table else study_csv(found)
+    elif outputs.format == "table":
+        lines = mapping.lines if mapping is not None else ()
+        text = study_table(found, output_width(), verbose=outputs.verbose, sweep=rows, mapped=lines)
     write_page(outputs.html, lambda: as_json, source)
     write_text(text, outputs.output)

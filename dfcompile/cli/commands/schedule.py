@@ -21,17 +21,16 @@ def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs)
 
     form = find_format(outputs.format)
 
-    from dfcompile.api.schedule_dag import schedule_choices, scheduled_run, selection_of
+    from dfcompile.api.schedule_dag import run_of, schedule_choices
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
     from dfcompile.visualization.gantt.chart import check_drawable
 
-    choices, warnings = schedule_choices(options)
-    warn(*warnings)
+    warn(*schedule_choices(options)[1])
     with show_stage(f"reading {options.dag}"):
         graph = read_dag_file(options.dag)
     if pictured.gantt is not None:
         check_drawable(graph)
-    run = scheduled_run(graph, choices, warnings, show_stage, selection_of(options), (options.dag,))
+    run = run_of(options, graph, show_stage, (options.dag,))
     text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
     for target, picture in schedule_pictures(run.schedules[0], pictured).items():
         write_text(picture, target)

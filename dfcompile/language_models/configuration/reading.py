@@ -1,6 +1,8 @@
 """Reads a configuration: a file, a folder, a name that is shipped, or what the hub's cache on this machine holds."""
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -9,23 +11,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.host.inputs import STANDARD_INPUT, read_text
-from dfcompile.host.json_text import parsed_json
-from dfcompile.host.reasons import reason_of
-from dfcompile.language_models.configuration.families import FAMILIES
-from dfcompile.language_models.configuration.fields import Fields
-from dfcompile.language_models.configuration.hub import (
-    FILE_NAME,
-    cache_folder,
-    cache_home,
-    cached_in,
-    downloaded,
-    is_on_hub,
-    model_name,
-)
+from dfcompile.host.inputs import STANDARD_INPUT, parsed_json, readable_text
+from dfcompile.language_models.configuration.families import FAMILIES, Fields
 from dfcompile.language_models.model import Model
 from dfcompile.records import replace
 
+FILE_NAME = "config.json"
+_FOLDER = "models--"
+_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+_REVISION = re.compile(r"\w{1,64}", re.ASCII)
+_YES = ("1", "ON", "YES", "TRUE")
 LARGEST_BYTES = 2**24
 QUANTISED_BY = ("quantization_config", "compression_config")  # the second one is the older name
 # Beside a config.json that says nothing of it: NVIDIA's file, and those of older tools.
@@ -37,6 +32,60 @@ OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
 _PACKAGE = "dfcompile.language_models.configuration"
 _SHIPPED = f"{_PACKAGE}.shipped"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
+
+
+def is_on_hub(asked: str) -> bool:
+    """Whether this may be a model's name ``owner/name``."""
+    return _NAME.fullmatch(asked) is not None
+
+
+def cache_home() -> Path:
+    """Return the folder of the hub's cache, as its own tools find it."""
+    named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    return Path(named) if named else Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
+
+
+def cache_folder(name: str) -> Path:
+    """Return the folder that the cache has, or would have, of a model."""
+    return cache_home() / f"{_FOLDER}{name.replace('/', '--')}"
+
+
+def model_name(folder: Path) -> str:
+    """Return the model's name of a folder of the cache: ``models--owner--name`` is ``owner/name``."""
+    return folder.name.removeprefix(_FOLDER).replace("--", "/", 1)
+
+
+def cached_in(folder: Path) -> Path | None:
+    """Return the configuration in a model's folder of the cache: of its main revision, else of the newest snapshot."""
+    main = folder / "refs" / "main"
+    if main.is_file():
+        revision = main.read_text(encoding="utf-8", errors="replace").strip()
+        named = folder / "snapshots" / revision / FILE_NAME
+        if _REVISION.fullmatch(revision) and named.is_file():
+            return named
+    files = (file for file in folder.glob(f"snapshots/*/{FILE_NAME}") if file.is_file())
+    return max(files, key=lambda file: (file.stat().st_mtime, str(file)), default=None)
+
+
+def downloaded(name: str) -> Path:
+    """Download a model's configuration into the hub's cache.
+
+    Raises:
+        UserError: the network is forbidden (``HF_HUB_OFFLINE``), huggingface_hub is not installed, or the hub does not
+            give the file, which may be because it has none, needs a licence accepted first, or cannot be reached.
+    """
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in _YES:
+        raise UserError(f"configuration {name!r}: --allow-download against HF_HUB_OFFLINE, which forbids it")
+    where = f"configuration {name!r}"
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        raise UserError(f"{where}: --allow-download needs huggingface_hub (pip install huggingface_hub)") from error
+    try:
+        return Path(hf_hub_download(name, FILE_NAME, cache_dir=str(cache_home())))
+    except (OSError, ValueError) as error:  # the package's own errors are some of these
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+        raise UserError(f"{where}: cannot be downloaded (put its {FILE_NAME} anywhere, name it): {reason}") from error
 
 
 class Configuration(Struct, frozen=True):
@@ -58,8 +107,8 @@ class Configuration(Struct, frozen=True):
 
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the configurations that come with dfcompile."""
-    names = [file.name for file in files(_SHIPPED).iterdir()]
-    return tuple(sorted([*(name.removesuffix(".json") for name in names if name.endswith(".json")), *_SAME]))
+    names = [file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if file.name.endswith(".json")]
+    return tuple(sorted([*names, *_SAME]))
 
 
 def read_configuration(asked: str, *, may_download: bool = False) -> Configuration:
@@ -140,8 +189,7 @@ def _of_file(path: Path, name: str, where: str) -> Configuration:
         for beside in QUANTISED_BESIDE:
             file = path.with_name(beside)
             if file.is_file():
-                document = _document(_text_of(file), str(file))
-                return replace(found, values={**found.values, beside: document})
+                return replace(found, values={**found.values, beside: _document(_text_of(file), str(file))})
     return found
 
 
@@ -176,8 +224,4 @@ def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
 
 
 def _text_of(path: Path) -> str:
-    try:
-        return read_text(path, LARGEST_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"configuration {str(path)!r}: cannot be read: {reason}") from error
+    return readable_text(path, f"configuration {str(path)!r}", LARGEST_BYTES)

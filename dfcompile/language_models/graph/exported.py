@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
 from dfcompile.host.stages import stage, work_of
-from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
+from dfcompile.language_models.graph.kernels import CACHE, INPUT, PARAMETER, Trace, TraceNode
+from dfcompile.language_models.steps.batch import Sequences
 
 if TYPE_CHECKING:
     import torch
@@ -22,17 +23,13 @@ NEEDED = ("torch", "transformers")
 _CACHE_NAMES = ("past_key", "past_key_values", "key_cache", "value_cache")
 
 
-def exported_trace(
-    values: Mapping[str, object], tokens: int, where: str, *, past: int = 0, sequences: int = 1
-) -> Trace:
+def exported_trace(values: Mapping[str, object], group: Sequences, where: str) -> Trace:
     """Return the graph of prompts, or of tokens behind a cache, through a model, on tensors without values.
 
     Args:
         values: of the configuration.
-        tokens: new ones of each sequence.
+        group: of sequences; their past is in the cache, which is an input of the graph.
         where: names the configuration in errors.
-        past: tokens of each sequence in the cache, which is an input of the graph.
-        sequences: in the batch.
 
     Raises:
         UserError: torch or transformers is not installed, or does not know the model.
@@ -47,7 +44,7 @@ def exported_trace(
                 for name in NEEDED:
                     importlib.import_module(name)
             with stage("exporting the graph"), work.part(2, is_unseen=True):
-                exported = _exported(values, where, (sequences, tokens), past)
+                exported = _exported(values, where, (group.count, group.new), group.past)
             return trace_of(exported)
 
 

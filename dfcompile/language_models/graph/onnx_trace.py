@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dfcompile.errors import UserError
 from dfcompile.host.reasons import reason_of
 from dfcompile.host.stages import stage, work_of
-from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
+from dfcompile.language_models.graph.kernels import CACHE, INPUT, PARAMETER, Trace, TraceNode
 
 if TYPE_CHECKING:
     import onnx
@@ -101,8 +101,9 @@ def _nodes(node: "onnx.NodeProto", shapes: Shapes) -> Iterator[TraceNode]:
     elif node.op_type == "Gemm":
         first, second = read[:2]
         if _attribute(node, "transA", 0):
-            yield TraceNode(f"{node.name}@A", "transpose", (first,), shapes[first][::-1], scope)
-            first = f"{node.name}@A"
+            flipped = f"{node.name}@A"
+            yield TraceNode(flipped, "transpose", (first,), shapes[first][::-1], scope)
+            first = flipped
         op = "linear" if _attribute(node, "transB", 0) else "mm"
         yield TraceNode(node.output[0], op, (first, second), shapes[node.output[0]], scope)
     elif name == "MatMulNBits":
@@ -123,9 +124,8 @@ def _attention(node: "onnx.NodeProto", shapes: Shapes, scope: str) -> Iterator[T
     heads, kv_heads = (_attribute(node, name, 0) for name in attributes)
     if not key or not value:
         raise UserError(f"--from-onnx: node {node.name!r}: found queries, keys and values in one operand against three")
-    four = {
-        name: _of_heads(shapes[name], count) for name, count in ((query, heads), (key, kv_heads), (value, kv_heads))
-    }
+    counts = {query: heads, key: kv_heads, value: kv_heads}
+    four = {name: _of_heads(shapes[name], count) for name, count in counts.items()}
     batch, heads, rows, _ = four[query]
     yield TraceNode(f"{node.name}@Q", "reshape", (query,), four[query], scope)
     read = [f"{node.name}@Q"]
@@ -135,18 +135,16 @@ def _attention(node: "onnx.NodeProto", shapes: Shapes, scope: str) -> Iterator[T
         past, present = _at(node.input, first_past + made - 1), _at(node.output, made)
         if past:
             context = shapes[present][2] if present else shapes[past][2] + shape[2]
-            shape = (batch, shape[1], context, shape[3])
-            grown = present or f"{source}+"
-            yield TraceNode(grown, "cat", (past, source), shape, scope)
-            source = grown
+            shape, before, source = (batch, shape[1], context, shape[3]), source, present or f"{source}+"
+            yield TraceNode(source, "cat", (past, before), shape, scope)
         elif present:
             yield TraceNode(present, "alias", (source,), shape, scope)
         if shape[1] != heads:
-            wide = (batch, shape[1], heads // shape[1], *shape[2:])
-            yield TraceNode(f"{source}@unsqueeze", "unsqueeze", (source,), (batch, shape[1], 1, *shape[2:]), scope)
-            yield TraceNode(f"{source}@expand", "expand", (f"{source}@unsqueeze",), wide, scope)
-            yield TraceNode(f"{source}@heads", "reshape", (f"{source}@expand",), (batch, heads, *shape[2:]), scope)
-            source = f"{source}@heads"
+            held, rest = shape[1], shape[2:]
+            extents = {"unsqueeze": (held, 1), "expand": (held, heads // held), "reshape": (heads,)}
+            for op, copied in extents.items():
+                yield TraceNode(f"{source}@{op}", op, (source,), (batch, *copied, *rest), scope)
+                source = f"{source}@{op}"
         read.append(source)
     width = four[value][3]
     yield TraceNode(f"{node.name}@Y", "scaled_dot_product_attention", tuple(read), (batch, heads, rows, width), scope)

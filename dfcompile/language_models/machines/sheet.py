@@ -1,19 +1,120 @@
-"""Spreadsheets of devices: one row each, or one column each; units stand in the headings."""
+"""Spreadsheets of devices: one row each, or one column each; units stand in the headings, vendors' are decimal."""
 
 import csv
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.language_models.machines.columns import KNOWN, PLAIN, Quantity, heading_of, names_in, quantity_of
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
 
+_PREFIXES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY: Final = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTP", start=1)}
+_HEADING = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
 MOST_CELLS = 100_000
 _EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
 _COMMENT = "#"
+
+
+class Quantity(Struct, frozen=True):
+    """What a column measures.
+
+    Attributes:
+        units: that headings may have, with what makes base units of them; empty: it has none.
+        is_text: or a number above 0.
+        most: of a number.
+    """
+
+    units: Mapping[str, float] = {}
+    is_text: bool = False
+    most: float = math.inf
+
+
+def _scaled(unit: str, *, binary: bool = False) -> dict[str, float]:
+    prefixes = {**_PREFIXES, **_BINARY} if binary else _PREFIXES
+    return {f"{prefix}{unit}": size for prefix, size in prefixes.items()}
+
+
+_BYTES: Final = {**_scaled("B", binary=True), "KB": 1e3}
+TEXT, COUNT, SHARE = Quantity(is_text=True), Quantity(), Quantity(most=1.0)
+BYTES, BANDWIDTH = Quantity(_BYTES), Quantity({f"{unit}/s": size for unit, size in _BYTES.items()})
+FREQUENCY, ELEMENT_RATE = Quantity(_scaled("Hz")), Quantity(_scaled("op/s"))
+RATE = Quantity({**_scaled("MAC/s"), **{unit: size / 2 for unit, size in _scaled("FLOP/s").items()}})
+TIME = Quantity({"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9})
+POWER = Quantity({"W": 1.0, "kW": 1e3, "mW": 1e-3})
+ENERGY = Quantity({"pJ": 1.0, "fJ": 1e-3, "nJ": 1e3})
+ENERGY_PER_BYTE = Quantity({"pJ/B": 1.0, "pJ/bit": 8.0})
+MONEY = Quantity({"USD": 1.0, "$": 1.0})
+
+
+def heading_of(text: str) -> tuple[str, str]:
+    """Return the key and the unit of a heading such as ``frequency [GHz]``; no unit is empty."""
+    found = _HEADING.fullmatch(text)
+    return (found[1], found[2] or "") if found is not None else (text.strip(), "")
+
+
+# What columns of a memory measure, and the fields of a `MemoryLevel` that they are; what those of a link measure.
+_OF_MEMORIES: Final[Mapping[str, tuple[Quantity, str]]] = {
+    "capacity": (BYTES, "capacity_bytes"),
+    "bandwidth": (BANDWIDTH, "bytes_per_s"),
+    "shared_by": (COUNT, "shared_by"),
+    "energy": (ENERGY_PER_BYTE, "pj_per_byte"),
+    "usable": (SHARE, "usable"),
+}
+_OF_LINKS: Final[Mapping[str, Quantity]] = {
+    "bandwidth": BANDWIDTH, "latency": TIME, "topology": TEXT, "size": COUNT, "energy": ENERGY_PER_BYTE,
+}  # fmt: skip
+# What a column measures, and the field of a device that its value is as it stands; empty: none.
+PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = MappingProxyType(
+    {
+        "name": (TEXT, "name"),
+        "source": (TEXT, ""),
+        "compat": (TEXT, ""),
+        "cores": (COUNT, ""),
+        "frequency": (FREQUENCY, "frequency_hz"),
+        "memory.capacity": (BYTES, "capacity_bytes"),
+        "memory.bandwidth": (BANDWIDTH, "bytes_per_s"),
+        "memory.energy": (ENERGY_PER_BYTE, "pj_per_byte"),
+        **{f"offload.{key}": (_OF_MEMORIES[key][0], "") for key in ("capacity", "bandwidth", "energy")},
+        "vector": (ELEMENT_RATE, "vector_per_s"),
+        "energy.vector": (ENERGY, "vector_pj"),
+        "array": (TEXT, ""),
+        "eff.compute": (SHARE, "compute_efficiency"),
+        "eff.memory": (SHARE, "memory_efficiency"),
+        "launch": (TIME, "launch_s"),
+        "tdp": (POWER, "tdp_w"),
+        "idle": (POWER, "idle_w"),
+        "price": (MONEY, "usd"),
+    }
+)
+NAMED: Final = (
+    (re.compile(r"macs_per_cycle_per_core\.(\w+)"), COUNT),
+    (re.compile(r"peak\.(\w+)"), RATE),
+    *((re.compile(rf"memory\.(\w+)\.{key}"), quantity) for key, (quantity, _) in _OF_MEMORIES.items()),
+    *((re.compile(rf"link\.(\w+)\.{key}"), quantity) for key, quantity in _OF_LINKS.items()),
+    (re.compile(r"energy\.mac\.(\w+)"), ENERGY),
+)
+KNOWN: Final = (*PLAIN, "macs_per_cycle_per_core.bf16", "peak.bf16", "memory.L2.capacity", "link.NAME.bandwidth")
+
+
+def quantity_of(key: str) -> Quantity | None:
+    """Return what a key measures, or none if it is not known."""
+    if key in PLAIN:
+        return PLAIN[key][0]
+    return next((quantity for pattern, quantity in NAMED if pattern.fullmatch(key)), None)
+
+
+def names_in(keys: Mapping[str, object], prefix: str, suffix: str = "") -> Iterator[str]:
+    """Yield the middle of keys ``prefix.NAME`` or ``prefix.NAME.suffix``, each once, in order."""
+    pattern = re.compile(rf"{re.escape(prefix)}\.(\w+){re.escape(suffix)}")
+    for key in keys:
+        found = pattern.fullmatch(key)
+        if found is not None:
+            yield found[1]
 
 
 class Sheet(Struct, frozen=True):
@@ -190,7 +291,8 @@ def _device_of(row: _Row) -> Device:
         rates.setdefault(form, cores * number("frequency") * number(f"macs_per_cycle_per_core.{form}"))
     if not rates:
         raise UserError(f"{row.where}: found no rate against peak.FORMAT or macs_per_cycle_per_core.FORMAT")
-    row.need("name", "memory.bandwidth")
+    has_offload = any(key.startswith("offload.") for key in values)
+    row.need("name", "memory.bandwidth", *(("offload.bandwidth",) if has_offload else ()))
     granule, source = _granule(row), values.get("source")
     levels = (_memory(row, f"memory.{name}", name) for name in names_in(values, "memory", ".capacity"))
     links = list(dict.fromkeys(key.split(".")[1] for key in values if key.startswith("link.")))
@@ -201,7 +303,7 @@ def _device_of(row: _Row) -> Device:
         levels=tuple(sorted(levels, key=lambda level: -level.capacity_bytes)),
         cores=cores,
         granule=granule,
-        offload=_offload(row),
+        offload=_memory(row, "offload", "offload") if has_offload else None,
         links=tuple(_link(row, f"link.{name}") for name in links),
         link_latency_s=max((number(f"link.{name}.latency") for name in links), default=0.0),
         pj_per_mac={form: number(f"energy.mac.{form}") for form in names_in(values, "energy.mac")},
@@ -214,21 +316,10 @@ def _device_of(row: _Row) -> Device:
 
 
 def _memory(row: _Row, prefix: str, name: str) -> MemoryLevel:
-    return MemoryLevel(
-        name,
-        round(row.number(f"{prefix}.capacity")),
-        row.number(f"{prefix}.bandwidth", math.inf),
-        round(row.number(f"{prefix}.shared_by")),
-        row.number(f"{prefix}.energy"),
-        row.number(f"{prefix}.usable", 1.0),
-    )
-
-
-def _offload(row: _Row) -> MemoryLevel | None:
-    if not any(key.startswith("offload.") for key in row.values):
-        return None
-    row.need("offload.bandwidth")
-    return _memory(row, "offload", "offload")
+    stated = {field: row.values.get(f"{prefix}.{key}") for key, (_, field) in _OF_MEMORIES.items()}
+    known = {field: value for field, value in stated.items() if value is not None}
+    whole = {_OF_MEMORIES[key][1]: round(row.number(f"{prefix}.{key}")) for key in ("capacity", "shared_by")}
+    return structs.replace(MemoryLevel(name, 0), **{**known, **whole})
 
 
 def _link(row: _Row, prefix: str) -> LinkLevel:

@@ -1,15 +1,21 @@
 """One layer of a step as a dataflow graph: the products of its kernels, and the elementwise ones between them."""
 
-from dfcompile.dfmodel_backend import Assumption, DataflowGraph, TensorKind
+import math
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
+from dfcompile.dfmodel_backend import Assumption, DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import UserError
-from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.mapping.graph_builder import Array, GraphBuilder
+from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Model
 from dfcompile.language_models.steps.attention_kernels import is_absorbed, kv_elements_read
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
-from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.mlp_kernels import distinct_experts
+from dfcompile.language_models.steps.kernel import StepChoices
+from dfcompile.language_models.steps.step import distinct_experts
 
+PARTS = {"outer": LoopPart.OUTER, "m": LoopPart.M, "k": LoopPart.K, "n": LoopPart.N}
 _HERE = "dfcompile llm --map"
 _ASSUMED = (
     Assumption("attention", "each query has the mean number of keys that it sees, rounded up", _HERE),
@@ -17,6 +23,151 @@ _ASSUMED = (
     Assumption("experts", "each that is touched in the mean has as many rows, both rounded up", _HERE),
     Assumption("layers", "hand each other a tensor through memory", _HERE),
 )
+
+
+class Array(Struct, frozen=True):
+    """A tensor and its axes, outer ones first: letters whose extents the builder knows."""
+
+    name: str
+    axes: str
+    size_bytes: int
+    element_bytes: int
+    kind: TensorKind
+
+    @property
+    def elements(self) -> int:
+        """As the back end counts them: bytes, where a number format takes less."""
+        return -(-self.size_bytes // self.element_bytes)
+
+
+class GraphBuilder:
+    """Collects kernels; `finish` checks and freezes them.
+
+    A letter is a loop, or an axis that a kernel reads whole; its extent is the same in all of the graph. Each array
+    has the digits of its letters, so that the back end may split any loop of which every result has a part.
+    """
+
+    def __init__(self, extents: Mapping[str, int], precision: Precision) -> None:
+        self._extents = dict(extents)
+        self.precision = precision
+        self._arrays: dict[str, Array] = {}
+        self._makers: dict[str, str] = {}
+        self._kernels: list[Kernel] = []
+
+    def array(
+        self, name: str, axes: str, kind: TensorKind = TensorKind.INTERMEDIATE, form: NumberFormat | None = None
+    ) -> Array:
+        """Return a new tensor, of activations unless its format is given."""
+        form = form or self.precision.activations
+        return self._array(name, axes, kind, form, form.bytes_of(self.extent(axes)))
+
+    def cache(self, name: str, axes: str, elements: int) -> Array:
+        """Return the part of a cache that is read, which may be less than its axes have."""
+        form = self.precision.kv
+        return self._array(name, axes, TensorKind.INPUT, form, form.bytes_of(elements))
+
+    def weights(self, name: str, axes: str, which: str = "attention", mean: float | None = None) -> Array:
+        """Return a new matrix of some class, or along the first axis ``mean`` ones, of experts.
+
+        Weights of less than a byte per element, or of a mean number of experts, have as many bytes in each row of
+        their last axis, rounded up.
+        """
+        form: NumberFormat = getattr(self.precision, which)
+        one, count = (axes, 1) if mean is None else (axes[1:], mean)
+        size = round(count * form.bytes_of(self.extent(one)))
+        row = _width(form) * self.extent(axes[:-1])
+        return self._array(name, axes, TensorKind.WEIGHT, form, -(-size // row) * row)
+
+    def _array(self, name: str, axes: str, kind: TensorKind, form: NumberFormat, size_bytes: int) -> Array:
+        made = self._arrays[name] = Array(name, axes, size_bytes, _width(form), kind)
+        return made
+
+    def extent(self, axes: str) -> int:
+        """Return the product of the extents of some letters."""
+        return math.prod(self._extents[letter] for letter in axes)
+
+    def product(
+        self, name: str, reads: Sequence[Array], writes: Array, *, outer: str = "", m: str, k: str, n: str
+    ) -> Array:
+        """Add ``outer`` products ``[m, k] x [k, n]``; the first operand is held where neither is a weight."""
+        streamed = sum(one.kind is not TensorKind.WEIGHT for one in reads)
+        variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
+        self._add(name, variant, {"outer": outer, "m": m, "k": k, "n": n}, reads, writes, "")
+        return writes
+
+    def elementwise(self, name: str, reads: Sequence[Array], writes: Array, over: str, *, whole: str = "") -> Array:
+        """Add a kernel over the elements of some loops, of which ``whole`` ones are not to be split."""
+        variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if len(reads) > 1 else KernelVariant.ELEMENTWISE_INPUT1
+        self._add(name, variant, {"m": over}, reads, writes, whole)
+        return writes
+
+    def finish(self, name: str, assumptions: Sequence[Assumption]) -> DataflowGraph:
+        """Return the graph.
+
+        Raises:
+            UserError: as `DataflowGraph.of`.
+        """
+        tensors = tuple(map(self._tensor, self._arrays.values()))
+        return DataflowGraph.of(name, tuple(self._kernels), tensors, tuple(assumptions))
+
+    def _add(
+        self,
+        name: str,
+        variant: KernelVariant,
+        parts: Mapping[str, str],
+        reads: Sequence[Array],
+        writes: Array,
+        whole: str,
+    ) -> None:
+        outer, m, k, n = (self.extent(parts.get(word, "")) for word in PARTS)
+        loops = [
+            found
+            for word, letters in parts.items()
+            for letter in letters
+            if letter not in whole
+            for found in self._loop(letter, PARTS[word], reads, writes)
+        ]
+        self._makers[writes.name] = name
+        op, read = "MatMul" if variant.is_gemm else "Elementwise", tuple(one.name for one in reads)
+        made = Kernel(name, op, name, "", variant, outer, m, k, n, read, (writes.name,), loops=tuple(loops))
+        self._kernels.append(made)
+
+    def _loop(self, letter: str, part: LoopPart, reads: Sequence[Array], writes: Array) -> Sequence[KernelLoop]:
+        """Return the loop of a letter, if there is something to split and its result, if it is parallel, has it."""
+        extent, made = self._extents[letter], self._digit(writes, letter)
+        is_sum = part is LoopPart.K
+        if extent == 1 or (made is None and not is_sum):
+            return ()
+        kind = LoopKind.SUM if is_sum else LoopKind.PARALLEL
+        inputs = tuple(self._digit(one, letter) for one in reads)
+        return (KernelLoop(letter, part, extent, kind, inputs, (None if is_sum else made,)),)
+
+    def _digit(self, array: Array, letter: str) -> Digit | None:
+        """Return where a letter moves in an array; by rows alone where elements are none of its axes'."""
+        if letter not in array.axes:
+            return None
+        axis, last = array.axes.index(letter), len(array.axes) - 1
+        inner = self.extent(array.axes[axis + 1 :])
+        if self.extent(array.axes) == array.elements:
+            return Digit(inner, axis)
+        if array.kind is not TensorKind.WEIGHT or axis == last:
+            return None
+        row = array.elements // self.extent(array.axes[:-1])
+        return Digit(inner // self.extent(array.axes[-1]) * row, axis)
+
+    def _tensor(self, array: Array) -> Tensor:
+        uses = []
+        for kernel in self._kernels:
+            streamed = [name for name in kernel.inputs if self._arrays[name].kind is not TensorKind.WEIGHT]
+            if array.name in kernel.inputs:
+                uses.append(Use(kernel.name, 0 if array.kind is TensorKind.WEIGHT else streamed.index(array.name)))
+        name, maker = array.name, self._makers.get(array.name, "")
+        return Tensor(name, array.kind, array.size_bytes, maker, tuple(uses), array.element_bytes)
+
+
+def _width(form: NumberFormat) -> int:
+    """Whole bytes of an element, at least one."""
+    return max(1, form.bits // 8)
 
 
 def layer_graph(
@@ -37,22 +188,19 @@ def layer_graph(
     graph = GraphBuilder(_extents(layer, hidden, group, choices), precision)
     x = graph.array("x", "bqh", TensorKind.INPUT)
     normed = _between(graph, "attention_norm", x)
-    if isinstance(layer.attention, LatentAttention):
-        mixed = _latent(graph, layer.attention, group, choices, normed)
+    attention, mlp = layer.attention, layer.mlp
+    if isinstance(attention, LatentAttention):
+        mixed = _latent(graph, attention, group, choices, normed)
     else:
-        mixed = _attention(graph, layer.attention, group, choices, normed)
+        mixed = _attention(graph, attention, group, choices, normed)
     if layer.norms > 2:
         mixed = _between(graph, "attention_post_norm", mixed)
     middle = graph.elementwise("attention_residual", (x, mixed), graph.array("middle", "bqh"), "bqh")
     normed = _between(graph, "mlp_norm", middle)
-    if isinstance(layer.mlp, Experts):
-        made = _experts(graph, layer.mlp, group, choices, normed)
-    else:
-        made = _dense(graph, layer.mlp, normed)
+    made = _dense(graph, mlp, normed) if isinstance(mlp, DenseMlp) else _experts(graph, mlp, group, choices, normed)
     if layer.norms > 2:
         made = _between(graph, "mlp_post_norm", made)
-    y = graph.array("y", "bqh", TensorKind.OUTPUT)
-    graph.elementwise("mlp_residual", (middle, made), y, "bqh")
+    graph.elementwise("mlp_residual", (middle, made), graph.array("y", "bqh", TensorKind.OUTPUT), "bqh")
     return graph.finish(name, _ASSUMED)
 
 
@@ -63,8 +211,7 @@ def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGrap
     if rows:
         x = graph.array("x", "rh", TensorKind.INPUT)
         weights = graph.weights("head", "wh", "head")
-        logits = graph.array("logits", "rw", TensorKind.OUTPUT)
-        graph.product("lm_head", (weights, x), logits, m="w", k="h", n="r")
+        graph.product("lm_head", (weights, x), graph.array("logits", "rw", TensorKind.OUTPUT), m="w", k="h", n="r")
     return graph.finish("head", ())
 
 
@@ -130,8 +277,7 @@ def _attention(graph: GraphBuilder, attention: Attention, group: Sequences, choi
     queries = _projected(graph, "q_proj", x, "vge", "h")
     keys = _cached(graph, group, choices, "k_proj", x, "ve")
     values = _cached(graph, group, choices, "v_proj", x, "vd")
-    scores = graph.array("scores", "bvqgc")
-    shares = graph.array("shares", "bvqgc")
+    scores, shares = graph.array("scores", "bvqgc"), graph.array("shares", "bvqgc")
     mixed = graph.array("mixed", "bqvgd")
     # What a product holds is the smaller side: the queries of a decode, the keys of a prompt.
     is_few = group.new * attention.grouped < attention.v_dim
@@ -152,9 +298,7 @@ def _latent(graph: GraphBuilder, attention: LatentAttention, group: Sequences, c
     asked = _projected(graph, "q_a_proj", x, "a", "h") if attention.q_rank else x
     queries = _projected(graph, "q_b_proj", asked, "ve", "a" if attention.q_rank else "h")
     latents = _cached(graph, group, choices, "kv_a_proj", x, "w")
-    mixed = graph.array("mixed", "bqvd")
-    scores = graph.array("scores", "bvqc")
-    shares = graph.array("shares", "bvqc")
+    mixed, scores, shares = graph.array("mixed", "bqvd"), graph.array("scores", "bvqc"), graph.array("shares", "bvqc")
     if is_absorbed(group, choices):
         weights = graph.weights("q_absorb.weight", "vln")
         moved = graph.array("absorbed", "bqvw")

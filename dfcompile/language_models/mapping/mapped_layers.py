@@ -1,23 +1,83 @@
 """Every kind of layer of a step, mapped: fused into configurations, split over chips, against what must move."""
 
+import math
 from collections.abc import Mapping as Named
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, Mapping, System, TensorKind
+from dfcompile.dfmodel_backend import (
+    Amount,
+    Assumption,
+    ChipCounts,
+    DataflowGraph,
+    Mapping,
+    System,
+    TensorKind,
+    load_system,
+)
+from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
+from dfcompile.dfmodel_backend.machine.system import Accelerator, Dram
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
-from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
-from dfcompile.language_models.mapping.chip import find_system
+from dfcompile.language_models.machines.finding import is_device
 from dfcompile.language_models.mapping.layer_graph import ends_graph, layer_graph
-from dfcompile.language_models.model import Model
+from dfcompile.language_models.parallel.deployment import Case
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.step_time import timed_step
+
+_HERE = "dfcompile llm --map"
+
+
+def find_system(asked: str, device: Device, forms: Sequence[str]) -> System:
+    """Return the system of a name or file: its own, or made of a spreadsheet's device.
+
+    Args:
+        asked: as `find_device`.
+        device: that was found.
+        forms: number formats of products; the slowest of them gives the rate.
+
+    Raises:
+        UserError: the device has no rate of a format, or its chips lie in a network that is not known.
+    """
+    if not is_device(asked):
+        return load_system(asked)
+    return system_of(device, forms)
+
+
+def system_of(device: Device, forms: Sequence[str]) -> System:
+    """Return the system of a device.
+
+    Where it does not say of which arrays its cores are, they have a power of two of multiply-adders, as near as
+    possible to what the rate asks for, and the frequency is such that the rate is met.
+    """
+    form = min(dict.fromkeys(forms), key=device.rate)
+    kinds = "_".join(link.kind for link in device.links) or "none"
+    dimensions = tuple(Dimension(link.chips, link.bytes_per_s * 1e-9, 0.0) for link in device.links)
+    rate = device.rate(form)
+    rows, _, columns = device.granule
+    per_core = rate / device.cores / (device.frequency_hz or 1e9)
+    if rows * columns == 1:
+        bits = max(0, round(math.log2(per_core)))
+        rows, columns = 1 << bits // 2, 1 << (bits - bits // 2)
+    frequency = rate / (device.cores * rows * columns)
+    held = device.cache_bytes * device.instances(device.levels[0]) if device.levels else 0
+    return System(
+        name=device.name,
+        chips=device.chips,
+        accelerator=Accelerator(
+            device.cores, rows, columns, frequency * 1e-9, Amount(held), Amount(device.usd), Amount(device.tdp_w)
+        ),
+        dram=Dram(Amount(device.bytes_per_s * 1e-9), Amount(device.capacity_bytes), 0.0, 0.0),
+        network=Network(kinds, dimensions, 0.0, 0.0, 0.0, device.link_latency_s * 1e9),
+        sources=(
+            Assumption("arrays", f"{rows} x {columns} per core at {frequency * 1e-9:.4g} GHz", _HERE),
+            Assumption("rate", f"of {form}, the slowest of its formats", _HERE),
+        ),
+    )
 
 
 class MappedPart(Struct, frozen=True):
@@ -66,38 +126,25 @@ class MappedStep(Struct, frozen=True):
         return sum(times) if len(times) == len(self.parts) else None
 
 
-def mapped_step(
-    asked: str,
-    model: Model,
-    batch: Batch,
-    device: Device,
-    precision: Precision,
-    choices: StepChoices,
-    chips: int,
-) -> MappedStep:
+def mapped_step(asked: str, case: Case, chips: int) -> MappedStep:
     """Map one layer of each kind and the head.
 
     Args:
         asked: the system, as `find_device`.
-        model: that is run.
-        batch: of all chips.
-        device: that was found.
-        precision: formats.
-        choices: how the step is counted.
+        case: a step of a model on the device that was found.
         chips: at hand.
 
     Raises:
         UserError: the system has fewer chips or lacks a rate, or `layer_graph`.
     """
+    model, batch, precision, choices = case.model, case.batch, case.precision, case.choices
     kernels = step_of(model, batch, precision, choices).kernels
-    system = find_system(asked, device, [kernel.rate for kernel in kernels if kernel.macs])
-    graphs = {
-        kind.name: (kind.count, layer_graph(kind.name, kind.layer, model.hidden, batch, precision, choices))
-        for kind in model.kinds
-    }
+    system = find_system(asked, case.device, [kernel.rate for kernel in kernels if kernel.macs])
+    how = model.hidden, batch, precision, choices
+    graphs = {kind.name: (kind.count, layer_graph(kind.name, kind.layer, *how)) for kind in model.kinds}
     if batch.head_rows:
         graphs["head"] = (1, ends_graph(model, batch, precision))
-    alone = {part.part: part.exec_s for part in timed_step(kernels, device, roofline).parts}
+    alone = {part.part: part.exec_s for part in timed_step(kernels, case.device, case.timer).parts}
     parts = []
     for name, (count, graph) in counted(tuple(graphs.items())):
         try:

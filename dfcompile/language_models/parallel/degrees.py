@@ -1,12 +1,20 @@
-"""Degrees of parallelism, and which chips of the network a group has."""
+"""Degrees of parallelism: which chips of the network a group has, what collectives take there, and a chip's share."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
 
 from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer
+from dfcompile.language_models.steps.batch import Batch, Sequences
+from dfcompile.language_models.steps.kernel import StepChoices
+from dfcompile.language_models.steps.step import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
+from dfcompile.language_models.times.calibrated import AllReduce
+from dfcompile.records import replace
 
 Group = tuple[LinkLevel, ...]  # chips of a group along each dimension of the network that it has several in
 
@@ -56,10 +64,8 @@ class Degrees(Struct, frozen=True):
     @property
     def name(self) -> str:
         """Degrees above 1 as text."""
-        words = (
-            ("TP", self.tensor), ("SP", self.sequence), ("DP", self.data), ("PP", self.pipeline), ("EP", self.expert),
-        )  # fmt: skip
-        shown = [f"{word}{count}" for word, count in words if count > 1]
+        counts = {"TP": self.tensor, "SP": self.sequence, "DP": self.data, "PP": self.pipeline, "EP": self.expert}
+        shown = [f"{word}{count}" for word, count in counts.items() if count > 1]
         if self.pipeline > 1:
             shown.append(f"{self.micro_batches} micro-batches")
         return " ".join(shown) or "one chip"
@@ -92,10 +98,7 @@ def all_degrees(chips: int, *, experts: int, layers: int, sequences: int) -> Ite
 
 
 def _expert_degrees(tensor: int, beside: int, experts: int) -> Iterator[int]:
-    if not experts:
-        yield 1
-        return
-    for expert in divisors(tensor * beside):
+    for expert in divisors(tensor * beside) if experts else (1,):
         spread = expert // math.gcd(tensor, expert)
         if experts % expert == 0 and beside % spread == 0:
             yield expert
@@ -116,12 +119,14 @@ def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[Li
     if chips == 1:
         return ()
     most = tuple(link.chips for link in links)
-    found = sorted(_extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
+    parts = product(*([count for count in divisors(chips) if count <= room] for room in most))
+    found = [one for one in parts if math.prod(one) == chips]
     if not found:
         sizes = " x ".join(map(str, most)) or "1"
         raise InfeasibleError(f"system {where!r}: found {chips} chips against parts of its {sizes}")
+    best = min(found, key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
     return tuple(
-        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, found[0], strict=True) if count > 1
+        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, best, strict=True) if count > 1
     )
 
 
@@ -146,11 +151,133 @@ def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | N
     return tuple(link for link in found if link.chips > 1) if chips == 1 else None
 
 
-def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    if not most:
-        yield from [()] if chips == 1 else []
-        return
-    for count in divisors(chips):
-        if count <= most[0]:
-            for rest in _extents(chips // count, most[1:]):
-                yield (count, *rest)
+def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:
+    """Return a layer as large as one chip of a tensor group has it; the mixture of experts stays whole.
+
+    Heads of keys and values that are fewer than the chips are held by several of them.
+
+    Raises:
+        InfeasibleError: a dimension does not divide; the message names it.
+    """
+    return replace(layer, attention=_attention(layer.attention, degrees.tensor), mlp=_mlp(layer.mlp, degrees))
+
+
+def _divided(name: str, extent: int, chips: int) -> int:
+    if extent % chips:
+        raise InfeasibleError(f"degrees: found {name} {extent}, which {chips} chips do not divide")
+    return extent // chips
+
+
+def _attention(attention: Attention | LatentAttention, chips: int) -> Attention | LatentAttention:
+    heads = _divided("attention heads", attention.heads, chips)
+    if isinstance(attention, LatentAttention):
+        return replace(attention, heads=heads)  # the latents have no heads to share: every chip holds them whole
+    if attention.kv_heads >= chips:
+        return replace(attention, heads=heads, kv_heads=_divided("key-value heads", attention.kv_heads, chips))
+    if chips % attention.kv_heads:
+        raise InfeasibleError(f"degrees: found key-value heads {attention.kv_heads}, which do not divide {chips} chips")
+    return replace(attention, heads=heads, kv_heads=1)
+
+
+def _mlp(mlp: DenseMlp | Experts, degrees: Degrees) -> DenseMlp | Experts:
+    if isinstance(mlp, DenseMlp):
+        return replace(mlp, width=_divided("MLP width", mlp.width, degrees.tensor))
+    _divided("experts", mlp.count, degrees.expert)
+    _divided("expert width", mlp.width, degrees.expert_split)
+    shared = _divided("shared experts' width", mlp.shared_width, degrees.tensor) if mlp.shared_width else 0
+    return replace(mlp, shared_width=shared)
+
+
+def share_of_batch(batch: Batch, degrees: Degrees) -> Batch:
+    """Return the sequences of one micro-batch of one replica, and of each the part of one chip of a sequence group.
+
+    A prompt is split into pieces, of which the middle one has the mean number of keys; of a decode the cache is split.
+    """
+    parts = degrees.data * degrees.micro_batches
+    groups = tuple(_piece(replace(group, count=-(-group.count // parts)), degrees.sequence) for group in batch.groups)
+    return replace(batch, groups=groups)
+
+
+def _piece(group: Sequences, chips: int) -> Sequences:
+    if chips == 1:
+        return group
+    if group.decodes:
+        return replace(group, past=max(1, -(-group.context // chips) - 1))
+    if group.new < chips:
+        found = f"{group.new} new tokens of a sequence"
+        raise InfeasibleError(f"degrees: found {found} against {chips} chips that share it")
+    new = -(-group.new // chips)
+    return replace(group, past=group.past + (group.new - new) // 2, new=new)
+
+
+def expert_share(mlp: Experts, batch: Batch, degrees: Degrees, choices: StepChoices) -> ExpertShare:
+    """Return the experts of one chip, how many tokens meet them, and the load of the fullest chip.
+
+    The tokens of as many replicas as hold the experts together meet there; chips of a sequence group have the same
+    tokens while they decode.
+    """
+    together = max(1, degrees.expert_group // degrees.tensor)
+    if batch.is_decode:
+        together //= math.gcd(together, degrees.sequence)
+    if choices.expert_shares:
+        imbalance = rank_imbalance_of(chosen_shares(choices.expert_shares, mlp.chosen), degrees.expert)
+    else:
+        imbalance = rank_imbalance(mlp.count, mlp.chosen, batch.tokens * together, degrees.expert)
+    return ExpertShare(degrees.expert, degrees.expert_split, together, imbalance)
+
+
+class Collectives:
+    """Seconds of collectives on a machine.
+
+    The back end's formulas are per dimension: what inner ones reduced goes on outside [ko24]. A fitted all-reduce is
+    taken inside the innermost dimension, where it was measured.
+    """
+
+    def __init__(self, latency_s: float, fitted: AllReduce | None, innermost: int) -> None:
+        self._latency_s = latency_s
+        self._fitted = fitted
+        self._innermost = innermost
+
+    def all_reduce(self, group: Group, amount: float) -> float:
+        """Return the seconds of the sum of so many bytes on every chip."""
+        chips = math.prod(link.chips for link in group)
+        if self._fitted is not None and 1 < chips <= self._innermost:
+            return self._fitted.seconds(chips, amount)
+        return self._taken(group, _reduce_s_per_byte, amount, 2)
+
+    def all_gather(self, group: Group, amount: float) -> float:
+        """Return the seconds until every chip has all of so many bytes."""
+        return self._taken(group, _reduce_s_per_byte, amount / 2, 1)
+
+    def all_to_all(self, group: Group, amount: float) -> float:
+        """Return the seconds until so many bytes, all chips' together, stand with whom they are for."""
+        return self._taken(group, _exchange_s_per_byte, amount, 1)
+
+    def _taken(self, group: Group, s_per_byte: Callable[[Group], float], amount: float, phases: int) -> float:
+        if not group:
+            return 0.0
+        hops = sum(1 if link.kind == "fc" else link.chips - 1 for link in group)
+        return amount * s_per_byte(group) + phases * self._latency_s * hops
+
+    def send(self, group: Group, amount: float) -> float:
+        """Return the seconds of so many bytes from one stage to the next, over the slowest link between them."""
+        return self._latency_s + amount / min(link.bytes_per_s for link in group)
+
+
+@lru_cache(maxsize=1024)
+def _reduce_s_per_byte(links: Group) -> float:
+    from dfcompile.dfmodel_backend.machine.machine import Link
+    from dfcompile.dfmodel_backend.machine.network.collective_times import everywhere_ns_per_byte
+
+    groups = [Link(link.kind, link.chips, link.bytes_per_s * 1e-9, "TP", 0.0) for link in links]
+    return everywhere_ns_per_byte(groups, separate_phases=True) * 1e-9
+
+
+@lru_cache(maxsize=1024)
+def _exchange_s_per_byte(links: Group) -> float:
+    from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
+    from dfcompile.dfmodel_backend.machine.network.topologies import topology
+
+    shape = topology("_".join(link.kind for link in links))
+    seconds = exchange_ns_per_byte(shape, [link.chips for link in links], [link.bytes_per_s * 1e-9 for link in links])
+    return seconds * 1e-9

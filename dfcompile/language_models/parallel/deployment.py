@@ -1,33 +1,99 @@
 """A step on several chips: what every chip computes, what they exchange, and whether all fits."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_kv_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, Experts, Layer, Model
-from dfcompile.language_models.parallel.collectives import Collectives
-from dfcompile.language_models.parallel.degrees import Degrees, Group, group_of, used_links
-from dfcompile.language_models.parallel.offloading import NOTHING, least_share, offloaded_kernels, part_of
-from dfcompile.language_models.parallel.shares import expert_share, share_of_batch, share_of_layer
-from dfcompile.language_models.parallel.stages import balanced
+from dfcompile.language_models.parallel.degrees import (
+    Collectives,
+    Degrees,
+    Group,
+    expert_share,
+    group_of,
+    share_of_batch,
+    share_of_layer,
+    used_links,
+)
 from dfcompile.language_models.steps.batch import Batch, live
-from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.experts import WHOLE
-from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
+from dfcompile.language_models.steps.kernel import Kernel, StepChoices
+from dfcompile.language_models.steps.step import WHOLE, ends_kernels, layer_kernels
 from dfcompile.language_models.times.calibrated import AllReduce
-from dfcompile.language_models.times.kernel_time import Timer
-from dfcompile.language_models.times.step_time import StepTime, Transfers, timed_step
+from dfcompile.language_models.times.step_time import StepTime, Timer, Transfers, timed_step
 from dfcompile.records import replace
 
+
+def balanced(costs: Sequence[float], stages: int) -> tuple[int, ...]:
+    """Return where stages end, so that the largest sum of a run of costs is least; no stage is empty.
+
+    The largest sum is searched among all sums of runs that halving leaves; ends are as late as it allows.
+    """
+    sums = [0.0, *accumulate(costs)]
+    low, high = max(costs), sums[-1]
+    for _ in range(100):
+        middle = (low + high) / 2
+        if low >= high or middle in (low, high):
+            break
+        is_enough = _ends(sums, stages, middle)[-1] == len(costs)
+        low, high = (low, middle) if is_enough else (middle, high)
+    return _ends(sums, stages, high)
+
+
+def _ends(sums: Sequence[float], stages: int, most: float) -> tuple[int, ...]:
+    ends, at, layers = [], 0, len(sums) - 1
+    for stage in range(stages):
+        left = stages - stage - 1
+        end = bisect_right(sums, sums[at] + most * (1 + 1e-12), at + 1) - 1
+        at = min(max(end, at + 1), layers - left)
+        ends.append(at)
+    return tuple(ends)
+
+
+NOTHING = Fraction(0)
+Held = tuple[int, int]  # bytes of weights and of caches
 _GIB = 2**30
+
+
+def check_offload(device: Device, share: Fraction | None) -> None:
+    """Check that a device has where caches are to be put.
+
+    Raises:
+        UserError: it says no bandwidth of such a memory.
+    """
+    if share != NOTHING and device.offload is None:
+        raise UserError(f"--offload: found no offload.bandwidth of system {device.name!r}")
+
+
+def offloaded_kernels(kernels: Sequence[Kernel], share: Fraction) -> tuple[Kernel, ...]:
+    """Return kernels of which a share of the bytes of the cache crosses the link: what is read of it, what is added."""
+    if not share:
+        return tuple(kernels)
+    return tuple(
+        replace(kernel, offload_bytes=part_of(kernel.kv_read_bytes + kernel.kv_write_bytes, share))
+        for kernel in kernels
+    )
+
+
+def part_of(amount: int, share: Fraction) -> int:
+    """Return a share of some bytes, rounded up."""
+    return -(-amount * share.numerator // share.denominator)
+
+
+def least_share(stages: Sequence[Held], capacity: int) -> Fraction:
+    """Return the least share of caches that lets every stage fit, at most all; 0 where the capacity is not known."""
+    if not capacity:
+        return NOTHING
+    needs = [Fraction(weights + caches - capacity, caches) for weights, caches in stages if caches]
+    return min(Fraction(1), max([NOTHING, *needs]))
 
 
 class Case(Struct, frozen=True):
@@ -112,7 +178,7 @@ class Deployments:
         self._links = used_links(case.device.links, chips, case.device.name)
         innermost = self._links[0].chips if self._links else 1
         self._collectives = Collectives(case.device.link_latency_s, case.fitted, innermost)
-        self._costs = lru_cache(maxsize=None)(self._layer_cost)
+        self._costs = cache(self._layer_cost)
 
     def deployed(self, degrees: Degrees) -> Deployment:
         """Return the step under some degrees.
@@ -124,10 +190,8 @@ class Deployments:
         found, least = self._deployed(degrees, share)
         while self._case.offload is None and least > share:
             # Stages are cut by their times, which depend on the share: it grows until it is enough for its own stages.
-            share = least
-            found, least = self._deployed(degrees, share)
-        self._check_capacity(found)
-        self._check_offloaded(found)
+            share, (found, least) = least, self._deployed(degrees, least)
+        self._check_held(found)
         return found
 
     def _deployed(self, degrees: Degrees, share: Fraction) -> tuple[Deployment, Fraction]:
@@ -140,15 +204,13 @@ class Deployments:
         seconds = [cost.exec_s + cost.exchange_s for cost in costs]
         seconds[0] += first.exec_s
         seconds[-1] += last.exec_s + last.exchange_s
-        ends = balanced(seconds, degrees.pipeline)
-        runs = list(zip((0, *ends[:-1]), ends, strict=True))
+        runs = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
         sent = self._sent_s(degrees, batch)
         stages = [math.fsum(seconds[start:end]) + sent for start, end in runs]
         held = []
         for start, end in runs:
-            ends_here = [*([] if start else [first]), *([last] if end == len(costs) else [])]
-            weights = sum(cost.weight_bytes for cost in (*costs[start:end], *ends_here))
-            held.append((weights, sum(cost.kv_bytes for cost in costs[start:end])))
+            stage = [*costs[start:end], *([] if start else [first]), *([last] if end == len(costs) else [])]
+            held.append((sum(cost.weight_bytes for cost in stage), sum(cost.kv_bytes for cost in stage)))
         away = [part_of(caches, share) for _, caches in held]
         here = [(weights, caches - out) for (weights, caches), out in zip(held, away, strict=True)]
         weights, caches = max(here, key=sum)
@@ -188,31 +250,25 @@ class Deployments:
         share = share_of_layer(layer, degrees)
         experts = expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
         made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
-        taken = self._time(made).exec_s
-        exchange_s, link_bytes = self._exchanges(layer, share, degrees, batch)
-        held = layer_weight_bytes(
-            share, hidden, precision, expert_ranks=degrees.expert, expert_split=degrees.expert_split
-        )
+        split = degrees.expert_split
+        held = layer_weight_bytes(share, hidden, precision, expert_ranks=degrees.expert, expert_split=split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
-        return _LayerCost(made, taken, exchange_s, link_bytes, held, kept * degrees.micro_batches)
+        exchanged = self._exchanges(layer, share, degrees, batch)
+        return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
 
     def _exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
         """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches."""
-        case, tokens = self._case, batch.tokens
-        amount = case.precision.activations.bytes_of(tokens * case.model.hidden)
-        tensor = self._group(1, degrees.tensor)
-        seconds, sent = 0.0, 0.0
+        case, seconds, sent = self._case, 0.0, 0.0
+        amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         spread = degrees.expert_group // degrees.tensor
         if isinstance(layer.mlp, Experts) and degrees.expert > 1 and spread > 1:
-            group = self._group(degrees.tensor, spread)
             routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
-            seconds += 2 * self._collectives.all_to_all(group, routed * spread)
+            seconds += 2 * self._collectives.all_to_all(self._group(degrees.tensor, spread), routed * spread)
             sent += 2 * routed * (spread - 1) / spread
-        seconds += 2 * self._collectives.all_reduce(tensor, amount)
+        seconds += 2 * self._collectives.all_reduce(self._group(1, degrees.tensor), amount)
         sent += 4 * amount * (degrees.tensor - 1) / degrees.tensor
-        around = self._group(degrees.tensor, degrees.sequence)
         moved = self._context_bytes(share, batch, degrees)
-        seconds += self._collectives.all_gather(around, moved)
+        seconds += self._collectives.all_gather(self._group(degrees.tensor, degrees.sequence), moved)
         return seconds, sent + moved * (degrees.sequence - 1) / degrees.sequence
 
     def _context_bytes(self, share: Layer, batch: Batch, degrees: Degrees) -> float:
@@ -244,49 +300,38 @@ class Deployments:
             _LayerCost(tuple(head), self._time(head).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
         )
 
-    def _check_capacity(self, found: Deployment) -> None:
-        """Check that the fullest chip holds its weights and caches, if the device says what it holds.
+    def _check_held(self, found: Deployment) -> None:
+        """Check that the fullest chip holds its weights and caches, and the memory beside it what is put there.
+
+        Of a memory of which the device does not say how much it holds, nothing is known.
 
         Raises:
-            InfeasibleError: it does not; the message has the largest part of the batch that would fit.
+            InfeasibleError: one does not; the message has the largest part of the batch that would fit on the chip.
         """
-        device, weights, caches = self._case.device, found.weight_bytes, found.kv_bytes
-        capacity = device.capacity_bytes
-        if not capacity or found.held_bytes <= capacity:
-            return
-        sequences = self._case.batch.sequences
-        fitting = sequences * max(0, capacity - weights) // caches if caches else 0
-        hint = "; --offload auto" if device.offload is not None and weights <= capacity else ""
-        remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
-        raise InfeasibleError(
-            f"system {device.name!r}: found {weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB "
-            f"of caches on a chip ({found.degrees.name}) against {capacity / _GIB:.1f} GiB ({remedy}{hint})",
-            "capacity",
-            float(found.held_bytes),
-        )
-
-    def _check_offloaded(self, found: Deployment) -> None:
-        """Check that the memory beside a chip's own holds what is put there, if the device says what it holds.
-
-        Raises:
-            InfeasibleError: it does not.
-        """
-        beside = self._case.device.offload
-        if beside is None or not beside.capacity_bytes or found.offload_bytes <= beside.capacity_bytes:
-            return
-        raise InfeasibleError(
-            f"system {self._case.device.name!r}: found {found.offload_bytes / _GIB:.1f} GiB of caches to offload of a "
-            f"chip ({found.degrees.name}) against {beside.capacity_bytes / _GIB:.1f} GiB",
-            "offload",
-            float(found.offload_bytes),
-        )
+        device, weights, caches, name = self._case.device, found.weight_bytes, found.kv_bytes, found.degrees.name
+        capacity, beside = device.capacity_bytes, 0 if device.offload is None else device.offload.capacity_bytes
+        if capacity and found.held_bytes > capacity:
+            sequences = self._case.batch.sequences
+            fitting = sequences * max(0, capacity - weights) // caches if caches else 0
+            hint = "; --offload auto" if device.offload is not None and weights <= capacity else ""
+            remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
+            message = (
+                f"system {device.name!r}: found {weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB "
+                f"of caches on a chip ({name}) against {capacity / _GIB:.1f} GiB ({remedy}{hint})"
+            )
+            raise InfeasibleError(message, "capacity", float(found.held_bytes))
+        if beside and found.offload_bytes > beside:
+            message = (
+                f"system {device.name!r}: found {found.offload_bytes / _GIB:.1f} GiB of caches to offload of a "
+                f"chip ({name}) against {beside / _GIB:.1f} GiB"
+            )
+            raise InfeasibleError(message, "offload", float(found.offload_bytes))
 
     def _sent_s(self, degrees: Degrees, batch: Batch) -> float:
         if degrees.pipeline == 1:
             return 0.0
-        group = self._group(degrees.stage_chips, degrees.pipeline)
         amount = self._case.precision.activations.bytes_of(batch.tokens * self._case.model.hidden)
-        return self._collectives.send(group, amount / degrees.tensor)
+        return self._collectives.send(self._group(degrees.stage_chips, degrees.pipeline), amount / degrees.tensor)
 
     def _group(self, stride: int, chips: int) -> Group:
         if chips == 1:
@@ -302,8 +347,7 @@ class Deployments:
     ) -> StepTime:
         """Return the kernels of the slowest stage, as many of each kind as it has, and of embedding and head."""
         kernels: list[Kernel] = []
-        for kind in self._case.model.kinds:
-            cost = by_layer[kind.layer]
+        for kind, cost in ((kind, by_layer[kind.layer]) for kind in self._case.model.kinds):
             count = sum(one is cost for one in here)
             kernels += [replace(kernel, part=kind.name, count=count) for kernel in cost.kernels if count]
         return self._time([*kernels, *first.kernels, *last.kernels])

@@ -37,9 +37,8 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
         InfeasibleError: no degrees are possible; the message is that of those that need least.
     """
     if aim is Aim.ENERGY and not is_known(case.device):
-        raise UserError(
-            f"--aim energy: found no energies of system {case.device.name!r} (energy.mac.FORMAT and others)"
-        )
+        where = f"system {case.device.name!r}"
+        raise UserError(f"--aim energy: found no energies of {where} (energy.mac.FORMAT and others)")
     experts, layers, sequences = case.model.most_experts, len(case.model.layers), case.batch.sequences
     best: tuple[tuple[float, ...], Deployment] | None = None
     nearest: InfeasibleError | None = None
@@ -65,13 +64,9 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
 
 def order(one: Deployment, aim: Aim, device: Device) -> tuple[float, ...]:
     """Return what deployments are compared by."""
-    degrees, measure = one.degrees, one.exec_s
+    degrees, measure, parts = one.degrees, one.exec_s, one.degrees.micro_batches
     if aim is Aim.COST:
         measure *= degrees.chips
     elif aim is Aim.ENERGY:
-        parts = degrees.micro_batches
         measure = energy_of(one.kernels, device, one.exec_s, degrees.chips, parts, one.link_bytes).total_j
-    return (
-        measure, degrees.pipeline, degrees.sequence, degrees.expert, degrees.tensor, degrees.data,
-        degrees.micro_batches,
-    )  # fmt: skip
+    return measure, degrees.pipeline, degrees.sequence, degrees.expert, degrees.tensor, degrees.data, parts

@@ -1,6 +1,6 @@
 """Mappings of a configuration, read by the keys that a format has: none is passed over, at any depth."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import ClassVar, TypeVar, get_args, get_origin
 
@@ -91,6 +91,15 @@ class Keys(Struct, frozen=True, kw_only=True):
     def wrong(self, key: str, expected: str) -> UserError:
         """Return the error that another value of a key is expected."""
         return self.inside(key).wrong(getattr(self, key), expected)
+
+    def require(self, key: str, words: Sequence[str]) -> None:
+        """Check that a key has one of a few words.
+
+        Raises:
+            UserError: it has another one.
+        """
+        if getattr(self, key) not in words:
+            raise self.wrong(key, " or ".join(words))
 
     def refuse(self, *keys: str, what: str) -> None:
         """Check that keys have their defaults.

@@ -57,10 +57,7 @@ class _Naming(Struct, frozen=True):
 _FUSED = ("gate_up_proj", "gate_up_proj", "down_proj")  # where all experts of a layer are one module
 _NAMINGS: Mapping[str, _Naming] = {
     "gpt2": _Naming(("attn.c_attn", "attn.c_proj"), ("mlp.c_fc", "mlp.c_proj"), layers="transformer.h"),
-    "gpt_oss": _Naming(
-        experts=_either(_below("mlp.experts.{}"), _below("mlp.experts", _FUSED)),
-        router="mlp.router",
-    ),
+    "gpt_oss": _Naming(experts=_either(_below("mlp.experts.{}"), _below("mlp.experts", _FUSED)), router="mlp.router"),
     "llama4_text": _Naming(
         mlp=_below("feed_forward"),
         experts=_either(_below("feed_forward.experts.{}"), _below("feed_forward.experts", _FUSED)),
@@ -96,18 +93,17 @@ def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
 
 def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator[tuple[str, str, str]]:
     """Yield names without the layer, kind and class of the modules of a layer."""
+    attention = naming.attention
     if isinstance(layer.attention, LatentAttention):
         asked = ("self_attn.q_a_proj", "self_attn.q_b_proj") if layer.attention.q_rank else ("self_attn.q_proj",)
-        yield from ((tail, LINEAR, "attention") for tail in (*asked, *_LATENT))
-    else:
-        yield from ((tail, LINEAR, "attention") for tail in naming.attention)
+        attention = (*asked, *_LATENT)
+    yield from ((tail, LINEAR, "attention") for tail in attention)
     if isinstance(layer.mlp, DenseMlp):
         yield from ((tail, LINEAR, "mlp") for tail in naming.mlp)
         return
     yield naming.router, ROUTER, "router"
-    for expert in experts:
-        if expert < layer.mlp.count:
-            yield from ((tail.replace("{}", str(expert)), LINEAR, "experts") for tail in naming.experts)
+    for expert in (str(expert) for expert in experts if expert < layer.mlp.count):
+        yield from ((tail.replace("{}", expert), LINEAR, "experts") for tail in naming.experts)
     if layer.mlp.shared_width:
         yield from ((tail, LINEAR, "mlp") for tail in naming.shared)
 

@@ -70,23 +70,25 @@ def _dtype(values: Mapping[str, object], where: str) -> tuple[NumberFormat, tupl
     named = values.get("dtype", values.get("torch_dtype"))
     if named is None:
         return FORMATS["bf16"], ("dtype = bf16: left out",)
-    if isinstance(named, str) and named.removeprefix("torch.") in _DTYPES:
-        return FORMATS[_DTYPES[named.removeprefix("torch.")]], ()
-    raise Place(where, "dtype").wrong(named, ", ".join(_DTYPES))
+    form = _DTYPES.get(named.removeprefix("torch.")) if isinstance(named, str) else None
+    if form is None:
+        raise Place(where, "dtype").wrong(named, ", ".join(_DTYPES))
+    return FORMATS[form], ()
 
 
 def _method(found: object, place: Place) -> Method:
     if not isinstance(found, Mapping):
         raise place.wrong(found, "a mapping")
     name = found.get("quant_method")
+    inside = place.inside("quant_method")
     if name is None:
-        marked = (method for method in methods().values() if any(mark in found for mark in method.marks))
-        if (method := next(marked, None)) is not None:
-            return method
-        raise UserError(f"{place.where}: key '{place.inside('quant_method').path}' is missing")
+        for method in methods().values():
+            if any(mark in found for mark in method.marks):
+                return method
+        raise UserError(f"{place.where}: key '{inside.path}' is missing")
     if not isinstance(name, str):
-        raise place.inside("quant_method").wrong(name, "a text")
-    place.inside("quant_method").check(name, sorted(methods()))
+        raise inside.wrong(name, "a text")
+    inside.check(name, sorted(methods()))
     return methods()[name]
 
 

@@ -2,19 +2,13 @@
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import Attention, LatentAttention
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
-from dfcompile.language_models.steps.choices import Latent, StepChoices
-from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, StepChoices, Work
 from dfcompile.records import replace
-
-
-def _attended(group: Sequences) -> tuple[KernelKind, Work, str]:
-    """Return kind, efficiency and name of a product with the cache, by what one sequence brings."""
-    if group.new == 1:
-        return KernelKind.VECTOR_GROUPED, Work.DECODE_ATTENTION, "attention_decode"
-    return KernelKind.MATRIX_GROUPED, Work.PREFILL_ATTENTION, "attention_prefill"
 
 
 def kv_elements_read(elements: int, live_tokens: int, group: Sequences, choices: StepChoices) -> int:
@@ -62,6 +56,84 @@ def _kv_store(heads: int, width: int, tokens: int, precision: Precision) -> Kern
     )  # fmt: skip
 
 
+class _Reads(Struct, frozen=True):
+    """What a kernel of attention reads: bytes of activations and of the cache, and elements that are widened."""
+
+    act_bytes: int = 0
+    kv_bytes: int = 0
+    widened: int = 0
+
+
+class _Group(Struct, frozen=True):
+    """A group of sequences, ``heads`` queries per token, and what they are counted with."""
+
+    sequences: Sequences
+    attention: Attention | LatentAttention
+    precision: Precision
+    choices: StepChoices
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a sequence whose keys and values are seen."""
+        return live(self.attention.reach, self.sequences.past, self.sequences.new)
+
+    @property
+    def queries(self) -> int:
+        """Queries of all heads and sequences."""
+        return self.sequences.new * self.sequences.count * self.attention.heads
+
+    def read(self, elements: int) -> int:
+        """Elements of the cache that are read, so many of each token."""
+        return kv_elements_read(elements, self.tokens, self.sequences, self.choices)
+
+    def kernels(
+        self, products: int, key: int, value: int, whole: _Reads, of_scores: _Reads, of_values: _Reads
+    ) -> Iterator[Kernel]:
+        """Yield one kernel whose scores stay on the chip; or products of scores and values, and the softmax between.
+
+        Where scores are written, they are read twice.
+
+        Args:
+            products: of each sequence, among which its query heads are shared.
+            key: elements of a key.
+            value: elements of a value.
+            whole: what the one kernel reads.
+            of_scores: what the product of scores reads.
+            of_values: what the product of values reads beside scores.
+        """
+        group, activations, form = self.sequences, self.precision.activations, "prefill"
+        kind, work = KernelKind.MATRIX_GROUPED, Work.PREFILL_ATTENTION
+        if group.new == 1:
+            kind, work, form = KernelKind.VECTOR_GROUPED, Work.DECODE_ATTENTION, "decode"
+        heads, name = self.attention.heads, f"attention_{form}"
+        seen = heads * pairs(self.attention.reach, group.past, group.new, causal=self.choices.causal) * group.count
+        fused = Kernel(
+            kind, work, name, group.new * (heads // products), key, self.tokens, group.count * products,
+            macs=(key + value) * seen,
+            act_in_bytes=whole.act_bytes,
+            act_out_bytes=activations.bytes_of(self.queries * value),
+            kv_read_bytes=whole.kv_bytes,
+            vector_elements=seen + whole.widened,
+            rate=self.precision.product(self.precision.kv),
+        )  # fmt: skip
+        if self.choices.flash:
+            yield fused
+            return
+        elements = fused.m * fused.n * fused.batch
+        scores = activations.bytes_of(elements)
+        yield replace(
+            fused, name=f"{name}_scores", macs=key * seen, act_in_bytes=of_scores.act_bytes, act_out_bytes=scores,
+            kv_read_bytes=of_scores.kv_bytes, vector_elements=of_scores.widened,
+        )  # fmt: skip
+        shape = fused.m, 1, fused.n
+        yield vector_kernel(f"{name}_softmax", shape, elements, elements, activations, seen, fused.batch)
+        yield replace(
+            fused, name=f"{name}_values", k=fused.n, n=value, macs=value * seen,
+            act_in_bytes=scores + of_values.act_bytes, kv_read_bytes=of_values.kv_bytes,
+            vector_elements=of_values.widened,
+        )  # fmt: skip
+
+
 def attention_kernels(
     attention: Attention | LatentAttention, hidden: int, batch: Batch, precision: Precision, choices: StepChoices
 ) -> Iterator[Kernel]:
@@ -78,66 +150,13 @@ def attention_kernels(
             yield projection("q_proj", tokens, hidden, queries, precision)
         yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision)
         yield _kv_store(1, attention.kv_elements, tokens, precision)
-    for group in batch.groups:
+    for sequences in batch.groups:
+        group = _Group(sequences, attention, precision, choices)
         if isinstance(attention, Attention):
-            yield from _grouped(attention, group, precision, choices)
-        elif is_absorbed(group, choices):
-            yield from _absorbed(attention, group, precision, choices)
+            yield from _grouped(attention, group)
         else:
-            yield from _naive(attention, group, precision, choices)
+            yield from (_absorbed if is_absorbed(sequences, choices) else _naive)(attention, group)
     yield projection("o_proj", tokens, attention.heads * attention.v_dim, hidden, precision)
-
-
-def _grouped(attention: Attention, group: Sequences, precision: Precision, choices: StepChoices) -> Iterator[Kernel]:
-    """Yield one kernel whose scores stay on the chip: only queries, keys, values and results move; or several."""
-    reach, activations, cached = attention.reach, precision.activations, precision.kv
-    tokens, queries = live(reach, group.past, group.new), group.new * group.count * attention.heads
-    seen = attention.heads * pairs(reach, group.past, group.new, causal=choices.causal) * group.count
-    keys, values = (
-        kv_elements_read(attention.kv_heads * width, tokens, group, choices)
-        for width in (attention.qk_dim, attention.v_dim)
-    )
-    fused = Kernel(
-        *_attended(group),
-        group.new * attention.grouped, attention.qk_dim, tokens, group.count * attention.kv_heads,
-        macs=(attention.qk_dim + attention.v_dim) * seen,
-        act_in_bytes=activations.bytes_of(queries * attention.qk_dim),
-        act_out_bytes=activations.bytes_of(queries * attention.v_dim),
-        kv_read_bytes=cached.bytes_of(keys + values),
-        vector_elements=seen + (keys + values) * precision.widens(cached),
-        rate=precision.product(cached),
-    )  # fmt: skip
-    if choices.flash:
-        yield fused
-        return
-    first = replace(fused, kv_read_bytes=cached.bytes_of(keys), vector_elements=seen + keys * precision.widens(cached))
-    last = replace(
-        fused, act_in_bytes=0, kv_read_bytes=cached.bytes_of(values), vector_elements=values * precision.widens(cached)
-    )
-    yield from _unfused(first, last, attention.v_dim, seen, activations)
-
-
-def _unfused(first: Kernel, last: Kernel, width: int, seen: int, activations: NumberFormat) -> Iterator[Kernel]:
-    """Yield the product of scores, their softmax, and that of values, where scores are written and read twice.
-
-    Args:
-        first: the fused kernel, with what the product of scores reads beside passing its scores.
-        last: the fused kernel, with what the product of values reads beside scores.
-        width: elements of a value.
-        seen: pairs of queries of all heads and keys.
-        activations: format of scores.
-    """
-    name, shape = first.name, (first.m, 1, first.n)
-    elements = first.m * first.n * first.batch
-    scores = activations.bytes_of(elements)
-    yield replace(
-        first, name=f"{name}_scores", macs=first.macs - width * seen, act_out_bytes=scores,
-        vector_elements=first.vector_elements - seen,
-    )  # fmt: skip
-    yield vector_kernel(f"{name}_softmax", shape, elements, elements, activations, seen, first.batch)
-    yield replace(
-        last, name=f"{name}_values", k=first.n, n=width, macs=width * seen, act_in_bytes=scores + last.act_in_bytes
-    )
 
 
 def is_absorbed(group: Sequences, choices: StepChoices) -> bool:
@@ -145,14 +164,27 @@ def is_absorbed(group: Sequences, choices: StepChoices) -> bool:
     return group.decodes if choices.latent is Latent.AUTO else choices.latent is Latent.ABSORBED
 
 
-def _naive(
-    attention: LatentAttention, group: Sequences, precision: Precision, choices: StepChoices
-) -> Iterator[Kernel]:
-    """Keys and values of the whole context are made again of their latents."""
-    tokens, heads, activations = live(attention.reach, group.past, group.new), attention.heads, precision.activations
-    rows, queries = tokens * group.count, group.new * group.count * heads
-    made = activations.bytes_of(rows * (attention.expanded + attention.rope))
-    read = kv_elements_read(attention.kv_elements, tokens, group, choices)
+def _grouped(attention: Attention, group: _Group) -> Iterator[Kernel]:
+    """Query heads share heads of keys and values; only queries, keys, values and results move."""
+    cached, width = group.precision.kv, attention.qk_dim
+    asked, widens = group.precision.activations.bytes_of(group.queries * width), group.precision.widens(cached)
+    keys, values = (group.read(attention.kv_heads * one) for one in (width, attention.v_dim))
+    yield from group.kernels(
+        attention.kv_heads,
+        width,
+        attention.v_dim,
+        _Reads(asked, cached.bytes_of(keys + values), (keys + values) * widens),
+        _Reads(asked, cached.bytes_of(keys), keys * widens),
+        _Reads(0, cached.bytes_of(values), values * widens),
+    )
+
+
+def _naive(attention: LatentAttention, group: _Group) -> Iterator[Kernel]:
+    """Keys and values of the whole context, as wide as the cache, are made again of their latents."""
+    precision, heads = group.precision, attention.heads
+    rows, bytes_of = group.tokens * group.sequences.count, precision.activations.bytes_of
+    made = bytes_of(rows * (attention.expanded + attention.rope))
+    read = group.read(attention.kv_elements)
     expanded = projection("kv_b_proj", rows, attention.kv_rank, attention.expanded, precision)
     yield replace(
         expanded,
@@ -162,48 +194,19 @@ def _naive(
         kv_read_bytes=precision.kv.bytes_of(read),
         vector_elements=expanded.vector_elements + read * precision.widens(precision.kv),
     )
-    seen = heads * pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
-    asked = activations.bytes_of(queries * attention.qk_dim)
-    whole = Kernel(
-        *_attended(group),
-        group.new, attention.qk_dim, tokens, group.count * heads,
-        macs=(attention.qk_dim + attention.v_dim) * seen,
-        act_in_bytes=asked + made,
-        act_out_bytes=activations.bytes_of(queries * attention.v_dim),
-        vector_elements=seen,
-        rate=precision.product(precision.kv),  # keys and values of latents, which are as wide as the cache
-    )  # fmt: skip
-    if choices.flash:
-        yield whole
-        return
-    keys = activations.bytes_of(rows * (heads * attention.nope + attention.rope))
-    first, last = replace(whole, act_in_bytes=asked + keys), replace(whole, act_in_bytes=made - keys, vector_elements=0)
-    yield from _unfused(first, last, attention.v_dim, seen, activations)
+    asked = bytes_of(group.queries * attention.qk_dim)
+    keys = bytes_of(rows * (heads * attention.nope + attention.rope))
+    reads = _Reads(asked + made), _Reads(asked + keys), _Reads(made - keys)
+    yield from group.kernels(heads, attention.qk_dim, attention.v_dim, *reads)
 
 
-def _absorbed(
-    attention: LatentAttention, group: Sequences, precision: Precision, choices: StepChoices
-) -> Iterator[Kernel]:
+def _absorbed(attention: LatentAttention, group: _Group) -> Iterator[Kernel]:
     """All heads share one key and value per token: its latent."""
-    tokens, heads, rank = live(attention.reach, group.past, group.new), attention.heads, attention.kv_rank
-    rows, activations, cached = group.new * group.count, precision.activations, precision.kv
+    precision, heads, rank = group.precision, attention.heads, attention.kv_rank
+    rows, cached, width = group.sequences.new * group.sequences.count, precision.kv, attention.kv_elements
     yield projection("q_absorb", rows, attention.nope, rank, precision, batch=heads)
-    seen = heads * pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
-    read = kv_elements_read(attention.kv_elements, tokens, group, choices)
-    whole = Kernel(
-        *_attended(group),
-        group.new * heads, attention.kv_elements, tokens, group.count,
-        macs=(attention.kv_elements + rank) * seen,
-        act_in_bytes=activations.bytes_of(rows * heads * attention.kv_elements),
-        act_out_bytes=activations.bytes_of(rows * heads * rank),
-        kv_read_bytes=cached.bytes_of(read),
-        vector_elements=seen + read * precision.widens(cached),
-        rate=precision.product(cached),
-    )  # fmt: skip
-    if choices.flash:
-        yield whole
-    else:
-        values = cached.bytes_of(kv_elements_read(rank, tokens, group, choices))
-        last = replace(whole, act_in_bytes=0, kv_read_bytes=values, vector_elements=0)
-        yield from _unfused(whole, last, rank, seen, activations)
+    read = group.read(width)
+    asked = precision.activations.bytes_of(group.queries * width)
+    whole = _Reads(asked, cached.bytes_of(read), read * precision.widens(cached))
+    yield from group.kernels(1, width, rank, whole, whole, _Reads(0, cached.bytes_of(group.read(rank))))
     yield projection("v_up", rows, rank, attention.v_dim, precision, batch=heads)

@@ -1,11 +1,13 @@
 """The sequences of a step, and how many keys their queries see: exact integers."""
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.model import Mask, Reach
+from dfcompile.records import replace
 
 LARGEST = 2**50  # tokens or sequences
 MOST_CHUNKS = 1024  # of a prompt that are timed one by one
@@ -129,14 +131,10 @@ def prefill_batch(text: str, *, all_rows: bool = False) -> Batch:
     Raises:
         UserError: it is not written so.
     """
-    groups = []
-    for part in text.split(","):
-        found = _PREFILL.fullmatch(part.strip())
-        if found is None:
-            raise UserError(f"--prefill: found {part!r} against TOKENS, TOKENSxBATCH or TOKENS@PASTxBATCH")
-        new, past = _amount("--prefill", found[1]), int(found[2] or 0)
-        groups.append(Sequences(past, new, _amount("--prefill", found[3] or "1"), new if all_rows else 1))
-    return Batch(f"prefill {text}", tuple(groups))
+    parsed = _parsed("--prefill", text, _PREFILL, "TOKENS, TOKENSxBATCH or TOKENS@PASTxBATCH")
+    groups = (_prompt("--prefill", found) for found in parsed)
+    rows = (replace(group, head_rows=group.new) if all_rows else group for group in groups)
+    return Batch(f"prefill {text}", tuple(rows))
 
 
 def decode_batch(text: str) -> Batch:
@@ -145,12 +143,10 @@ def decode_batch(text: str) -> Batch:
     Raises:
         UserError: it is not written so.
     """
-    groups = []
-    for part in text.split(","):
-        found = _DECODE.fullmatch(part.strip())
-        if found is None:
-            raise UserError(f"--decode: found {part!r} against CONTEXT or CONTEXTxBATCH")
-        groups.append(Sequences(_amount("--decode", found[1]) - 1, 1, _amount("--decode", found[2] or "1")))
+    groups = (
+        Sequences(_amount("--decode", found[1]) - 1, 1, _amount("--decode", found[2] or "1"))
+        for found in _parsed("--decode", text, _DECODE, "CONTEXT or CONTEXTxBATCH")
+    )
     return Batch(f"decode {text}", tuple(groups))
 
 
@@ -171,9 +167,7 @@ def chunked_batch(text: str) -> Batch:
     found = _PREFILL.fullmatch(piece.strip())
     if found is None:
         raise UserError(f"--chunked: found {text!r} against NEW@PAST+CONTEXTxBATCH or PROMPT:ANSWER:CHUNK")
-    first = Sequences(
-        int(found[2] or 0), _amount("--chunked", found[1]), _amount("--chunked", found[3] or "1"), head_rows=0
-    )
+    first = replace(_prompt("--chunked", found), head_rows=0)
     rest = decode_batch(decodes).groups if plus else ()
     return Batch(f"chunked {text}", (first, *rest))
 
@@ -183,9 +177,9 @@ def chunks_of(prompt: int, piece: int) -> tuple[Sequences, ...]:
 
     Their pairs add up to those of the whole prompt, exactly.
     """
-    starts = range(0, prompt, piece)
     return tuple(
-        Sequences(start, min(piece, prompt - start), head_rows=int(start + piece >= prompt)) for start in starts
+        Sequences(start, min(piece, prompt - start), head_rows=int(start + piece >= prompt))
+        for start in range(0, prompt, piece)
     )
 
 
@@ -202,11 +196,21 @@ def _derived(text: str, prompt: int, answer: int, chunk: int) -> Batch:
     if pieces > MOST_CHUNKS:
         untimed = f"chunked: {pieces} pieces are not timed one by one, which is done of at most {MOST_CHUNKS}"
         return Batch(f"chunked {text}", groups, (note, untimed))
-    chunks = tuple(
-        Batch(f"chunk {number} of {text}", (one, *beside))
-        for number, one in enumerate(chunks_of(prompt, piece), start=1)
-    )
-    return Batch(f"chunked {text}", groups, (note,), chunks)
+    numbered = enumerate(chunks_of(prompt, piece), start=1)
+    chunks = (Batch(f"chunk {number} of {text}", (one, *beside)) for number, one in numbered)
+    return Batch(f"chunked {text}", groups, (note,), tuple(chunks))
+
+
+def _parsed(option: str, text: str, pattern: re.Pattern[str], form: str) -> Iterator[re.Match[str]]:
+    for part in text.split(","):
+        found = pattern.fullmatch(part.strip())
+        if found is None:
+            raise UserError(f"{option}: found {part!r} against {form}")
+        yield found
+
+
+def _prompt(option: str, found: re.Match[str]) -> Sequences:
+    return Sequences(int(found[2] or 0), _amount(option, found[1]), _amount(option, found[3] or "1"))
 
 
 def _amount(option: str, text: str) -> int:

@@ -1,18 +1,170 @@
-"""A step of a model: every kernel of every layer, of the embedding and of the head."""
+"""A step of a model: kernels of MLPs, dense or of experts, and every kernel of a layer, the embedding and the head."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import Experts, Layer, Model
-from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection
+from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
+from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.choices import Fusion, StepChoices
-from dfcompile.language_models.steps.experts import WHOLE, ExpertShare
-from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
-from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels
+from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, StepChoices, Work
 from dfcompile.records import replace
+
+
+class ExpertShare(Struct, frozen=True):
+    """Experts of one chip.
+
+    Attributes:
+        ranks: chips over which the experts are spread.
+        split: chips that share each expert's columns.
+        tokens: of a step that meet the experts of the group, per token of the chip's own batch.
+        imbalance: load of the fullest chip over the mean.
+    """
+
+    ranks: int = 1
+    split: int = 1
+    tokens: int = 1
+    imbalance: float = 1.0
+
+
+WHOLE = ExpertShare()
+
+
+def chosen_shares(weights: Sequence[float], chosen: int) -> tuple[float, ...]:
+    """Return the probability of each expert to be among those of a token, from how often each was seen.
+
+    Their sum is ``chosen``; no expert is chosen twice by a token, so that none exceeds 1 and the rest is shared anew.
+    """
+    shares, room = [0.0] * len(weights), float(chosen)
+    left = [e for e in range(len(weights)) if weights[e] > 0]
+    while left:
+        total = math.fsum(weights[e] for e in left)
+        full = [e for e in left if weights[e] * room >= total]
+        if not full:
+            for e in left:
+                shares[e] = weights[e] * room / total
+            break
+        for e in full:
+            shares[e] = 1.0
+        left, room = [e for e in left if e not in set(full)], room - len(full)
+    return tuple(shares)
+
+
+def expected_distinct(shares: Sequence[float], tokens: float) -> float:
+    """Experts that so many tokens touch in the mean: ``sum over experts of 1 - (1 - p)^T``.
+
+    It depends on each expert's share alone, so that it holds for routing within groups as well.
+    """
+    return math.fsum(_touched(share, tokens) for share in shares)
+
+
+def expected_distinct_uniform(experts: int, chosen: int, tokens: float) -> float:
+    """Experts that so many tokens touch where all are as likely; skewed routing touches fewer.
+
+    >>> [round(expected_distinct_uniform(256, 8, tokens), 1) for tokens in (1, 8, 32, 128)]
+    [8.0, 57.4, 163.3, 251.6]
+    """
+    return experts * _touched(chosen / experts, tokens)
+
+
+def _touched(share: float, tokens: float) -> float:
+    if share >= 1.0:
+        return 1.0 if tokens > 0 else 0.0
+    return -math.expm1(tokens * math.log1p(-share))
+
+
+def rank_imbalance(experts: int, chosen: int, tokens: int, ranks: int) -> float:
+    """Expected load of the fullest of some ranks of experts over the mean, routing being uniform.
+
+    What a token sends to a rank is hypergeometric; the sum over tokens is taken as normal and ranks as independent.
+    """
+    held = experts // ranks
+    mean = chosen * held / experts
+    if ranks == 1 or mean * tokens <= 0:
+        return 1.0
+    spread = (experts - chosen) / (experts - 1) if experts > 1 else 0.0
+    deviation = math.sqrt(tokens * mean * (1 - held / experts) * spread)
+    largest = tokens * mean + deviation * _largest_normal(ranks)
+    return min(largest, tokens * min(chosen, held)) / (tokens * mean)
+
+
+def rank_imbalance_of(shares: Sequence[float], ranks: int) -> float:
+    """Load of the fullest of some ranks over the mean, for measured shares of consecutive experts."""
+    held = len(shares) // ranks
+    loads = [math.fsum(shares[rank * held : (rank + 1) * held]) for rank in range(ranks)]
+    return max(loads) * ranks / math.fsum(loads)
+
+
+def _largest_normal(count: int) -> float:
+    """Expected largest of so many standard normal values: the integral of ``1 - P^n`` less that of ``P^n``."""
+    step, total = 0.01, 0.0
+    for at in (-8 + step * (number + 0.5) for number in range(1600)):
+        below = (0.5 * math.erfc(-at / math.sqrt(2))) ** count
+        total += step * (1 - below if at > 0 else -below)
+    return total
+
+
+def dense_kernels(mlp: DenseMlp, hidden: int, tokens: int, precision: Precision, prefix: str = "") -> Iterator[Kernel]:
+    """Yield the products of one MLP."""
+    opening = f"{prefix}gate_up" if mlp.gated else f"{prefix}up"
+    yield projection(opening, tokens, hidden, mlp.opening, precision, "mlp")
+    yield projection(f"{prefix}down", tokens, mlp.width, hidden, precision, "mlp")
+
+
+def expert_kernels(
+    experts: Experts, hidden: int, tokens: int, precision: Precision, choices: StepChoices, share: ExpertShare
+) -> Iterator[Kernel]:
+    """Yield router, dispatch, the products of the experts that tokens touch, shared experts and combination.
+
+    Weights are those of the expected number of distinct experts. ``experts`` is the whole mixture; ``share`` says
+    which part of it the chip has, and its rows are those of the fullest chip.
+    """
+    yield projection("router", tokens, hidden, experts.count, precision, "router")
+    met = tokens * share.tokens
+    rows = -(-met * experts.chosen // share.ranks)
+    if share.imbalance > 1:
+        rows = math.ceil(rows * share.imbalance)
+    touched = distinct_experts(experts, met, choices) / share.ranks
+    width = experts.width // share.split
+    yield _moved("dispatch", tokens * hidden, rows * hidden, precision)
+    for name, k, n in (("expert_gate_up", hidden, 2 * width), ("expert_down", width, hidden)):
+        yield replace(
+            projection(name, rows, k, n, precision, "experts"),
+            weight_bytes=round(touched * precision.experts.bytes_of(k * n)),
+            vector_elements=round(touched * k * n) * precision.widens(precision.experts),
+            distinct=max(1.0, touched),
+        )
+    if experts.shared_width:
+        yield from dense_kernels(experts.shared, hidden, tokens, precision, "shared_")
+    yield _moved("combine", rows * hidden, tokens * hidden, precision)
+
+
+def distinct_experts(experts: Experts, tokens: int, choices: StepChoices) -> float:
+    """Experts that so many tokens touch in the mean."""
+    if choices.expert_shares:
+        return expected_distinct(chosen_shares(choices.expert_shares, experts.chosen), tokens)
+    return expected_distinct_uniform(experts.count, experts.chosen, tokens)
+
+
+def between_products(layer: Layer, hidden: int, tokens: int, precision: Precision) -> Kernel:
+    """Return norms, residuals and activation functions: each reads and writes once.
+
+    Rotations of queries and keys, and their norms, are part of the products that make them.
+    """
+    whole, mlp = (layer.norms + 2) * hidden, layer.mlp
+    if isinstance(mlp, DenseMlp):
+        opened, closed = mlp.opening, mlp.width
+    else:
+        closed = mlp.chosen * mlp.width + mlp.shared_width
+        opened = 2 * closed
+    read, written = tokens * (whole + opened), tokens * (whole + closed)
+    return vector_kernel("norms_residuals_act", (tokens, 1, hidden), read, written, precision.activations, read)
+
+
+def _moved(name: str, taken: int, given: int, precision: Precision) -> Kernel:
+    return vector_kernel(name, (1, 1, max(taken, given)), taken, given, precision.activations, taken)
 
 
 class Step(Struct, frozen=True):
@@ -23,22 +175,11 @@ class Step(Struct, frozen=True):
     @property
     def macs(self) -> int:
         """Multiply-accumulates."""
-        return sum(kernel.count * kernel.macs for kernel in self.kernels)
+        return self.total("macs")
 
-    @property
-    def bytes(self) -> int:
-        """Of all operands of all kernels."""
-        return sum(kernel.count * kernel.bytes for kernel in self.kernels)
-
-    @property
-    def weight_bytes(self) -> int:
-        """Of weights, as often as they are read."""
-        return sum(kernel.count * kernel.weight_bytes for kernel in self.kernels)
-
-    @property
-    def kv_read_bytes(self) -> int:
-        """Of caches that are read."""
-        return sum(kernel.count * kernel.kv_read_bytes for kernel in self.kernels)
+    def total(self, field: str) -> int:
+        """Return the sum of a field of all kernels, as often as they run."""
+        return sum(kernel.count * int(getattr(kernel, field)) for kernel in self.kernels)
 
 
 def layer_kernels(

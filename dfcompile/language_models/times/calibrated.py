@@ -9,12 +9,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.host.inputs import read_text
-from dfcompile.host.json_text import parsed_json
+from dfcompile.host.inputs import parsed_json, read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel, Work
-from dfcompile.language_models.times.kernel_time import KernelTime, slower_of
+from dfcompile.language_models.times.step_time import KernelTime, slower_of
 
 LARGEST_BYTES = 2**20
 CLASSES = (Work.GEMM, Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
@@ -102,12 +101,10 @@ def _calibration(name: str, document: object, where: str) -> Calibration:
         raise UserError(f"calibration {where!r}: found no keys against {', '.join(CLASSES)}")
     classes = {}
     for word in CLASSES:
-        compute, memory, start_us, norm = _numbers(document, word.value, 4, where)
+        compute, memory, start_us, norm = found = _numbers(document, word.value, 4, where)
         if not (0 < compute <= 1 and 0 < memory <= 1 and start_us >= 0 and norm >= 1):
-            raise UserError(
-                f"calibration {where!r}: key {word.value!r}: found {[compute, memory, start_us, norm]} against shares "
-                "of at most 1, microseconds and a norm of at least 1"
-            )
+            expected = "shares of at most 1, microseconds and a norm of at least 1"
+            raise UserError(f"calibration {where!r}: key {word.value!r}: found {found} against {expected}")
         classes[word.value] = Efficiency(compute, memory, start_us * 1e-6, norm)
     reduces = None
     if "all_reduce" in document:
@@ -121,10 +118,7 @@ def _calibration(name: str, document: object, where: str) -> Calibration:
 
 def _numbers(document: Mapping[str, object], key: str, count: int, where: str) -> list[float]:
     found = document.get(key)
-    if (
-        not isinstance(found, list)
-        or len(found) != count
-        or not all(isinstance(one, int | float) and math.isfinite(one) for one in found)
-    ):
+    numbers = [one for one in found if isinstance(one, int | float)] if isinstance(found, list) else []
+    if not isinstance(found, list) or not len(found) == len(numbers) == count or not all(map(math.isfinite, numbers)):
         raise UserError(f"calibration {where!r}: key {key!r}: found {found!r} against {count} numbers")
-    return [float(one) for one in found]
+    return [float(one) for one in numbers]

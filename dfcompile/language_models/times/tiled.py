@@ -9,11 +9,13 @@ from msgspec import Struct
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import Device, MemoryLevel
 from dfcompile.language_models.steps.kernel import Kernel, Work
-from dfcompile.language_models.times.kernel_time import KernelTime, roofline, slower_of
+from dfcompile.language_models.times.step_time import KernelTime, roofline, slower_of
 from dfcompile.records import replace
 
 ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
 MOST_SPLITS = 64  # even splits of an extent that are tried; above that powers of two
+MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
+_WORDS = 2**62
 
 
 class Product(Struct, frozen=True):
@@ -75,10 +77,7 @@ def extents_of(extent: int, granule: int) -> tuple[int, ...]:
 
 
 def _tiles(product: Product, memory: Memory) -> Iterator[Tile]:
-    rows, depths, columns = (
-        extents_of(extent, granule)
-        for extent, granule in zip((product.m, product.k, product.n), memory.granule, strict=True)
-    )
+    rows, depths, columns = map(extents_of, (product.m, product.k, product.n), memory.granule)
     gm, gk, gn = memory.granule
     for tm in rows:
         for tn in columns:
@@ -120,16 +119,10 @@ class Level(Struct, frozen=True):
 
 def product_of(kernel: Kernel) -> Product:
     """Return one of the products that a kernel is: rows of one expert, or of one element of its batch."""
-    rows = math.ceil(kernel.m / kernel.distinct)
-    outer = kernel.batch
-    return Product(
-        rows,
-        kernel.k,
-        kernel.n,
-        a_bytes=kernel.act_in_bytes / (kernel.m * kernel.k * outer),
-        b_bytes=kernel.weight_bytes / (kernel.k * kernel.n * outer * kernel.distinct),
-        c_bytes=kernel.act_out_bytes / (kernel.m * kernel.n * outer),
-    )
+    m, k, n, outer = kernel.m, kernel.k, kernel.n, kernel.batch
+    a_bytes, c_bytes = kernel.act_in_bytes / (m * k * outer), kernel.act_out_bytes / (m * n * outer)
+    b_bytes = kernel.weight_bytes / (k * n * outer * kernel.distinct)
+    return Product(math.ceil(m / kernel.distinct), k, n, a_bytes, b_bytes, c_bytes)
 
 
 def is_plain_product(kernel: Kernel) -> bool:
@@ -183,15 +176,15 @@ def level_traffic(kernel: Kernel, device: Device) -> Iterator[Level]:
     Raises:
         InfeasibleError: a memory does not hold a granule.
     """
-    product, times, source = product_of(kernel), kernel.batch * kernel.distinct, ("memory", device.bytes_per_s)
+    product, times, bytes_per_s = product_of(kernel), kernel.batch * kernel.distinct, device.bytes_per_s
     for level in device.levels:
         product, split, shared = _per_instance(product, level, device)
         tile = _tile_in(product, level, device)
         # Instances that share an operand get it broadcast: it leaves the memory above once.
         traffic = times * (split * tile.traffic_bytes - (split - 1) * shared)
-        yield Level(level.name, traffic, source[1], tile.name)
+        yield Level(level.name, traffic, bytes_per_s, tile.name)
         counts = (-(-product.m // tile.m), -(-product.k // tile.k), -(-product.n // tile.n))
-        times, source = times * split * math.prod(counts), (level.name, level.bytes_per_s)
+        times, bytes_per_s = times * split * math.prod(counts), level.bytes_per_s
         product = replace(product, m=min(tile.m, product.m), k=min(tile.k, product.k), n=min(tile.n, product.n))
 
 
@@ -210,10 +203,10 @@ def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple
 def _tile_in(product: Product, level: MemoryLevel, device: Device) -> Tile:
     found = best_tile(product, Memory(level.usable_bytes, device.granule))
     if found is None:
-        raise InfeasibleError(
-            f"system {device.name!r}: memory {level.name!r} of {level.usable_bytes} bytes holds no tile of "
-            f"{'x'.join(map(str, device.granule))} of a product of depth {product.k}"
+        held = (
+            f"memory {level.name!r} of {level.usable_bytes} bytes holds no tile of {'x'.join(map(str, device.granule))}"
         )
+        raise InfeasibleError(f"system {device.name!r}: {held} of a product of depth {product.k}")
     return found
 
 
@@ -225,3 +218,46 @@ def _query_passes(kernel: Kernel, device: Device) -> int:
     row = (kernel.act_in_bytes + 2 * kernel.act_out_bytes) / (kernel.m * kernel.batch)
     rows = max(1, int(device.cache_bytes / 2 / row)) if row else kernel.m
     return -(-kernel.m // rows)
+
+
+def bound(kernel: Kernel, device: Device) -> KernelTime:
+    """Return the time that no tiling is below: peak rates, and the least traffic into every memory on the chip.
+
+    A product moves what the best tiling of all does with a buffer of a memory's capacity, by the curve of `dfcompile
+    bounds`; where that has too many tilings, what is proved of every schedule. Everything else moves once.
+
+    Raises:
+        UserError: the device has no rate for the kernel's number format.
+    """
+    lowest = roofline(kernel, device)
+    if not is_plain_product(kernel) or kernel.distinct > 1:
+        return lowest
+    product, source, slowest = product_of(kernel), device.bytes_per_s, lowest.memory_s
+    for level in device.levels:
+        traffic = kernel.batch * least_bytes(product, level.capacity_bytes * device.instances(level))
+        slowest = max(slowest, traffic / source)
+        source = level.bytes_per_s
+    return slower_of(lowest.compute_s, slowest)
+
+
+def least_bytes(product: Product, capacity_bytes: float) -> float:
+    """Return the bytes that a product moves at least with a buffer; elements count as the smallest of the three."""
+    element = min(product.a_bytes, product.b_bytes, product.c_bytes)
+    words = min(_WORDS, math.floor(capacity_bytes / element))
+    return max(product.compulsory_bytes, element * _least_words(product.m, product.k, product.n, words))
+
+
+@lru_cache(maxsize=4096)
+def _least_words(m: int, k: int, n: int, size: int) -> int:
+    from dfcompile.bounds.einsum.plain import gemm, plain_curve
+    from dfcompile.bounds.proved import Contracted, proved_words
+    from dfcompile.bounds.tilings import Rules
+
+    macs, moved = m * k * n, m * k + k * n + m * n
+    if size < 1:
+        return moved
+    proved = proved_words(Contracted(macs, 1, moved, m * n), size)
+    _, middle, large = sorted((m, k, n))
+    if 4 * math.isqrt(middle * large) > MOST_TILES or macs > _WORDS:
+        return proved
+    return max(proved, plain_curve(gemm(m, k, n), Rules()).at(size) or 0)

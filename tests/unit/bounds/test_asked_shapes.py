@@ -1,15 +1,17 @@
 """What is said of a shape of the command line is the least of all its tilings, walked over, at every buffer size."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import prod
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.api.bound_requests import CountedShape, parse_bmm, parse_conv, parse_gemm
-from dfcompile.api.bound_traffic import bound_shape
+from dfcompile.api.bound_traffic import bounds_of
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
+from dfcompile.options.commands import BoundsOptions
+from dfcompile.records import replace
+from dfcompile.report.traffic_bounds import BoundRow
 from tests.examples import examples
 from tests.unit.bounds.walks import Walked, WalkedTensor, points
 
@@ -51,16 +53,22 @@ def line_convolution(extents: tuple[int, int, int, int], step: tuple[int, int, i
     )
 
 
-def check(shape: CountedShape, count: int, walked: Walked, rules: Rules, word_bytes: int) -> None:
+def rows_of(shape: BoundsOptions, sizes: range, word_bytes: int, rules: Rules | None = None) -> tuple[BoundRow, ...]:
+    rules = rules or Rules()
+    buffers, first_read = ",".join(map(str, sizes)), not rules.elides_first_read
+    counted = replace(shape, word=word_bytes, tiles=rules.tiles, halo=rules.halo, first_read=first_read)
+    return bounds_of(replace(counted, buffers=buffers)).operators
+
+
+def check(shape: BoundsOptions, count: int, walked: Walked, rules: Rules, word_bytes: int) -> None:
     """Compare at every buffer size, in bytes, also between whole words."""
     found = list(points(walked, rules))
     sizes = range(3 * word_bytes, (max(size for size, _, _ in found) + BEYOND) * word_bytes)
     least = {
         size: min((moved for words, moved, _ in found if words * word_bytes <= size), default=None) for size in sizes
     }
-    report = bound_shape(shape, buffers=",".join(map(str, sizes)), word_bytes=word_bytes, rules=rules)
 
-    for row in report.operators:
+    for row in rows_of(shape, sizes, word_bytes, rules):
         expected = least[row.buffer_bytes]
         assert row.tiling_bytes == (None if expected is None else count * expected * word_bytes)
         assert row.tiling_bytes is None or row.compulsory_bytes <= row.proved_bytes <= row.tiling_bytes
@@ -76,7 +84,7 @@ words = st.integers(1, 4)
 def test_a_product(m: int, k: int, n: int, rules: Rules, word_bytes: int) -> None:
     assume(m * k * n <= MOST_MACS)
 
-    check(parse_gemm(f"{m},{k},{n}"), 1, product(m, k, n), rules, word_bytes)
+    check(BoundsOptions(gemm=f"{m},{k},{n}"), 1, product(m, k, n), rules, word_bytes)
 
 
 def sharing(heads: int) -> Iterator[tuple[str, int]]:
@@ -93,7 +101,7 @@ def test_heads(heads: int, m: int, k: int, n: int, data: st.DataObject, rules: R
     rows = heads // groups * m  # of one product: all that share B
     assume(rows * k * n <= MOST_MACS)
 
-    check(parse_bmm(f"{heads},{m},{k},{n}{said}"), groups, product(rows, k, n), rules, word_bytes)
+    check(BoundsOptions(bmm=f"{heads},{m},{k},{n}{said}"), groups, product(rows, k, n), rules, word_bytes)
 
 
 @given(
@@ -121,31 +129,27 @@ def test_convolutions_of_groups(
     text = f"{groups * channels},{groups * filters},{outputs},{taps},stride={stride},dilation={dilation},pad={pad}"
 
     counted = Rules(rules.tiles, halo, rules.elides_first_read)
-    check(parse_conv(f"{text},groups={groups}"), groups, walked, counted, word_bytes)
+    check(BoundsOptions(conv=f"{text},groups={groups}"), groups, walked, counted, word_bytes)
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "count", "same"),
+    ("shape", "count", "same"),
     [
-        (parse_bmm, "4,4,7,5,groups=2", 2, "8,7,5"),
-        (parse_bmm, "4,4,7,5,shared", 1, "16,7,5"),
-        (parse_bmm, "4,4,7,5", 4, "4,7,5"),
-        (parse_conv, "7,5,3x3,1x1,batch=2", 1, "18,7,5"),
-        (parse_conv, "14,10,3x3,1x1,stride=2,groups=2", 2, "9,7,5"),
+        (BoundsOptions(bmm="4,4,7,5,groups=2"), 2, "8,7,5"),
+        (BoundsOptions(bmm="4,4,7,5,shared"), 1, "16,7,5"),
+        (BoundsOptions(bmm="4,4,7,5"), 4, "4,7,5"),
+        (BoundsOptions(conv="7,5,3x3,1x1,batch=2"), 1, "18,7,5"),
+        (BoundsOptions(conv="14,10,3x3,1x1,stride=2,groups=2"), 2, "9,7,5"),
     ],
 )
-def test_what_is_one_product_moves_as_much(
-    read: Callable[[str], CountedShape], text: str, count: int, same: str
-) -> None:
-    buffers = ",".join(map(str, range(3, 300)))
-    rows = bound_shape(read(text), buffers=buffers, word_bytes=1).operators
-    products = bound_shape(parse_gemm(same), buffers=buffers, word_bytes=1).operators
+def test_what_is_one_product_moves_as_much(shape: BoundsOptions, count: int, same: str) -> None:
+    rows, products = (rows_of(asked, range(3, 300), 1) for asked in (shape, BoundsOptions(gemm=same)))
 
     assert [row.tiling_bytes for row in rows] == [count * (row.tiling_bytes or 0) for row in products]
 
 
 def test_rows_of_all_heads_of_a_group_are_rows_of_one_product() -> None:
-    (row,) = bound_shape(parse_bmm("4,4,7,5,groups=2"), buffers="7", word_bytes=1).operators
+    (row,) = rows_of(BoundsOptions(bmm="4,4,7,5,groups=2"), range(7, 8), 1)
 
     assert row.tiling_bytes == 850
     assert row.tiling.startswith("M=3 K=1 N=1")  # three rows, of two heads where that is so

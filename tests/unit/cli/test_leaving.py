@@ -8,7 +8,7 @@ import pytest
 # What is asked for before `leaving` is called would come after it: only where the interpreter ends as ever.
 PROCESS = """
 import atexit, sys
-from dfcompile.cli.leaving import leaving
+from dfcompile.cli.endings import leaving
 
 atexit.register(print, "as ever")
 leave_with = leaving()

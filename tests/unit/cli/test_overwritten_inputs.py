@@ -13,8 +13,8 @@ from onnx import external_data_helper, numpy_helper, parser
 
 from dfcompile.cli.main import main
 from dfcompile.errors import UserError
+from dfcompile.host.inputs import note_read_files
 from dfcompile.host.outputs import MARKER, write_text
-from dfcompile.host.read_files import note_read_files
 from tests.examples import examples
 from tests.fuzz.command_inputs import write_inputs
 from tests.fuzz.draw import Draw

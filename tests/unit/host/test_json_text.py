@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.host.json_text import parsed_json
+from dfcompile.host.inputs import parsed_json
 from tests.examples import examples
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.host import kept_lines
+from dfcompile.host.inputs import note_read_files
 from dfcompile.host.kept_lines import KeptLines
-from dfcompile.host.read_files import note_read_files
 from tests.examples import examples
 
 TEXTS = {"a": b"[1, 2]", "b": b'"two words"', "c": b"", "d": b"3" * 100}

@@ -12,6 +12,7 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
 from dfcompile.language_models.parameters import parameters_of
+from dfcompile.language_models.steps.batch import Sequences
 
 FAMILIES = (
     "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt2", "gpt_oss",
@@ -86,7 +87,7 @@ def _of_family(draw: random.Random, family: str) -> dict[str, object]:
 def test_200_variations_have_the_parameters_of_built_models() -> None:
     if any(importlib.util.find_spec(package) is None for package in NEEDED):
         with pytest.raises(UserError, match="--from-graph: needs"):
-            exported_trace({"model_type": "llama"}, 8, "llama")
+            exported_trace({"model_type": "llama"}, Sequences(0, 8), "llama")
         return
     draw = random.Random()
     asked = [drawn(draw, FAMILIES[number % len(FAMILIES)]) for number in range(200)]

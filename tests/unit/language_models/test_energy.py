@@ -9,12 +9,11 @@ from dfcompile.language_models.energy import activity, energy_of, is_known, link
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.device import MemoryLevel
 from dfcompile.language_models.machines.finding import shipped_devices
-from dfcompile.language_models.parallel.offloading import offloaded_kernels
+from dfcompile.language_models.parallel.deployment import offloaded_kernels
 from dfcompile.language_models.steps.batch import prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.kernel import Fusion, StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.step_time import timed_step
+from dfcompile.language_models.times.step_time import roofline, timed_step
 from dfcompile.language_models.times.tiled import level_traffic, tiled
 from dfcompile.records import replace
 
@@ -26,7 +25,7 @@ TIMED = timed_step(STEP.kernels, DEVICE, roofline)
 def test_p6_energy_is_the_sum_of_its_parts() -> None:
     found = energy_of(TIMED, DEVICE, TIMED.exec_s, 1)
 
-    assert found.dynamic_j == pytest.approx((STEP.macs * 0.5 + STEP.bytes * 4.0) * 1e-12)
+    assert found.dynamic_j == pytest.approx((STEP.macs * 0.5 + STEP.total("bytes") * 4.0) * 1e-12)
     assert found.static_j == pytest.approx(60 * TIMED.exec_s)
     assert found.power_w * TIMED.exec_s == pytest.approx(found.total_j)
     assert not found.is_throttled
@@ -63,12 +62,11 @@ def test_p6_every_memory_link_and_vector_element_has_its_energy_and_its_activity
     found = energy_of(timed, device, timed.exec_s, 2, link_bytes=10**9)
     busy = step_activity(timed, device, timed.exec_s)
 
-    joules = (
-        STEP.macs * 0.5 + STEP.bytes * 4.0 + STEP.bytes * 1.0 + crossing * 20.0 + passed * 0.1 + 10**9 * 8.0
-    ) * 1e-12  # fmt: skip
+    moved = STEP.total("bytes")
+    joules = (STEP.macs * 0.5 + moved * 4.0 + moved * 1.0 + crossing * 20.0 + passed * 0.1 + 10**9 * 8.0) * 1e-12
     assert found.dynamic_j == pytest.approx(2 * joules)
     assert busy.macs == pytest.approx(STEP.macs / 494.5e12 / timed.exec_s)
-    assert busy.levels["L2"] == pytest.approx(STEP.bytes / 10e12 / timed.exec_s)
+    assert busy.levels["L2"] == pytest.approx(STEP.total("bytes") / 10e12 / timed.exec_s)
     assert busy.vector == pytest.approx(passed / 1e12 / timed.exec_s)
     assert busy.offload == pytest.approx(crossing / 64e9 / timed.exec_s)
     assert link_activity(9e9, 450e9, 0.1) == pytest.approx(0.2)

@@ -12,6 +12,7 @@ from dfcompile.language_models.model import Model
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.steps.batch import Batch, decode_batch, prefill_batch
 from dfcompile.language_models.study import Request, study_of
+from dfcompile.options.language_models import LanguageOptions
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
@@ -69,9 +70,11 @@ def test_p6_a_listed_mixed_rate_is_taken_and_nothing_is_widened(tmp_path: Path) 
     plain, mixed = tmp_path / "plain.csv", tmp_path / "mixed.csv"
     plain.write_text(sheet.format(""))
     mixed.write_text(sheet.format("peak.int4_bf16 [TFLOP/s],300\n"))
-    asked = Request("llama-3.1-8b", "", (prefill_batch("4096"),), dtypes="w=int4,a=bf16,kv=bf16,head=bf16")
+    asked = LanguageOptions("llama-3.1-8b", dtype="w=int4,a=bf16,kv=bf16,head=bf16")
 
-    wide, pair = (study_of(replace(asked, system=f"{file}:arrays")) for file in (plain, mixed))
+    wide, pair = (
+        study_of(Request(replace(asked, system=f"{file}:arrays"), (prefill_batch("4096"),))) for file in (plain, mixed)
+    )
 
     kernels = [
         {one.kernel.name: one for one in study.steps[0].deployment.kernels.kernels if one.kernel.weight_bytes}

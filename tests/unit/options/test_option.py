@@ -28,9 +28,8 @@ from dfcompile.options import (
     table,
     takes,
 )
-from dfcompile.options.bounding import BoundsOptions
+from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.language_models import LanguageOptions
-from dfcompile.options.numbers import counts
 from dfcompile.options.option import defaults_of
 
 TABLES = (BoundsOptions, DagOptions, ExploreOptions, LanguageOptions, Options, SetupOptions)
@@ -40,8 +39,8 @@ TABLES = (BoundsOptions, DagOptions, ExploreOptions, LanguageOptions, Options, S
 class Few:
     """A table of this test."""
 
-    pes: tuple[int, ...] = option(counts, "Numbers.", is_repeatable=True)
-    chips: tuple[int, ...] = option(counts, "Chips.", default=(1,), is_repeatable=True, stage="mapping")
+    pes: tuple[int, ...] = option("Numbers.")
+    chips: tuple[int, ...] = option("Chips.", default=(1,), stage="mapping")
 
 
 @pytest.mark.parametrize(

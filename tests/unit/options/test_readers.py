@@ -10,7 +10,7 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import word_of
 from dfcompile.exploration.asked import parse_memories
 from dfcompile.options import Expand, ExpansionRule, options_of
-from dfcompile.options.bounding import BoundsOptions
+from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.numbers import counts, slack
 from dfcompile.options.readers import parse_expand, passes, shapes
 

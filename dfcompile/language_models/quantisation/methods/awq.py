@@ -1,14 +1,16 @@
 """``awq``: integers in groups, each with a scale and a zero point [hf]."""
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.scaled import FP16_BITS, group_of, scaled, width_of
+from dfcompile.language_models.quantisation.scaled import (
+    FP16_BITS,
+    AutoRoundSettings,
+    ExllamaSettings,
+    group_of,
+    scaled,
+    width_of,
+)
 from dfcompile.language_models.quantisation.stated import HEAD, Method, Rule, Stated, names_of
-
-
-class _Exllama(Keys, frozen=True):
-    harmless = "version max_input_len max_batch_size"
 
 
 class _Fused(Keys, frozen=True):
@@ -27,7 +29,7 @@ class _Keys(AutoRoundSettings, frozen=True, kw_only=True):
     lm_head: bool = False
     modules_to_not_convert: tuple[str, ...] | None = None
     modules_to_fuse: _Fused | None = None
-    exllama_config: _Exllama | None = None
+    exllama_config: ExllamaSettings | None = None
 
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa: ARG001  # as of all methods
@@ -44,11 +46,11 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
 def _one(keys: _Keys, new: str, old: str, default: int) -> tuple[int, str]:
     """Return the value of a key or of its older name, and which of them has it."""
     value, older = getattr(keys, new), getattr(keys, old)
-    if value is not None and older not in (None, value):
+    if value is None:
+        return default if older is None else older, old
+    if older not in (None, value):
         raise keys.wrong(old, f"the {value} of {new}")
-    if value is not None:
-        return value, new
-    return default if older is None else older, old
+    return value, new
 
 
 METHOD = Method("awq", _stated, marks=("w_bit", "q_group_size"))

@@ -32,19 +32,16 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
         raise keys.wrong("load_in_4bit", "false, as load_in_8bit is true")
     if keys.load_in_8bit:
         keys.refuse("llm_int8_has_fp16_weight", what="weights of 16 bits beside those of 8")
-    if keys.bnb_4bit_quant_type not in _TYPES:
-        raise keys.wrong("bnb_4bit_quant_type", " or ".join(_TYPES))
+    keys.require("bnb_4bit_quant_type", _TYPES)
     kept = kept_names(keys, "llm_int8_skip_modules", "modules_to_not_convert", head=True)
     if keys.load_in_8bit:
         notes = ("bitsandbytes: outliers among activations, multiplied in 16 bits, are not counted",)
         return Stated((Rule(place, INT8, INT8),), kept, notes=notes)
     if not keys.load_in_4bit:
         return Stated((), kept)
-    if keys.bnb_4bit_use_double_quant:
-        form = NumberFormat("int4", 4, group=_BLOCK * _BLOCKS, scale_bits=8 * _BLOCKS + FP32_BITS)
-    else:
-        form = NumberFormat("int4", 4, group=_BLOCK, scale_bits=FP32_BITS)
-    return Stated((Rule(place, form),), kept)
+    twice = _BLOCK * _BLOCKS, 8 * _BLOCKS + FP32_BITS
+    group, scale_bits = twice if keys.bnb_4bit_use_double_quant else (_BLOCK, FP32_BITS)
+    return Stated((Rule(place, NumberFormat("int4", 4, group, scale_bits)),), kept)
 
 
 METHOD = Method("bitsandbytes", _stated, marks=("load_in_4bit", "load_in_8bit"))

@@ -45,8 +45,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
     if keys.config_groups is None and keys.kv_cache_scheme is None:
         raise keys.wrong("config_groups", "groups of modules")
     rules = rules_of(keys.config_groups, base)
-    kept = names_of(keys.ignore or (), place.inside("ignore"))
-    return Stated(rules, kept, format_of(keys.kv_cache_scheme, base))
+    return Stated(rules, names_of(keys.ignore or (), place.inside("ignore")), format_of(keys.kv_cache_scheme, base))
 
 
 METHOD = Method("compressed-tensors", _stated)

@@ -22,15 +22,14 @@ class _Keys(Keys, frozen=True):
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
     keys = read(_Keys, found, place)
-    if keys.activation_scheme not in _SCHEMES:
-        raise keys.wrong("activation_scheme", " or ".join(_SCHEMES))
+    keys.require("activation_scheme", _SCHEMES)
     keys.refuse("dequantize", what="weights that are widened when they are loaded")
     block = keys.weight_block_size
     weights = FP8 if block is None else scaled("fp", 8, block_of(block, place.inside("weight_block_size")), FP32_BITS)
     kept = kept_names(keys, "modules_to_not_convert", "ignored_layers", head=True)
     kv = keys.kv_cache_scheme
-    if isinstance(kv, str) and kv not in _SCHEMES:
-        raise keys.wrong("kv_cache_scheme", " or ".join(_SCHEMES))
+    if isinstance(kv, str):
+        keys.require("kv_cache_scheme", _SCHEMES)
     return Stated((Rule(place, weights, FP8),), kept, FP8 if isinstance(kv, str) else format_of(kv, base))
 
 

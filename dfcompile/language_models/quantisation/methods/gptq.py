@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.scaled import FP16_BITS, group_of, scaled, width_of
+from dfcompile.language_models.quantisation.scaled import (
+    FP16_BITS,
+    AutoRoundSettings,
+    ExllamaSettings,
+    group_of,
+    scaled,
+    width_of,
+)
 from dfcompile.language_models.quantisation.stated import HEAD, Method, Rule, Stated, names_of
 
 _FORMATS = ("gptq", "gptq_v2", "marlin", "bitblas")  # the same bits in another order
@@ -20,10 +26,6 @@ class _Changed(Keys, frozen=True):
     bits: int | None = None
     group_size: int | None = None
     sym: bool | None = None
-
-
-class _Exllama(Keys, frozen=True):
-    harmless = "version max_input_len max_batch_size"
 
 
 class _Keys(AutoRoundSettings, frozen=True, kw_only=True):
@@ -45,7 +47,7 @@ class _Keys(AutoRoundSettings, frozen=True, kw_only=True):
     checkpoint_format: str | None = None
     rotation: str | None = None
     adapter: object = None
-    exllama_config: _Exllama | None = None
+    exllama_config: ExllamaSettings | None = None
 
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa: ARG001  # as of all methods

@@ -35,11 +35,8 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
     kept = kept_names(keys, "skip_modules", "modules_to_not_convert", head=True)
     if any(name in keys.quant_config for name in fields_of(_Tensors)):
         return Stated((Rule(inside, _form(keys.quant_config, inside)),), kept)
-    rules = []
-    for name, tensors in keys.quant_config.items():
-        at = inside.inside(name)
-        names = names_of([name], at)
-        rules.append(Rule(at, _form(tensors, at), names=names))
+    placed = ((name, inside.inside(name), tensors) for name, tensors in keys.quant_config.items())
+    rules = (Rule(at, _form(tensors, at), names=names_of([name], at)) for name, at, tensors in placed)
     return Stated(tuple(rules), kept)
 
 

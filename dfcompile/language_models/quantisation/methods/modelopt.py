@@ -78,8 +78,7 @@ class _File(Keys, frozen=True):
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
     if isinstance(found, Mapping) and "quantization" in found:
-        file = read(_File, found, place)
-        return _stated(file.quantization, base, place.inside("quantization"))
+        return _stated(read(_File, found, place).quantization, base, place.inside("quantization"))
     keys = read(_Keys, found, place)
     return Stated(_rules(keys, base), kept_names(keys, "exclude_modules", "ignore"), _cache(keys, base))
 

@@ -14,8 +14,7 @@ class _Keys(Keys, frozen=True):
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa: ARG001  # as of all methods
     keys = read(_Keys, found, place)
     keys.refuse("dequantize", what="weights that are widened when they are loaded")
-    rule = Rule(place, FORMATS["mxfp4"], classes=("experts",))
-    return Stated((rule,), kept_names(keys, "modules_to_not_convert"))
+    return Stated((Rule(place, FORMATS["mxfp4"], classes=("experts",)),), kept_names(keys, "modules_to_not_convert"))
 
 
 METHOD = Method("mxfp4", _stated)

@@ -110,8 +110,8 @@ def _check(keys: _Keys) -> None:
     for algorithm in listed:
         if algorithm is not None and algorithm.name not in _HARMLESS:
             raise keys.inside("algo_config").unmodelled(f"the products that {algorithm.name!r} adds")
-    if keys.export is not None and keys.export.weight_format != "real_quantized":
-        raise keys.export.wrong("weight_format", "real_quantized")
+    if keys.export is not None:
+        keys.export.require("weight_format", ("real_quantized",))
 
 
 def _rule(layer: _Layer, base: NumberFormat, names: list[str] | None) -> Rule:
@@ -150,10 +150,9 @@ def _group(spec: _Spec) -> int:
 
 def _scale_bits(spec: _Spec, default: int) -> int:
     if spec.scale_format is not None:
-        bits = _SCALE_FORMATS.get(spec.scale_format.lower())
-        if bits is None:
+        if spec.scale_format.lower() not in _SCALE_FORMATS:
             raise spec.wrong("scale_format", ", ".join(_SCALE_FORMATS))
-        return bits
+        return _SCALE_FORMATS[spec.scale_format.lower()]
     if spec.scale_type is None or spec.scale_type == "float":
         return default
     return _known(spec.scale_type, _SCALES, spec.inside("scale_type"))

@@ -151,9 +151,8 @@ def _rule(
         raise place.unknown(name, _CONFIGS)
     settings = read(_Settings, data, inside)
     _check(settings, config)
-    group = config.group
-    if settings.group_size is not None:
-        group = group_of(settings.group_size, settings.inside("group_size"))
+    asked = group_of(settings.group_size, settings.inside("group_size"))
+    group = config.group if settings.group_size is None else asked
     for key in ("granularity", "weight_granularity"):
         if getattr(settings, key) is not None:
             group = _granularity(getattr(settings, key), settings.inside(key))

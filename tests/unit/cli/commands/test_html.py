@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.api.pages import subject_of
+from dfcompile.api.runs import subject_of
 from dfcompile.canonical_dag import dag_to_json
 from dfcompile.cli import main as cli
 from dfcompile.generators.canonical_dags import gaussian

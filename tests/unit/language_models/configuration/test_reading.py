@@ -24,9 +24,10 @@ from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
+from dfcompile.options.language_models import LanguageOptions
 
 TINY = {
     "model_type": "llama",
@@ -231,5 +232,5 @@ def test_towers_beside_the_text_model_are_named(tmp_path: Path) -> None:
 
     assert read_configuration(str(file)).towers == ("vision_config",)
     assert read_configuration("llama-3.1-8b").towers == ()
-    study = study_of(Request(str(file), "h100-sxm", (prefill_batch("8"),)))
+    study = study_of(Request(LanguageOptions(str(file), system="h100-sxm"), (prefill_batch("8"),)))
     assert any("vision_config: left out, the text model alone is counted" in warning for warning in study.warnings)

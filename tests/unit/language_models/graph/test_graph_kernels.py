@@ -9,11 +9,20 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
-from dfcompile.language_models.graph.kernels import APPEND, GraphKernel, graph_kernels, total_macs
-from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
+from dfcompile.language_models.graph.kernels import (
+    APPEND,
+    CACHE,
+    INPUT,
+    PARAMETER,
+    GraphKernel,
+    Trace,
+    TraceNode,
+    graph_kernels,
+    total_macs,
+)
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
-from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Latent, StepChoices
+from dfcompile.language_models.steps.batch import Sequences, decode_batch, prefill_batch
+from dfcompile.language_models.steps.kernel import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.options.language_models import LanguageOptions
 
@@ -121,9 +130,9 @@ def test_the_graph_of_a_family_has_the_macs_of_the_closed_form(name: str) -> Non
     model = model_of(configuration)
     if any(importlib.util.find_spec(package) is None for package in NEEDED):
         with pytest.raises(UserError, match=r"--from-graph: needs .*transformers"):
-            exported_trace(configuration.values, TOKENS, name)
+            exported_trace(configuration.values, Sequences(0, TOKENS), name)
         return
-    found = total_macs(graph_kernels(exported_trace(configuration.values, TOKENS, name)))
+    found = total_macs(graph_kernels(exported_trace(configuration.values, Sequences(0, TOKENS), name)))
     choices = StepChoices(causal=False, latent=Latent.NAIVE)
 
     assert found == step_of(model, prefill_batch(str(TOKENS), all_rows=True), uniform(FORMATS["bf16"]), choices).macs
@@ -137,9 +146,9 @@ def test_p4_the_graph_of_a_decode_has_the_macs_and_the_cache_of_the_closed_form(
     model, batch = model_of(configuration), decode_batch(f"{TOKENS}x3")
     if any(importlib.util.find_spec(package) is None for package in NEEDED):
         with pytest.raises(UserError, match=r"--from-graph: needs .*transformers"):
-            exported_trace(configuration.values, 1, name, past=TOKENS - 1, sequences=3)
+            exported_trace(configuration.values, Sequences(TOKENS - 1, 1, 3), name)
         return
-    trace = exported_trace(configuration.values, 1, name, past=TOKENS - 1, sequences=3)
+    trace = exported_trace(configuration.values, Sequences(TOKENS - 1, 1, 3), name)
     choices = StepChoices(causal=False, latent=Latent.NAIVE)
 
     assert total_macs(graph_kernels(trace)) == step_of(model, batch, uniform(FORMATS["bf16"]), choices).macs

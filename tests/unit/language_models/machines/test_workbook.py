@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
-from dfcompile.language_models.machines.workbook import workbook_rows
+from dfcompile.language_models.machines.finding import workbook_rows
 from tests.examples import examples
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

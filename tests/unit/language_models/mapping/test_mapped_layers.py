@@ -9,13 +9,14 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.finding import find_device, shipped_devices
-from dfcompile.language_models.mapping.chip import find_system, system_of
 from dfcompile.language_models.mapping.layer_graph import layer_graph
-from dfcompile.language_models.mapping.mapped_layers import MappedStep, least_bytes, mapped_step
+from dfcompile.language_models.mapping.mapped_layers import MappedStep, find_system, least_bytes, mapped_step, system_of
 from dfcompile.language_models.model import Attention, DenseMlp, Layer, Mask, Model, Reach
+from dfcompile.language_models.parallel.deployment import Case
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.kernel import Fusion, StepChoices
 from dfcompile.language_models.steps.step import step_of
+from dfcompile.language_models.times.step_time import roofline
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
@@ -34,7 +35,7 @@ def macs(graph: DataflowGraph) -> int:
 
 def mapped(name: str, batch: Batch, chips: int = 1, system: str = "h100-sxm") -> MappedStep:
     device, _ = find_device(system)
-    return mapped_step(system, read_model(name), batch, device, BF16, CHOICES, chips)
+    return mapped_step(system, Case(read_model(name), batch, device, BF16, CHOICES, roofline), chips)
 
 
 @pytest.mark.parametrize("name", [*DENSE, "deepseek-v3"])
@@ -79,7 +80,7 @@ def test_a_mapping_lies_between_the_least_bytes_and_kernels_without_fusion(name:
     assert part.least_bytes <= figures.dram_bytes <= part.least_bytes * 1.01
     assert figures.time_s >= part.least_bytes / 3.35e12
     assert found.time_s is not None
-    assert found.time_s == pytest.approx(fused.bytes / 3.35e12, rel=0.02)
+    assert found.time_s == pytest.approx(fused.total("bytes") / 3.35e12, rel=0.02)
     assert len(figures.configs) < len(part.graph.kernels)
 
 
@@ -97,9 +98,8 @@ def test_several_chips_share_a_layer_as_tensor_parallelism_does() -> None:
     model = read_model("qwen2.5-72b")
     small = replace(model, layers=model.layers[:1], vocabulary=1024)
     device = shipped_devices()["h100-sxm"]
-    parts = [
-        mapped_step("h100-sxm", small, decode_batch("1024"), device, BF16, CHOICES, chips).parts[0] for chips in (1, 2)
-    ]
+    case = Case(small, decode_batch("1024"), device, BF16, CHOICES, roofline)
+    parts = [mapped_step("h100-sxm", case, chips).parts[0] for chips in (1, 2)]
     one, two = (part.mapping for part in parts)
 
     assert one is not None
@@ -114,10 +114,8 @@ def test_several_chips_share_a_layer_as_tensor_parallelism_does() -> None:
 def test_experts_are_split_over_chips() -> None:
     model = Model("tiny", "mixtral", 64, 100, read_model("mixtral-8x7b").layers[:1], tied=True)
     device = shipped_devices()["h100-sxm"]
-    one, two = (
-        mapped_step("h100-sxm", model, decode_batch("64x8"), device, BF16, CHOICES, chips).parts[0].mapping
-        for chips in (1, 2)
-    )
+    case = Case(model, decode_batch("64x8"), device, BF16, CHOICES, roofline)
+    one, two = (mapped_step("h100-sxm", case, chips).parts[0].mapping for chips in (1, 2))
 
     assert one is not None
     assert two is not None
@@ -155,7 +153,7 @@ def test_what_cannot_be_mapped_is_said() -> None:
     device = replace(
         shipped_devices()["h100-sxm"], levels=(replace(shipped_devices()["h100-sxm"].levels[0], capacity_bytes=64),)
     )
-    step = mapped_step("h100-sxm", read_model("gpt2"), decode_batch("64"), device, BF16, CHOICES, 1)
+    step = mapped_step("h100-sxm", Case(read_model("gpt2"), decode_batch("64"), device, BF16, CHOICES, roofline), 1)
 
     assert step.time_s is None
     assert all(part.reason and part.mapping is None for part in step.parts)

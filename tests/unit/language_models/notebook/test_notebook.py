@@ -11,19 +11,21 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_configuration
 from dfcompile.language_models.machines.finding import shipped_devices
-from dfcompile.language_models.notebook.frame_text import FrameColumn, frame_text
-from dfcompile.language_models.notebook.kernels import (
+from dfcompile.language_models.notebook.counting import (
+    BYTES_PER_VALUE,
     NotebookKernel,
+    NotebookMachine,
     chunk_sizes,
     chunked,
     decode,
-    kernel,
+    estimate,
+    folded,
+    notebook_machine,
     notebook_model,
     prefill,
 )
-from dfcompile.language_models.notebook.machine import notebook_machine
-from dfcompile.language_models.notebook.printing import notebook_text, short_number
-from dfcompile.language_models.notebook.tiler import BYTES_PER_VALUE, NotebookMachine, estimate, folded
+from dfcompile.language_models.notebook.printing import FrameColumn, frame_text, notebook_text, short_number
+from dfcompile.records import replace
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
 MODEL = notebook_model(read_configuration("llama-3.1-8b").values, "llama-3.1-8b")
@@ -35,7 +37,10 @@ SCENARIOS: dict[str, tuple[NotebookKernel, ...]] = {
     "chunked_p241_ctx4615_d15_ctx8448": chunked(MODEL, chunk_sizes(8192, 512, 256)),
     "decode_ctx1024_b256": decode(MODEL, 1024, 256),
     "chunked_1024_1024": chunked(MODEL, chunk_sizes(1024, 1024, 256)),
-    "prefill_8192_b1_typo_fixed_naively": prefill(MODEL, 8192, 1, groups=True),
+    "prefill_8192_b1_typo_fixed_naively": tuple(
+        replace(one, grouped=MODEL.heads / MODEL.kv_heads) if one.kind == "Ma_Mqa" else one
+        for one in prefill(MODEL, 8192, 1)
+    ),
 }
 
 
@@ -125,8 +130,6 @@ def test_trap_t1_the_slip_of_the_pen_is_right_by_accident() -> None:
     kept = sum(one.compute or 0 for one in SCENARIOS["prefill_8192_b1"])
 
     assert (counted, kept) == (3_985_729_650_688, 2_336_462_209_024)
-    with pytest.raises(TypeError, match="qrouped_q"):
-        kernel("Ma_Mqa", "Q*gK", 1, 1, 1, 1, qrouped_q=4)  # type: ignore[call-arg]
 
 
 def test_trap_t3_decodes_in_a_chunk_are_narrow_there() -> None:
@@ -152,19 +155,6 @@ def test_trap_t18_its_suffixes_are_binary() -> None:
     assert [short_number(count) for count in (74_766_790_688_768, 2**20 - 1, 2**30 - 2**14)] == [
         "68.0T", "1048575", "1024.0M",
     ]  # fmt: skip
-
-
-def test_trap_t24_kinds_are_a_closed_set() -> None:
-    with pytest.raises(UserError, match="unknown kind 'MoE_Ma'"):
-        kernel("MoE_Ma", "x", 1, 1, 1, 1)
-    with pytest.raises(UserError, match="found kind 'Ma_Mw' against Ma_Mqa or Va_Mqa"):
-        kernel("Ma_Mw", "x", 1, 1, 1, 1, grouped_q=4)
-
-
-def test_trap_t26_a_bare_product_has_no_weights() -> None:
-    one = kernel("Ma_Ma", "GEMM", 8, 16, 32, 1)
-
-    assert (one.compute, one.weight, one.kv_cache) == (4096, None, None)
 
 
 def test_configurations_without_its_keys_are_refused_as_there() -> None:

@@ -14,13 +14,18 @@ from dfcompile.language_models.machines.device import MemoryLevel
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.machines.sheet import csv_rows, sheet_of
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
-from dfcompile.language_models.parallel.offloading import least_share, offloaded_kernels, part_of
+from dfcompile.language_models.parallel.deployment import (
+    Case,
+    Deployment,
+    Deployments,
+    least_share,
+    offloaded_kernels,
+    part_of,
+)
 from dfcompile.language_models.steps.batch import decode_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.step_time import Transfers, timed_step
+from dfcompile.language_models.times.step_time import Transfers, roofline, timed_step
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])

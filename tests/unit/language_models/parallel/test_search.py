@@ -13,15 +13,20 @@ from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.device import Device, LinkLevel
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts
-from dfcompile.language_models.parallel.degrees import Degrees, divisors, group_of
-from dfcompile.language_models.parallel.deployment import Case, Deployments
+from dfcompile.language_models.parallel.degrees import (
+    Degrees,
+    divisors,
+    expert_share,
+    group_of,
+    share_of_batch,
+    share_of_layer,
+)
+from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
 from dfcompile.language_models.parallel.search import Aim, best_degrees
-from dfcompile.language_models.parallel.shares import expert_share, share_of_batch, share_of_layer
-from dfcompile.language_models.parallel.stages import balanced
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import layer_kernels
-from dfcompile.language_models.times.kernel_time import roofline
+from dfcompile.language_models.times.step_time import roofline
 from dfcompile.records import replace
 from tests.examples import rounds
 

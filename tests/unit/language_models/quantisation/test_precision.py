@@ -13,8 +13,9 @@ from dfcompile.language_models.mapping.layer_graph import layer_graph
 from dfcompile.language_models.model import with_formats
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.study import Request, study_of
+from dfcompile.options.language_models import LanguageOptions
 from tests.unit.language_models.quantisation.examples import EXPERTS, LLAMA, Keys, bits, model, read
 from tests.unit.language_models.quantisation.test_compressed_tensors import FLOAT4, FLOAT8, compressed, integer
 
@@ -176,7 +177,7 @@ def test_layers_of_two_formats_are_counted_timed_and_mapped_apart(tmp_path: Path
     )
     file = tmp_path / "config.json"
     file.write_text(json.dumps({**LLAMA_8B, "num_hidden_layers": 4, "quantization_config": stated}))
-    study = study_of(Request(str(file), "h100-sxm", (prefill_batch("64"),)))
+    study = study_of(Request(LanguageOptions(str(file), system="h100-sxm"), (prefill_batch("64"),)))
     kinds = [kind.name for kind in study.model.kinds]
     weights = {
         (one.kernel.part, one.kernel.name): one.kernel.weight_bytes
@@ -221,7 +222,7 @@ def test_prompts_are_timed_at_the_rate_of_the_activations(
 ) -> None:
     file = tmp_path / "config.json"
     file.write_text(json.dumps({**LLAMA_8B, "quantization_config": stated or None}))
-    study = study_of(Request(str(file), "h100-sxm", (prefill_batch("4096"),)))
+    study = study_of(Request(LanguageOptions(str(file), system="h100-sxm"), (prefill_batch("4096"),)))
 
     assert round(study.steps[0].exec_s * 1e3, 1) == ms
     assert study.kv_bytes_per_token == per_token

@@ -10,11 +10,9 @@ from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.steps.batch import Batch, Sequences, chunked_batch, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
-from dfcompile.language_models.steps.kernel import Kernel, Work
+from dfcompile.language_models.steps.kernel import Fusion, Kernel, Latent, StepChoices, Work
 from dfcompile.language_models.steps.step import Step, layer_kernels, step_of
-from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.step_time import Transfers, timed_step
+from dfcompile.language_models.times.step_time import Transfers, roofline, timed_step
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
 LLAMA, DEEPSEEK = read_model("llama-3.1-8b"), read_model("deepseek-v3")
@@ -65,7 +63,7 @@ def test_every_total_of_the_default_mode() -> None:
         step = made(BATCHES[row["scenario"]])
         found = timed_step(step.kernels, shipped_devices()[row["arch"]], roofline)
 
-        assert [step.macs, step.bytes, step.kv_read_bytes, step.weight_bytes] == [
+        assert [step.total(name) for name in ("macs", "bytes", "kv_read_bytes", "weight_bytes")] == [
             int(row[key]) for key in ("macs", "bytes", "kv_read_bytes", "weight_bytes")
         ]
         assert close(found.exec_s, row["time_kernel_serial_s"])
@@ -95,7 +93,7 @@ def test_trap_t9_the_cache_is_read_once_and_per_sequence() -> None:
     for sequences in (1, 4, 256):
         step = made(decode_batch(f"8448x{sequences}"))
 
-        assert step.kv_read_bytes == sequences * 8448 * 131_072
+        assert step.total("kv_read_bytes") == sequences * 8448 * 131_072
 
 
 def test_trap_t10_and_t11_a_batch_makes_rows_and_results_are_written() -> None:
@@ -113,7 +111,7 @@ def test_trap_t14_and_t28_causal_flash_attention_is_the_default() -> None:
     assert made(batch, StepChoices(causal=False)).macs == 74_767_316_025_344
     assert unfused.macs == made(batch).macs
     assert named(unfused, "attention_prefill_softmax").act_in_bytes == 8192**2 * 32 * 2
-    assert unfused.bytes / 1e9 == pytest.approx(647.6, abs=0.05)
+    assert unfused.total("bytes") / 1e9 == pytest.approx(647.6, abs=0.05)
 
 
 def test_trap_t15_and_t16_every_kernel_of_every_layer_counts() -> None:
@@ -164,7 +162,7 @@ def test_fusion_takes_bytes_and_no_work() -> None:
     steps = [made(BATCHES["prefill_8192_b1"], StepChoices(fusion=fusion)) for fusion in Fusion]
 
     assert len({step.macs for step in steps}) == 1
-    assert steps[0].bytes > steps[1].bytes > steps[2].bytes
+    assert steps[0].total("bytes") > steps[1].total("bytes") > steps[2].total("bytes")
     device = shipped_devices()["NVL-AX"]
     assert timed_step(steps[2].kernels, device, roofline).exec_s == pytest.approx(0.4027, rel=0.01)
 
@@ -218,7 +216,7 @@ def test_trap_t28_scores_of_latents_are_written_and_read_twice_as_all_others(lat
     again = 2 * twice * group.context * group.count  # both products read the latents of the cache
 
     assert split.macs == whole.macs
-    assert split.bytes - whole.bytes == 61 * (4 * scores + again)
+    assert split.total("bytes") - whole.total("bytes") == 61 * (4 * scores + again)
     elements = [sum(one.count * one.vector_elements for one in step.kernels) for step in (whole, split)]
     assert elements[0] == elements[1]
 
@@ -245,7 +243,7 @@ def test_trap_t8_experts_are_read_as_often_as_tokens_touch_them() -> None:
 
 def test_a_shared_prefix_is_read_once() -> None:
     alone, shared = (
-        made(decode_batch("1024x8"), StepChoices(shared_prefix=prefix)).kv_read_bytes for prefix in (0, 1000)
+        made(decode_batch("1024x8"), StepChoices(shared_prefix=prefix)).total("kv_read_bytes") for prefix in (0, 1000)
     )
 
     assert alone - shared == 7 * 1000 * 131_072
@@ -256,7 +254,7 @@ def test_p6_formats_of_weights_and_caches_change_their_bytes_alone() -> None:
     small = step_of(LLAMA, batch, with_dtypes(BF16, "w=int4,kv=fp8"), StepChoices())
     whole = made(batch)
 
-    assert small.kv_read_bytes * 2 == whole.kv_read_bytes
+    assert small.total("kv_read_bytes") * 2 == whole.total("kv_read_bytes")
     assert named(small, "o_proj").weight_bytes == 4096 * 4096 // 2 + 4096 * 4096 // 128 * 2
     assert named(small, "o_proj").act_in_bytes == named(whole, "o_proj").act_in_bytes
     assert small.macs == whole.macs

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from dfcompile.language_models.steps.experts import (
+from dfcompile.language_models.steps.step import (
     chosen_shares,
     expected_distinct,
     expected_distinct_uniform,

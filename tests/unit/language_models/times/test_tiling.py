@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.language_models.notebook.tiler import tile_of
+from dfcompile.language_models.notebook.counting import tile_of
 from dfcompile.language_models.times.tiled import Memory, Product, best_tile, extents_of
 
 DATA = Path(__file__).parents[3] / "data" / "llm"

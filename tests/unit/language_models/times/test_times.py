@@ -11,13 +11,20 @@ from dfcompile.language_models.machines.device import MemoryLevel
 from dfcompile.language_models.machines.finding import find_device, shipped_devices
 from dfcompile.language_models.machines.sheet import csv_rows, sheet_of
 from dfcompile.language_models.steps.batch import chunked_batch, decode_batch, prefill_batch
-from dfcompile.language_models.steps.choices import StepChoices
-from dfcompile.language_models.steps.kernel import Kernel
+from dfcompile.language_models.steps.kernel import Kernel, StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import find_calibration
-from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.least_traffic import bound, least_bytes
-from dfcompile.language_models.times.tiled import Memory, Product, best_tile, level_traffic, product_of, tiled
+from dfcompile.language_models.times.step_time import roofline
+from dfcompile.language_models.times.tiled import (
+    Memory,
+    Product,
+    best_tile,
+    bound,
+    least_bytes,
+    level_traffic,
+    product_of,
+    tiled,
+)
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
