@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from dfcompile.audit.machine import PER_GIGA
-from dfcompile.audit.network import ChipNetwork
 from dfcompile.dfmodel_backend import StepFigures
+from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
+from dfcompile.dfmodel_backend.check.machines import PER_GIGA
 from dfcompile.dfmodel_backend.check.network import ONCE
 from dfcompile.dfmodel_backend.check.steps import Step, steps_of
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
-PER_S = 1e9  # ns
 ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]
 
 
@@ -23,23 +23,28 @@ class Memory(Struct, frozen=True):
     Attributes:
         weights: with what the file adds.
         gradients: of them.
-        optimizer: states of parameters.
-        activations: of micro-batches in flight, and of other layers.
+        optimizer_states: of parameters.
+        activations_in_flight: of micro-batches, and of other layers.
         tables: embeddings, a matrix or a vector.
-        waiting: tensors between configurations, where most of them wait.
+        waiting_tensors: between configurations, where most of them wait.
     """
 
     weights: float
     gradients: float
-    optimizer: float
-    activations: float
+    optimizer_states: float
+    activations_in_flight: float
     tables: float
-    waiting: float
+    waiting_tensors: float
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Each of them by its name."""
+        return asdict(self)
 
     @property
     def total(self) -> float:
         """All of it."""
-        return self.weights + self.gradients + self.optimizer + self.activations + self.tables + self.waiting
+        return sum(self.parts.values())
 
 
 def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:

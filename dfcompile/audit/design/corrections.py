@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from dfcompile.audit.comparing import MULTIPLIED, expect, expect_text
-from dfcompile.audit.design.batch import PER_S, DesignAccount
+from dfcompile.audit.comparing import MULTIPLIED, expect_figures, expect_rows
+from dfcompile.audit.design.batch import DesignAccount
 from dfcompile.dfmodel_backend import Correction, DesignSolution
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
 from dfcompile.dfmodel_backend.check.designs import check_units
+from dfcompile.dfmodel_backend.check.machines import PER_S
 from dfcompile.dfmodel_backend.check.steps import sram_of
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
@@ -37,21 +38,18 @@ def audit_corrections(
     """
     own = _named(account)
     turned: dict[str, Mapping[str, float]] = {}
-    expect(f"{where}: their number", len(summaries), len(corrections))
-    for number, (summary, correction) in enumerate(zip(summaries, corrections, strict=True)):
-        at, switch = f"{where}[{number}]", correction.switch
+    for at, summary, correction in expect_rows(where, summaries, corrections):
+        switch = correction.switch
         is_right = getattr(solution.options.compatibility, switch) == getattr(RIGHT, switch)
-        expect_text(f"{at}.switch", summary.switch.replace("-", "_"), switch)
-        expect_text(f"{at}.text", summary.text, CORRECTIONS[switch])
-        expect_text(f"{at}.figure", summary.figure, correction.figure)
-        expect(f"{at}.applied", summary.applied, is_right)
+        expect_figures(at, summary, switch=switch.replace("_", "-"), text=CORRECTIONS[switch], applied=is_right)
+        expect_figures(at, summary, figure=correction.figure)
         if not correction.steps:
             _audit_units(at, summary, correction, solution)
             continue
         if switch not in turned:
             turned[switch] = _turned(at, solution, correction, is_right=is_right)
-        expect(f"{at}.value", summary.value, own[summary.figure], MULTIPLIED)
-        expect(f"{at}.other_value", summary.other_value, turned[switch][summary.figure], MULTIPLIED)
+        other = turned[switch][summary.figure]
+        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=other)
 
 
 def _named(account: DesignAccount) -> Mapping[str, float]:
@@ -70,8 +68,7 @@ def _audit_units(where: str, summary: CorrectionSummary, correction: Correction,
     grid = solution.design.machine.pmu
     if grid is None or not correction.value <= grid.pmus < correction.other_value:
         raise VerificationError(f"{where}: found {correction.value} PMUs, then {correction.other_value}")
-    expect(f"{where}.value", summary.value, correction.value)
-    expect(f"{where}.other_value", summary.other_value, correction.other_value)
+    expect_figures(where, summary, value=correction.value, other_value=correction.other_value)
 
 
 def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_right: bool) -> Mapping[str, float]:
@@ -87,8 +84,8 @@ def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_
         if solution.design.machine.pmu is not None:
             check_units(decided, step, at)
         else:
-            expect(f"{at}: compute_ns", step.compute_ns, solution.figures.steps[number].compute_ns)
-            expect(f"{at}: weight_tiles", step.weight_tiles, _fewest_weight_tiles(decided, inside))
+            compute_ns, tiles = solution.figures.steps[number].compute_ns, _fewest_weight_tiles(decided, inside)
+            expect_figures(at, step, compute_ns=compute_ns, weight_tiles=tiles)
     return _named(DesignAccount(decided, correction.steps))
 
 

@@ -6,10 +6,11 @@ import numpy as np
 
 from dfcompile.audit.alternatives import chain_cycles, divided_work
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
-from dfcompile.audit.machine import dram_bytes_per_ns
-from dfcompile.audit.mapping.times import PER_S, TaskTimes, joined_ns
+from dfcompile.audit.mapping.times import TaskTimes
 from dfcompile.audit.mapping.words import least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
+from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns
+from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.lowering import KnownAlternatives
@@ -73,7 +74,7 @@ def _bound_s(where: str, point: Point, times: TaskTimes, moved: int) -> float:
         least = max(-(-sum(work.tolist()) // system.accelerator.cores), max(work.tolist(), default=0))
         expect_at_least(f"{where}.bound_time_s: cycles", cycles, least, "work of the tasks")
     memory_ns = moved / dram_bytes_per_ns(system) / point.chips
-    return joined_ns(point.mapping.options.overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
+    return joined(point.mapping.options.overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
 
 
 class IdealAudit:
@@ -104,6 +105,6 @@ class IdealAudit:
         longest = max(term or 0.0 for term in terms.values())
         if (terms.get(ideal.bound_by) or 0.0) < longest * (1 - ROUNDING):
             raise VerificationError(f"{where}.ideal.bound_by: found {ideal.bound_by!r} against the longest of {terms}")
-        time_ns = joined_ns(point.mapping.options.overlap, max(compute_ns or 0.0, chain_ns or 0.0), memory_ns, 0.0)
+        time_ns = joined(point.mapping.options.overlap, max(compute_ns or 0.0, chain_ns or 0.0), memory_ns, 0.0)
         expect(f"{where}.ideal_time_s", summary.ideal_time_s, time_ns / PER_S, ROUNDING)
         expect_at_least(f"{where}.time_s", summary.time_s, summary.ideal_time_s, "ideal_time_s", ROUNDING)

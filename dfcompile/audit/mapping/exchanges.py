@@ -3,32 +3,17 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
-from dfcompile.audit.mapping.array_shares import are_alike, elements_apart, layout_of, most_elements
-from dfcompile.audit.network import ChipNetwork
 from dfcompile.canonical_dag import Kernel
+from dfcompile.dfmodel_backend.check.array_shares import are_alike, elements_missing, layout_of, most_elements
+from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
 from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 
 Sharding = Mapping[str, Sequence[int]]  # by name of the kernel, per dimension of the network
-
-
-class ExchangeFigures(Struct, frozen=True):
-    """What an exchange takes, computed anew.
-
-    Attributes:
-        message_bytes: that the chips of one group have of the tensor together, at most.
-        moved_bytes: that all chips together receive.
-        time_ns: of it.
-    """
-
-    message_bytes: int
-    moved_bytes: int
-    time_ns: float
 
 
 class ShardedGraph:
@@ -61,8 +46,8 @@ class ShardedGraph:
     def _layout(self, kernel: Kernel, place: int, *, is_result: bool) -> Layout:
         return layout_of(kernel, place, self.sharding[kernel.name], self.chips, is_result=is_result)
 
-    def figures(self, where: str, exchanges: Sequence[Exchange]) -> list[ExchangeFigures]:
-        """Return what each of some exchanges takes, in their order.
+    def recounted(self, where: str, exchanges: Sequence[Exchange]) -> list[Exchange]:
+        """Return some exchanges with the bytes and times that are found anew.
 
         Each must start from what the source of its tensor makes, or from what an exchange before it leads to; and
         every kernel must have what it needs of every tensor then.
@@ -79,7 +64,7 @@ class ShardedGraph:
             if not any(_can_keep(layout, before, elements) for layout in there[exchange.tensor]):
                 raise VerificationError(f"{at}: starts from a layout of {exchange.tensor!r} that nobody has")
             there[exchange.tensor].append(after)
-            found.append(self._figures(at, exchange))
+            found.append(self._recounted(at, exchange))
         self._require_needs(where, there)
         return found
 
@@ -93,7 +78,7 @@ class ShardedGraph:
                     if not any(_can_keep(layout, needed, tensor.elements) for layout in layouts):
                         raise VerificationError(f"{where}: nobody has {name!r} as kernel {use.kernel!r} needs it")
 
-    def _figures(self, where: str, exchange: Exchange) -> ExchangeFigures:
+    def _recounted(self, where: str, exchange: Exchange) -> Exchange:
         before, after = exchange.layouts
         tensor, places = self.tensors[exchange.tensor], exchange.dimensions
         _require_change(where, exchange)
@@ -104,15 +89,16 @@ class ShardedGraph:
         rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
         received = rounds * (group - 1) * elements
         if exchange.kind is ExchangeKind.ALL_TO_ALL:
-            kept = tuple(before[place] for place in places), tuple(after[place] for place in places)
-            received = elements_apart(*kept, elements)
+            ends = (tuple(layout[place] for place in places) for layout in (before, after))
+            received = elements_missing(*ends, elements, tuple(self.chips[place] for place in places))
         message = most_elements(tuple(before[place] for place in others), elements) * size
         if len(places) > 1:
             time_ns = self.network.together_ns(exchange.kind, message)
         else:
             passing = self._passing(places[0], before, elements) * size
             time_ns = self.network.step_ns(exchange.kind, places[0], passing)
-        return ExchangeFigures(message, received * copies * size, time_ns)
+        moved = received * copies * size
+        return replace(exchange, message_bytes=message, moved_bytes=moved, time_ns=time_ns)
 
     def _passing(self, place: int, before: Layout, elements: int) -> int:
         """Return the elements of all chips that share the links along a dimension.

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near, expect_rows
-from dfcompile.audit.machine import dram_bytes_per_ns, require_part
-from dfcompile.audit.mapping.array_shares import are_alike, iterations_left, most_elements
-from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
-from dfcompile.audit.mapping.times import PER_S, audit_bound_by, joined_ns
+from dfcompile.audit.machine import require_part
+from dfcompile.audit.mapping.exchanges import ShardedGraph
+from dfcompile.audit.mapping.times import audit_bound_by
 from dfcompile.canonical_dag import Kernel, LoopPart
 from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, System, Tensor, TensorKind, check_mapping
+from dfcompile.dfmodel_backend.check.array_shares import are_alike, iterations_left, most_elements
+from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns
+from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.workload.array_layout import Layout
 from dfcompile.driver import Point
 from dfcompile.records import replace
@@ -27,11 +29,11 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
     mapping, graph = point.mapping, point.variant.graph
-    figures, exchanged = mapping.figures, list[ExchangeFigures]()
+    figures, exchanged = mapping.figures, list[Exchange]()
     require_part(f"{where}.chips", mapping.system, _at_hand(point))
     if mapping.chips > 1:
         sharded = ShardedGraph(graph, mapping.system, dict(mapping.sharding))
-        exchanged = sharded.figures(f"{where}.exchanges", figures.exchanges)
+        exchanged = sharded.recounted(f"{where}.exchanges", figures.exchanges)
         _audit_exchanges(where, figures.exchanges, exchanged)
         check_mapping(chip_share(graph, sharded, figures.exchanges), mapping.system, mapping, graph)
     expect_figures(where, summary, chips=mapping.system.chips, configs=len(figures.configs), solver=mapping.solver)
@@ -39,9 +41,9 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
     moved = 0
     for at, one, config in expect_rows(f"{where}.configurations", summary.configurations, figures.configs):
         parts = config.compute_ns, config.memory_ns, config.network_ns
-        time_s = joined_ns(mapping.options.overlap, *parts) / PER_S
+        time_s = joined(mapping.options.overlap, *parts) / PER_S
         expect_figures(at, one, ROUNDING, kernels=config.kernels, time_s=time_s)
-        audit_bound_by(f"{at}.bound_by", one.bound_by, *parts)
+        audit_bound_by(f"{at}.bound_by", one.bound_by, parts)
         moved += config.dram_read_bytes + config.dram_write_bytes
     messages = sum(one.message_bytes for one in exchanged)
     expect_figures(where, summary, dram_bytes=moved * mapping.system.chips, network_bytes=messages)
@@ -58,9 +60,9 @@ def _at_hand(point: Point) -> System:
     return roomy if is_said else point.system
 
 
-def _audit_exchanges(where: str, exchanges: Sequence[Exchange], figures: Sequence[ExchangeFigures]) -> None:
+def _audit_exchanges(where: str, exchanges: Sequence[Exchange], recounted: Sequence[Exchange]) -> None:
     """Hold what the mapping charges for exchanges against what they take: its configurations add it up."""
-    for number, (exchange, found) in enumerate(zip(exchanges, figures, strict=True)):
+    for number, (exchange, found) in enumerate(zip(exchanges, recounted, strict=True)):
         at = f"{where}: exchange {number} of {exchange.tensor!r}"
         expect(f"{at}: message_bytes", exchange.message_bytes, found.message_bytes)
         expect(f"{at}: moved_bytes", exchange.moved_bytes, found.moved_bytes)
@@ -153,7 +155,7 @@ def _floor_s(point: Point) -> float:
         slowest = max(slowest, _alone(rows, columns, chip.cores) * steps)
     cycles = max(-(-area // chip.cores), slowest) if point.chips == 1 else area / chip.cores / point.chips
     memory_ns = _unavoidable_bytes(graph) / dram_bytes_per_ns(system) / point.chips
-    return joined_ns(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
+    return joined(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
 
 
 def _unavoidable_bytes(graph: DataflowGraph) -> int:

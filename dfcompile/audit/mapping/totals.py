@@ -3,19 +3,20 @@
 from collections.abc import Iterator, Sequence
 
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_figures, expect_rows
-from dfcompile.audit.machine import audit_roofs, peak_flop_per_s, power_w, price_usd, require_part
-from dfcompile.audit.mapping.array_shares import layout_of, most_elements
+from dfcompile.audit.machine import audit_roofs, require_part
 from dfcompile.audit.mapping.bounds import audit_bound
-from dfcompile.audit.mapping.exchanges import ExchangeFigures, ShardedGraph
+from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.kernels import audit_kernels, model_flop
 from dfcompile.audit.mapping.perfect_streams import audit_perfect_streams
-from dfcompile.audit.mapping.times import TaskTimes, audit_configurations, audit_parts, audit_phases
+from dfcompile.audit.mapping.times import audit_configurations, audit_parts, audit_phases, spatial_blocks
 from dfcompile.canonical_dag import KernelTensor
+from dfcompile.dfmodel_backend.check.array_shares import layout_of, most_elements
+from dfcompile.dfmodel_backend.check.machines import PER_S, peak_flop_per_s, power_w, price_usd
+from dfcompile.dfmodel_backend.check.task_times import TaskTimes
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.report.mapping_figures import ExchangeSummary, LayoutSummary, MappingSummary
-
-PER_S = 1e9  # ns
 
 
 def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
@@ -40,10 +41,11 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     expect(f"{where}.chips: of the machine in use", summary.chips, system.chips)
     expect_at_least(f"{where}.chips_available", summary.chips_available, summary.chips, "chips in use")
     exchanged = _audit_exchanges(f"{where}.exchanges", summary.exchanges, point)
-    times = TaskTimes(attained, point.mapping.options.overlap, exchanged)
+    times = TaskTimes(attained.dag, attained, system, point.mapping.options.overlap, exchanged)
+    blocks = list(spatial_blocks(times))
     audit_configurations(f"{where}.configurations", summary.configurations, times)
-    audit_phases(f"{where}.phases", summary.phases, times)
-    audit_parts(f"{where}.parts", summary.parts, times)
+    audit_phases(f"{where}.phases", summary.phases, blocks)
+    audit_parts(f"{where}.parts", summary.parts, times, blocks)
     audit_kernels(f"{where}.kernels", summary.kernels, times)
     audit_roofs(f"{where}.roofs", summary.roofs, system)
     _audit_sharding(f"{where}.sharding", summary.sharding, point, times)
@@ -56,7 +58,7 @@ def _audit_totals(where: str, summary: MappingSummary, point: Point, times: Task
     attained, system = point.attained, point.attained.system
     dram_bytes = system.chips * sum(times.dram_bytes)
     sram_bytes = max((one.sram_bytes for one in attained.configurations), default=0)
-    messages, moved = sum(one.message_bytes for one in times.exchanged), sum(one.moved_bytes for one in times.exchanged)
+    messages, moved = sum(one.message_bytes for one in times.exchanges), sum(one.moved_bytes for one in times.exchanges)
     time_s, power = times.time_ns / PER_S, power_w(system)
     peak = peak_flop_per_s(system) * system.chips * time_s
     used = model_flop(point.variant.dag) / peak if peak else 0.0
@@ -66,8 +68,8 @@ def _audit_totals(where: str, summary: MappingSummary, point: Point, times: Task
     expect_figures(where, summary, ROUNDING, time_s=time_s, energy_j=power * time_s, utilization=used)
 
 
-def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Point) -> list[ExchangeFigures]:
-    """Compute the exchanges anew; return their figures."""
+def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Point) -> list[Exchange]:
+    """Compute the exchanges anew, and return them."""
     attained = point.attained
     expect(f"{where}: their number", len(summaries), len(attained.exchanges))
     if attained.chips == 1:
@@ -75,7 +77,7 @@ def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Po
             raise VerificationError(f"{where}: found {len(attained.exchanges)} against none on one chip")
         return []
     graph = ShardedGraph(point.variant.graph, attained.system, dict(attained.sharding))
-    found = graph.figures(where, attained.exchanges)
+    found = graph.recounted(where, attained.exchanges)
     for (at, summary, exchange), figures in zip(expect_rows(where, summaries, attained.exchanges), found, strict=True):
         expect_figures(at, summary, tensor=exchange.tensor, source=exchange.source, readers=exchange.readers)
         expect_figures(at, summary, collective=exchange.kind.value, dimensions=exchange.dimensions)

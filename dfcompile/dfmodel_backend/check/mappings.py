@@ -5,10 +5,17 @@ from functools import partial
 from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
+from dfcompile.dfmodel_backend.check.machines import (
+    PER_S,
+    dram_bytes_per_ns,
+    on_chip,
+    peak_flop_per_s,
+    power_w,
+    price_usd,
+)
 from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
-from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
-from dfcompile.dfmodel_backend.machine.system import Amount, System
+from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
@@ -105,12 +112,12 @@ def _check_configuration(
     reads, writes, held, resident = _bytes(content, config, levels)
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
-    bandwidth = _on_chip(system, system.dram.bandwidth)
-    _same(f"{where}: memory", config.memory_ns, (reads * config.weight_tiles + held + writes) / bandwidth)
+    moved = reads * config.weight_tiles + held + writes
+    _same(f"{where}: memory", config.memory_ns, moved / dram_bytes_per_ns(system))
     _same(f"{where}: sram", config.sram_bytes, resident)
     if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > _rows(kernels[0])):
         raise VerificationError(f"{where}: weights in {config.weight_tiles} tiles, which its kernels do not allow")
-    sram = _on_chip(system, system.accelerator.sram)
+    sram = on_chip(system.accelerator.sram, system)
     if sram and resident > sram * (1 + _RELATIVE):
         raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
     live = content.live_bytes
@@ -138,8 +145,7 @@ def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config:
         raise VerificationError(f"{where}: found {len(kernels)} kernels against {chip.cores} cores")
     assumed = mapping.options.compute_utilization
     if assumed > 0:
-        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        return sum(kernel.flop for kernel in kernels) / (assumed * 2 * units * chip.frequency_ghz)
+        return sum(kernel.flop for kernel in kernels) / (assumed * peak_flop_per_s(system)) * PER_S
     if len(config.core_splits) != len(kernels):
         raise VerificationError(f"{where}: found {len(config.core_splits)} core splits against {len(kernels)} kernels")
     used = sum(split.lanes * split.stages for split in config.core_splits)
@@ -206,45 +212,21 @@ def _accepts(kernel: Kernel, use: Use) -> int:
 
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
     figures = mapping.figures
-    time_s = sum(config.time_ns for config in figures.configs) * 1e-9
+    time_s = sum(config.time_ns for config in figures.configs) / PER_S
     _same("time", figures.time_s, time_s)
     one_chip_bytes = sum(c.dram_read_bytes + c.dram_write_bytes for c in figures.configs)
     _same("dram bytes", figures.dram_bytes, one_chip_bytes * mapping.chips)
     _same("flop", figures.flop, sum(kernel.flop for kernel in graph.kernels))
-    chip, dram = system.accelerator, system.dram
-    bandwidth = _on_chip(system, dram.bandwidth)
-    price = _on_chip(system, chip.price) + bandwidth * dram.price_usd_per_gb_per_s
-    power = _on_chip(system, chip.power) + bandwidth * dram.power_w_per_gb_per_s
-    links_usd, links_w = (0.0, 0.0) if mapping.chips == 1 else _network(system)
-    _same("cost", figures.cost_usd, price * mapping.chips + links_usd)
-    _same("power", figures.power_w, power * mapping.chips + links_w)
+    used = system.one_chip if mapping.chips == 1 else system
+    _same("cost", figures.cost_usd, price_usd(used))
+    _same("power", figures.power_w, power_w(used))
     _same("energy", figures.energy_j, figures.power_w * time_s)
     if time_s:
-        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        peak = 2e9 * units * chip.frequency_ghz * mapping.chips
+        peak = peak_flop_per_s(used) * mapping.chips
         _same("utilization", figures.utilization, figures.flop / (time_s * peak))
         _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {figures.time_s} s")
-
-
-def _on_chip(system: System, amount: Amount) -> float:
-    """Return a figure of one chip, of all its cores where it is given per core."""
-    return amount.value * (system.accelerator.cores if amount.per_core else 1)
-
-
-def _network(system: System) -> tuple[float, float]:
-    """Return price and power of links and switch ports."""
-    network = system.network
-    dimensions = network.dimensions
-    units = network_units(
-        topology(network.kind), [one.chips for one in dimensions], [one.link_bandwidth_gb_per_s for one in dimensions]
-    )
-    price = power = 0.0
-    for dimension, links, ports in zip(dimensions, units.link_gb_per_s, units.switch_gb_per_s, strict=True):
-        price += links * network.link_price_usd_per_gb_per_s + ports * network.switch_price_usd_per_gb_per_s
-        power += links * dimension.link_power_w_per_gb_per_s + ports * network.switch_power_w_per_gb_per_s
-    return price, power
 
 
 def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:

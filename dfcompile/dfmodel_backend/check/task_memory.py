@@ -36,14 +36,15 @@ class Recount(Struct, frozen=True, dict=True):
         return edges, self.dag.edge_source[edges].astype(np.int64), self.dag.edge_target[edges].astype(np.int64)
 
     @cached_property
-    def _bytes(self) -> Int64:
+    def sizes(self) -> Int64:
+        """Bytes on each edge, shape [edges]."""
         return self.dag.edge_volume * self.dag.edge_element_bytes
 
     @cached_property
     def _made(self) -> Int64:
         """What each task makes."""
         made = np.zeros(self.dag.nodes_count, dtype=np.int64)
-        np.maximum.at(made, self.dag.edge_source, self._bytes)
+        np.maximum.at(made, self.dag.edge_source, self.sizes)
         return made
 
     @cached_property
@@ -62,7 +63,7 @@ class Recount(Struct, frozen=True, dict=True):
         """Bytes by configuration and store."""
         edges, source, target = self._ends
         into = self.dag.is_buffer[target]
-        sums = _sums((self.configuration[source[into]], self._store[into]), self._bytes[edges[into]])
+        sums = _sums((self.configuration[source[into]], self._store[into]), self.sizes[edges[into]])
         handed = distinct(source[self._accesses[0] & self._accesses[1]])
         return {**sums, **_sums((self.configuration[handed], handed), self._made[handed])}
 
@@ -71,7 +72,7 @@ class Recount(Struct, frozen=True, dict=True):
         """Bytes by configuration and store."""
         edges, _, target = self._ends
         which = self._accesses[0]
-        return _sums((self.configuration[target[which]], self._store[which]), self._bytes[edges[which]])
+        return _sums((self.configuration[target[which]], self._store[which]), self.sizes[edges[which]])
 
     @cached_property
     def edges_at(self) -> dict[Key, tuple[Int64, Int64]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dfcompile.audit.comparing import ROUNDING, expect
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.perfect_streams import chip_share
-from dfcompile.audit.network import ChipNetwork
+from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
 from dfcompile.dfmodel_backend.machine.network.topologies import NAMED, network_cost_usd, network_power_w
 from dfcompile.dfmodel_backend.machine.roofs import roofs_of
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
@@ -35,7 +35,7 @@ def drawn(seed: int) -> tuple[SplitGraph, SharedGraph, ShardedGraph]:
 @given(SEEDS)
 def test_exchanges_take_what_the_audit_finds(seed: int) -> None:
     _, shared, audited = drawn(seed)
-    figures = audited.figures("exchanges", shared.exchanges)
+    figures = audited.recounted("exchanges", shared.exchanges)
 
     for exchange, found in zip(shared.exchanges, figures, strict=True):
         assert (exchange.message_bytes, exchange.moved_bytes) == (found.message_bytes, found.moved_bytes)
@@ -62,7 +62,7 @@ def test_no_exchange_can_be_left_out(seed: int, rng: random.Random) -> None:
     place = rng.randrange(len(shared.exchanges))
 
     with pytest.raises(VerificationError, match=r"nobody (has|completes)"):
-        audited.figures("exchanges", (*shared.exchanges[:place], *shared.exchanges[place + 1 :]))
+        audited.recounted("exchanges", (*shared.exchanges[:place], *shared.exchanges[place + 1 :]))
 
 
 @pytest.mark.parametrize("kind", [*NAMED, "r_r_sw", "sw_r"])
