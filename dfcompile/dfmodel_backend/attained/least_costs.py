@@ -209,8 +209,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
 
     def network_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time of the exchanges of each pair."""
-        times = np.array([self.model.unit_network_ns(unit) for unit in range(self.model.units.count)], float)
-        total: Column = members.astype(float) @ times
+        total: Column = members.astype(float) @ np.array(self.model.network_ns, float)
         return np.asarray(np.maximum(total[after] - total[before], 0.0))
 
     def fits_dram(self, before: int, units: int) -> bool:
@@ -275,9 +274,8 @@ class LeastCosts(Struct, frozen=True, dict=True):
         All tasks on the processing elements (`lower_bound_cycles`), inputs and weights read once, results written once.
         """
         model = self.model
-        network_ns = sum(model.unit_network_ns(unit) for unit in range(model.units.count))
         compute_ns = self.cycles / model.system.accelerator.frequency_ghz
-        return model.overlap.time_ns(compute_ns, self._all_memory_ns, network_ns)
+        return model.overlap.time_ns(compute_ns, self._all_memory_ns, sum(model.network_ns))
 
     @cached_property
     def cycles(self) -> int:

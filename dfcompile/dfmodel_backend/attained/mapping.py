@@ -139,7 +139,7 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
             model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
         ),
         phases=phases_of(found.configurations),
-        kernels=kernel_figures(model, found.configurations),
+        kernels=kernel_figures(model, schedule, found.configurations),
         roofs=roofs_of(system),
         dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in found.configurations),
         sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),

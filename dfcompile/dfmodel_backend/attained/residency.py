@@ -44,6 +44,13 @@ class Spans(Struct, frozen=True, eq=False):
         return int(load.max(initial=0))
 
 
+def sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
+    """Return the sum of the values of each row, shape [count]."""
+    found = np.zeros(count, dtype=np.int64)
+    np.add.at(found, row, values)
+    return found
+
+
 class Room:
     """Bytes of SRAM that are left, cycle by cycle of a grid."""
 

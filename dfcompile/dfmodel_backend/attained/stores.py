@@ -24,9 +24,9 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
 from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
-from dfcompile.dfmodel_backend.attained.footprints import Reads, fetches_of
-from dfcompile.dfmodel_backend.attained.holding import Held, Wholes, hold
-from dfcompile.dfmodel_backend.attained.residency import Spans
+from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, fetches_of
+from dfcompile.dfmodel_backend.attained.holding import Holding, Wholes, hold
+from dfcompile.dfmodel_backend.attained.residency import Spans, sums
 from dfcompile.distinct import numbered
 
 
@@ -89,30 +89,6 @@ class StoreUse(Struct, frozen=True):
     def dram_bytes(self) -> int:
         """Read and written."""
         return self.dram_read_bytes + self.dram_write_bytes
-
-
-class MemoryEdges(Struct, frozen=True, eq=False):
-    """The edges of a configuration that do not stream, and when they are used.
-
-    Attributes:
-        edge: numbers, ascending.
-        is_read: whether a task of the configuration reads over it, shape [edges].
-        is_written: whether a task of the configuration writes over it, shape [edges].
-        reader: cycles in which the reading task starts and has ended, shape [2, edges].
-        writer: the same of the writing task; of what is there before 0, shape [2, edges].
-        work: cycles of the reading task, shape [edges].
-        word_bytes: that it reads in a cycle, shape [edges].
-        fifos: of the streams.
-    """
-
-    edge: Int64
-    is_read: Bool
-    is_written: Bool
-    reader: Int64
-    writer: Int64
-    work: Int64
-    word_bytes: Int64
-    fifos: Spans
 
 
 class StoreTable(Struct, frozen=True, dict=True):
@@ -245,8 +221,8 @@ class _Uses:
         place = np.cumsum(dag.is_buffer)[self._keepers[self._is_buffer]] - 1
         moved = table.edge_bytes[edges.edge]
         count = len(self._keepers)
-        self._read = _sums(self._row[edges.is_read], moved[edges.is_read], count)
-        self._written = _sums(self._row[to_buffer], moved[to_buffer], count)
+        self._read = sums(self._row[edges.is_read], moved[edges.is_read], count)
+        self._written = sums(self._row[to_buffer], moved[to_buffer], count)
         is_made = np.bincount(self._row, edges.is_written & ~to_buffer, count) > 0
         made = table.out_bytes[self._keepers]
         self._written += np.where(is_made, made, 0)
@@ -264,7 +240,7 @@ class _Uses:
 
     def held(self, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
         edges = self._edges
-        fetches = fetches_of(self._reads())
+        fetches = self._fetches()
         held = hold(self._wholes(), fetches, edges.fifos, room)
         is_link = np.zeros(len(held.stays), dtype=np.bool_)
         is_link[1:] = held.stays[:-1]
@@ -272,38 +248,22 @@ class _Uses:
         is_kept = held.is_held | held.is_shared
         fetch = np.full(len(edges.edge), NOT_HELD)
         fetch[edges.is_read] = np.where(is_kept, number, NOT_HELD)[fetches.of_read]
-        fetch[held.wholes[self._row]] = HELD_WHOLE
+        fetch[held.is_whole[self._row]] = HELD_WHOLE
         residency = Residency(
             edge=edges.edge,
             fetch=fetch,
             way=held.way[~is_link],
-            sram_bytes=held.spans.peak,
+            sram_bytes=held.peak,
             fifo_bytes=edges.fifos.peak,
         )
-        read = _sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
+        read = sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
         return self._store_uses(held, read, np.bincount(fetches.keeper, is_kept, len(self._keepers)) > 0), residency
 
-    def _reads(self) -> Reads:
-        dag, edges = self._table.dag, self._edges
-        which = edges.is_read
-        edge, keeper = edges.edge[which], self._row[which]
-        distinct = self._table.distinct_bytes[edge]
-        begin, end = edges.reader[:, which]
-        return Reads(
-            keeper=keeper,
-            place=dag.edge_first[edge],
-            is_all=(distinct == self._whole[keeper]) | self._is_handed[which],
-            is_ordered=dag.is_ordered[edge],
-            order=dag.edge_order[edge].astype(np.int64),
-            reader=dag.node_scope[dag.edge_target[edge]].astype(np.int64),
-            begin=begin,
-            end=end,
-            work=edges.work[which],
-            word=edges.word_bytes[which],
-            size=self._table.edge_bytes[edge],
-            distinct=distinct,
-            reused=self._table.reused_bytes[edge],
-        )
+    def _fetches(self) -> Fetches:
+        which = self._edges.is_read
+        edge, keeper = self._edges.edge[which], self._row[which]
+        is_all = (self._table.distinct_bytes[edge] == self._whole[keeper]) | self._is_handed[which]
+        return fetches_of(self._table.dag, self._edges, keeper, is_all, self._table.reused_bytes[edge])
 
     def _wholes(self) -> Wholes:
         edges, count = self._edges, len(self._keepers)
@@ -317,25 +277,19 @@ class _Uses:
         spans = Spans(np.minimum(first, last), last, taken)
         return Wholes(spans, self._is_buffer, moved, self._written)
 
-    def _store_uses(self, held: Held, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:
+    def _store_uses(self, held: Holding, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:
         """Return what is done with stores: of scopes what single tasks make, together."""
-        table, whole = self._table, held.wholes
+        table, whole = self._table, held.is_whole
         stores, place = numbered(table.of_node[self._keepers])
         dram_read = np.where(whole, self._fetched, read)
         dram_write = np.where(whole & ~self._leaves, 0, self._written)
         columns = (self._written, self._read, self._fetched, self._leaves, dram_read, dram_write)
-        sums = [_sums(place, column, len(stores)).tolist() for column in columns]
+        together = [sums(place, column, len(stores)).tolist() for column in columns]
         all_whole = np.bincount(place, ~whole, len(stores)) == 0
         some = np.bincount(place, whole | is_kept, len(stores)) > 0
         where = np.where(all_whole, Place.CHIP, np.where(some, Place.PARTS, Place.DRAM)).tolist()
-        rows = zip(stores.tolist(), where, *sums, strict=True)
+        rows = zip(stores.tolist(), where, *together, strict=True)
         return tuple(
             StoreUse(table.name(store), Place(at), made, taken, fetched, bool(leaves), from_dram, to_dram)
             for store, at, made, taken, fetched, leaves, from_dram, to_dram in rows
         )
-
-
-def _sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, row, values)
-    return sums

@@ -12,10 +12,11 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import DagPart
 from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges
 from dfcompile.dfmodel_backend.attained.likeness import MOST_NODES, Likeness, likeness
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
 from dfcompile.dfmodel_backend.attained.residency import Spans
-from dfcompile.dfmodel_backend.attained.stores import MemoryEdges, Residency, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
@@ -23,7 +24,29 @@ from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
 
-class TaskConfiguration(Struct, frozen=True, eq=False):
+class Timed(Struct, frozen=True):
+    """What takes compute, memory and network.
+
+    Attributes:
+        compute_ns: of its tasks.
+        memory_ns: of its DRAM traffic.
+        network_ns: of exchanges with other chips.
+        time_ns: of all, overlapped as the options say.
+    """
+
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+
+    @property
+    def bound_by(self) -> str:
+        """Which of compute, memory and network takes longest."""
+        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
+        return max(times, key=lambda kind: times[kind])
+
+
+class TaskConfiguration(Timed, frozen=True, eq=False):
     """A configuration: some kernels of the lowering, whose tasks run on the chip until all have ended.
 
     Attributes:
@@ -32,10 +55,6 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         schedule: of the part, replayed.
         stores: data that does not pass through FIFOs.
         residency: what of it SRAM holds.
-        compute_ns: of the schedule.
-        memory_ns: of the DRAM traffic.
-        network_ns: of exchanges with other chips.
-        time_ns: of all, overlapped as the options say.
     """
 
     kernels: tuple[str, ...]
@@ -43,10 +62,6 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
     schedule: Schedule
     stores: tuple[StoreUse, ...]
     residency: Residency
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
 
     @property
     def cycles(self) -> int:
@@ -64,25 +79,9 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         return self.residency.fifo_bytes
 
     @property
-    def dram_read_bytes(self) -> int:
-        """Of all tasks."""
-        return sum(store.dram_read_bytes for store in self.stores)
-
-    @property
-    def dram_write_bytes(self) -> int:
-        """Of all tasks."""
-        return sum(store.dram_write_bytes for store in self.stores)
-
-    @property
     def dram_bytes(self) -> int:
         """Read and written."""
         return sum(store.dram_bytes for store in self.stores)
-
-    @property
-    def bound_by(self) -> str:
-        """Which of compute, memory and network takes longest."""
-        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
-        return max(times, key=lambda kind: times[kind])
 
 
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
@@ -126,10 +125,6 @@ class TaskModel(Struct, frozen=True, dict=True):
         return on_cores(self.dag, self.system.accelerator)
 
     @cached_property
-    def _machine_units(self) -> TaskUnits:
-        return replace(self.units, dag=self.machine_dag)
-
-    @cached_property
     def stores(self) -> StoreTable:
         """What may lie in memory."""
         return StoreTable(self.dag)
@@ -158,12 +153,9 @@ class TaskModel(Struct, frozen=True, dict=True):
         """Of the chip; infinite if it is not limited."""
         return self.system.accelerator.sram_bytes or np.inf
 
-    def unit_network_ns(self, unit: int) -> float:
-        """Return the time in which a unit exchanges with other chips."""
-        return self._network_ns[unit]
-
     @cached_property
-    def _network_ns(self) -> tuple[float, ...]:
+    def network_ns(self) -> tuple[float, ...]:
+        """Time in which each unit exchanges with other chips."""
         exchanges = () if self.chips is None else self.chips.exchanges
         return tuple(
             sum((exchange.time_ns for exchange in exchanges if exchange.source in kernels), 0.0)
@@ -179,7 +171,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         if not self.units.count:
             return 0.0
         everything = (1 << self.units.count) - 1
-        part = self._machine_units.part(everything)
+        part = self.units.part(everything, self.machine_dag)
         is_of_machine = self.machine_dag is self.dag
         if part.dag.nodes_count <= _FEW_NODES:
             if is_of_machine and known.timing.is_exact:
@@ -216,10 +208,10 @@ class TaskModel(Struct, frozen=True, dict=True):
 
     def _part(self, units: int) -> tuple[DagPart, Likeness | None]:
         """Return the tasks of a set of units, and what they are like unless they are many; then they are not kept."""
-        part = self._machine_units.part(units)
+        part = self.units.part(units, self.machine_dag)
         if part.dag.nodes_count > MOST_NODES:
             return part, None
-        network_ns = sum(self.unit_network_ns(unit) for unit in self.units.members(units))
+        network_ns = sum(self.network_ns[unit] for unit in self.units.members(units))
         found = self._parts[units] = part, likeness(self.dag, self.stores, part, network_ns)
         return found
 
@@ -293,10 +285,9 @@ class TaskModel(Struct, frozen=True, dict=True):
     def _configuration(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
         stores, residency = self.stores.uses(self._edges(part, found), self.sram_bytes)
         members = self.units.members(units)
-        moved = sum(store.dram_bytes for store in stores)
         compute_ns = found.makespan_cycles / self.system.accelerator.frequency_ghz
-        memory_ns = moved / self.system.dram_gb_per_s
-        network_ns = sum(self.unit_network_ns(unit) for unit in members)
+        memory_ns = sum(store.dram_bytes for store in stores) / self.system.dram_gb_per_s
+        network_ns = sum(self.network_ns[unit] for unit in members)
         return TaskConfiguration(
             kernels=tuple(self.units.names[unit] for unit in members),
             part=part,

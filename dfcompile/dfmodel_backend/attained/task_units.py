@@ -101,11 +101,11 @@ class TaskUnits(Struct, frozen=True, dict=True):
         """Return the numbers of the units of a set, ascending."""
         return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
 
-    def part(self, units: int) -> DagPart:
-        """Return the tasks of a set as a DAG of their own."""
+    def part(self, units: int, dag: CanonicalDag) -> DagPart:
+        """Return the tasks of a set as a DAG of their own, of a lowering with these nodes and edges."""
         members = self.members(units)
         tasks = np.sort(np.concatenate([self._tasks[unit] for unit in members]))
-        return part_of(self.dag, tasks, distinct(np.concatenate([self._edges[unit] for unit in members])))
+        return part_of(dag, tasks, distinct(np.concatenate([self._edges[unit] for unit in members])))
 
 
 def owners_of(dag: CanonicalDag) -> tuple[Int64, list[Kernel | Scope]]:

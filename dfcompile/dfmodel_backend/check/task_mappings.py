@@ -3,7 +3,7 @@
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+from dfcompile.dfmodel_backend.attained.task_model import Timed
 from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
 from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
@@ -97,7 +97,7 @@ def _check_times(times: TaskTimes) -> None:
 
 def _require_times(
     where: str,
-    found: TaskConfiguration | KernelFigures,
+    found: Timed,
     expected_ns: tuple[float, float, float, float],
     relative: float,
 ) -> None:

@@ -13,7 +13,8 @@ from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Scope
 from dfcompile.canonical_dag.part import part_of
 from dfcompile.canonical_dag.verifier import verify
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel
-from dfcompile.dfmodel_backend.attained.stores import MemoryEdges, Residency, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges
+from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.records import fields_of, replace
 from dfcompile.scheduler import ScheduleOptions
