@@ -68,14 +68,14 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
 
     def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
         sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
-        return select(self._space(options.pes, scores.limits), sketches, self.volumes, options.pes, scores)
+        return select(self._space(options.pes, scores.limits), sketches, scores)
 
     def glance(self, pes: int) -> Selection | None:
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
         if self.known.least_scopes > GLANCED_SCOPES:
             return None
         sketches = Sketches(self.outline_of, self.volumes, pes, Effort.QUICK)
-        return glance(self._space(pes, NOTHING), sketches, self.volumes, pes)
+        return glance(self._space(pes, NOTHING), sketches)
 
     def _space(self, pes: int, limits: Limits) -> Space:
         looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))

@@ -11,12 +11,12 @@ from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapS
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
 from dfcompile.choosing.pieces import fitting_pieces
-from dfcompile.choosing.traffic import Memory
+from dfcompile.choosing.sketches import Sketches
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import base_name
 from dfcompile.host.stages import counted
 from dfcompile.lowering.alternatives.outlined import Outline
-from dfcompile.options import Choice, Volumes
+from dfcompile.options import Choice
 from dfcompile.records import replace
 
 Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
@@ -75,16 +75,14 @@ class OperatorOptions(Struct, frozen=True, dict=True):
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""
 
-    def __init__(self, space: Space, volumes: Volumes, pes: int, memory: Memory | None = None) -> None:
+    def __init__(self, space: Space, sketches: Sketches) -> None:
         """Begin without any.
 
         Args:
             space: all that may be chosen.
-            volumes: of edges.
-            pes: number of processing elements P.
-            memory: of the chip; ``None``: it is not looked at.
+            sketches: of the model on a number of processing elements.
         """
-        self._space, self._volumes, self._pes, self._memory = space, volumes, pes, memory
+        self._space, self._sketches = space, sketches
         self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
         self._own = dict(space.granularities[0].own)  # of the user, who leaves these operators no other
         self._estimates: dict[tuple[object, ...], Estimate | None] = {}
@@ -126,15 +124,15 @@ class OptionTable:
         every = self._space.granularities
         if self._fixed(origin):
             return every[:1]
-        fitting = fitting_pieces(part.scopes, self._pes) if len(every) > 1 else ()
+        fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
         return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
     def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
         key = (_shape(part), granularity, fixed)
         if key not in self._estimates:
             try:
-                flow = flow_of(part, ExtractionOptions(self._volumes, granularity))
-                self._estimates[key] = estimate(flow, self._pes, memory=self._memory)
+                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, granularity))
+                self._estimates[key] = estimate(flow, self._sketches.pes, memory=self._sketches.memory)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None
         return self._estimates[key]

@@ -56,19 +56,19 @@ class Scores(Protocol):
     @property
     def is_needed(self) -> bool:
         """Whether what tells the score of the choice is needed anyway."""
-        ...
+        return False
 
     def of(self, sketch: Sketch) -> Score:
         """Return the score of a choice."""
         ...
 
-    def bound(self, sketch: Sketch) -> Score:
+    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of those that know one
         """Return what no score of a choice is less than, without placing its tasks."""
-        ...
+        return UNBOUNDED
 
     def planned(self, sketch: Sketch) -> Score:
         """Return what no score of a choice is less than, if need be by placing its tasks."""
-        ...
+        return self.bound(sketch)
 
 
 class Machine(Struct, frozen=True):
@@ -168,7 +168,7 @@ class Makespans:
         return self._dags[sketch.candidate]
 
 
-class Traffic:
+class Traffic(Scores):
     """The bytes of all edges that touch a buffer, then the makespan by its estimate."""
 
     def __init__(self, volumes: Volumes, finish: Callable[[CanonicalDag], CanonicalDag]) -> None:
@@ -180,20 +180,9 @@ class Traffic:
         """As many tasks are made; estimates, of cycles, promise nothing."""
         return replace(THOROUGH, tasks=_COUNTED_TASKS, promising_tasks=0, shorter_tasks=0)
 
-    @property
-    def is_needed(self) -> bool:
-        """The canonical DAG of the choice is made again."""
-        return False
-
     def of(self, sketch: Sketch) -> Score:
         """Return the bytes, and the cycles that a schedule takes about."""
         return io_bytes(self._finish(dag_of(sketch, self._volumes))), sketch.estimate.cycles
-
-    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
-        """Return that no bound is known."""
-        return UNBOUNDED
-
-    planned = bound
 
 
 def dag_of(sketch: Sketch, volumes: Volumes) -> CanonicalDag:

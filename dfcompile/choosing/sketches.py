@@ -47,8 +47,8 @@ class Sketches:
             effort: of schedules: with little, large graphs hardly stream.
             memory: of the chip; ``None``: it is not looked at.
         """
-        self._outline_of, self._volumes, self._pes, self._effort = outline_of, volumes, pes, effort
-        self.memory = memory
+        self._outline_of, self._effort = outline_of, effort
+        self.volumes, self.pes, self.memory = volumes, pes, memory
         self._found: dict[Candidate, Sketch | None] = {}
         self._estimates: dict[tuple[object, ...], Estimate] = {}  # by what candidates give: several may give the same
 
@@ -71,7 +71,7 @@ class Sketches:
                 DAG can hold.
         """
         outline = self._outline_of(candidate.choices)
-        flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
+        flow = flow_of(outline.graph, ExtractionOptions(self.volumes, candidate.granularity))
         return Sketch(candidate, outline, self._estimated(flow))
 
     def outline(self, choices: Sequence[Choice]) -> Outline | None:
@@ -88,7 +88,7 @@ class Sketches:
         key = outline.chosen, candidate.granularity
         if key not in self._estimates:
             try:
-                flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
+                flow = flow_of(outline.graph, ExtractionOptions(self.volumes, candidate.granularity))
             except UserError:
                 return None  # more tasks than a canonical DAG can hold
             self._estimates[key] = self._estimated(flow)
@@ -96,5 +96,5 @@ class Sketches:
 
     def _estimated(self, flow: Flow) -> Estimate:
         return estimate(
-            flow, self._pes, lambda tasks, elements: is_listable_size(tasks, elements, self._effort), self.memory
+            flow, self.pes, lambda tasks, elements: is_listable_size(tasks, elements, self._effort), self.memory
         )

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
@@ -59,28 +60,36 @@ class Finer(Struct, frozen=True):
     estimated_cycles: int
 
 
-class Explored(Struct, frozen=True, eq=False):
-    """What an exploration found.
+class Answer(Struct, frozen=True, eq=False, kw_only=True, forbid_unknown_fields=True):
+    """What there is to say of a model in a space.
 
     Attributes:
         model: name of it.
-        asked: of the user.
         groups: operators of one shape, and the names that were chosen from.
         found: by the search.
-        computed: jobs that ran now; all others ran before.
         rests_on: addresses of all results that the search looked at.
         complex_types: complex element types of the model's arrays.
         finer: what tasks in pieces may bring, where they were not asked for.
     """
 
     model: str
-    asked: Asked
     groups: tuple[OfferedGroup, ...]
     found: Found
-    computed: int
     rests_on: tuple[str, ...]
-    complex_types: tuple[str, ...]
-    finer: tuple[Finer, ...] = ()
+    complex_types: tuple[Annotated[str, Meta(pattern="^complex(64|128)$")], ...]
+    finer: tuple[Finer, ...]
+
+
+class Explored(Answer, frozen=True, eq=False, kw_only=True):
+    """What an exploration found.
+
+    Attributes:
+        asked: of the user.
+        computed: jobs that ran now; all others ran before.
+    """
+
+    asked: Asked
+    computed: int
 
     @property
     def combinations(self) -> int:
@@ -120,9 +129,16 @@ def explore_space(
         jobs.outcomes,
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
-    rests_on = tuple(jobs.addresses)
-    finer = _finer_tasks(asked, space, outlined, found.front)
-    return Explored(program.name, asked, space.offered, found, jobs.computed, rests_on, program.complex_types, finer)
+    return Explored(
+        model=program.name,
+        groups=space.offered,
+        found=found,
+        rests_on=tuple(jobs.addresses),
+        complex_types=program.complex_types,
+        finer=_finer_tasks(asked, space, outlined, found.front),
+        asked=asked,
+        computed=jobs.computed,
+    )
 
 
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
@@ -192,8 +208,7 @@ class _Jobs:
             )
             for candidate in candidates
         ]
-        addresses = [job.lowering for job in jobs]
-        places = [[f"{address}/{memory}" for memory in asked.memories] for address in addresses]
+        places = [job.keys for job in jobs]
         self.addresses.update((place, None) for row in places for place in row)
         known = [[self._store.get(place) for place in row] for row in places]
         found: dict[int, tuple[Outcome, ...]] = {
@@ -204,7 +219,7 @@ class _Jobs:
             number = missing[place]
             found[number] = outcomes
             self.computed += 1
-            for outcome in outcomes:
-                self._store.put(f"{addresses[number]}/{outcome.memory_bytes}", outcome)
+            for key, outcome in zip(places[number], outcomes, strict=True):
+                self._store.put(key, outcome)
         for number in range(len(jobs)):
             yield found[number]

@@ -24,7 +24,7 @@ def test_the_best_start_counts(program: Program, pes: int) -> None:
     pieces = (None, pes, 4 * pes, 1)
     space = space_of(known_alternatives(program, TABLE), TABLE, (), [Granularity(pieces=each) for each in pieces], pes)
     sketches = Sketches(OutlinedModel(program, TABLE).outline, Volumes.EXACT, pes, Effort.QUICK)
-    table = OptionTable(space, Volumes.EXACT, pes)
+    table = OptionTable(space, sketches)
     for choices in space.covering():
         outline = sketches.outline(choices)
         if outline is not None:
