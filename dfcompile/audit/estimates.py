@@ -1,8 +1,10 @@
 """What the audit finds of an estimated schedule: its tasks and their work, and between what its cycles can be."""
 
-from collections import deque
 from typing import NamedTuple
 
+import numpy as np
+
+from dfcompile.audit.paths import Graph
 from dfcompile.choosing import Estimate
 
 
@@ -49,24 +51,15 @@ def range_of(estimate: Estimate, pes: int) -> Range:
 def _longest_path(estimate: Estimate, least: list[int]) -> int:
     """Return when the last family can end if each has all elements: a cycle after a stream, at least."""
     families = estimate.families
-    producers = [{(each.number, each.streams) for each in family.producers} for family in families]
-    missing = [len({number for number, _ in each}) for each in producers]
-    consumers: list[list[int]] = [[] for _ in families]
-    for number, each in enumerate(producers):
-        for producer in {producer for producer, _ in each}:
-            consumers[producer].append(number)
+    pairs = [(each.number, number) for number, family in enumerate(families) for each in family.producers]
+    source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     start, end = [0] * len(families), [0] * len(families)
-    ready = deque(number for number, count in enumerate(missing) if not count)
-    while ready:
-        number = ready.popleft()
-        streams = [producer for producer, is_stream in producers[number] if is_stream]
-        stored = [producer for producer, is_stream in producers[number] if not is_stream]
-        start[number] = max([0, *(start[each] + 1 for each in streams), *(end[each] for each in stored)])
-        end[number] = max([start[number] + least[number], *(end[each] + 1 for each in streams)])
-        for consumer in consumers[number]:
-            missing[consumer] -= 1
-            if not missing[consumer]:
-                ready.append(consumer)
+    for number in Graph(len(families), source, target).order:
+        producers = families[number].producers
+        ready = (start[each.number] + 1 if each.streams else end[each.number] for each in producers)
+        start[number] = max(ready, default=0)
+        behind = (end[each.number] + 1 for each in producers if each.streams)
+        end[number] = max([start[number] + least[number], *behind])
     return max(end, default=0)
 
 

@@ -42,7 +42,7 @@ class _Wiring(Struct, frozen=True):
     exchanged: Count
 
 
-_WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
+WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
     {
         "r": _Wiring(
             is_grid=True,
@@ -80,8 +80,8 @@ _WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
 
 def _wiring_of(kind: str) -> _Wiring:
     """Return how a kind of dimension is wired; one of a plug-in as it declares."""
-    if kind in _WIRINGS:
-        return _WIRINGS[kind]
+    if kind in WIRINGS:
+        return WIRINGS[kind]
     (declared,) = topology(kind).kinds
     return _Wiring(
         is_grid=declared.forms_grid,

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from dfcompile.dfmodel_backend.check.chip_network import WIRINGS
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link
@@ -33,7 +34,6 @@ _CUTS: Mapping[str, Cut] = MappingProxyType(
     }
 )
 _TORI = ("r", "r_r", "r_r_r", "r_r_r_r")
-_SHAPES = ("r", "sw", "fc")
 
 
 def _least(link: Link, chips: int) -> LeastLoads:
@@ -51,7 +51,7 @@ def _least(link: Link, chips: int) -> LeastLoads:
 
 def is_known(topology: str, links: Sequence[Link]) -> bool:
     """Return whether times of collectives of a network are those of tables; else they are bounded from below."""
-    return topology in _CUTS and all(link.shape in _SHAPES for link in links)
+    return topology in _CUTS and all(link.shape in WIRINGS for link in links)
 
 
 def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Compatibility) -> float:
@@ -94,7 +94,7 @@ def _least_exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibil
     for kind, link in zip(shape.kinds, links, strict=True):
         messages = everyone // link.chips if shape.is_grid else inner**2  # for each one of a group alone
         inner *= link.chips
-        if link.chips == 1 or (kind.name in _SHAPES and compatibility != RIGHT):
+        if link.chips == 1 or (kind.name in WIRINGS and compatibility != RIGHT):
             continue  # flaws of networks that are not written down
         slowest = max(slowest, messages * _all_to_all_in_group(link) / link.gb_per_s)
     return slowest
@@ -102,13 +102,8 @@ def _least_exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibil
 
 def _all_to_all_in_group(link: Link) -> float:
     """Return how many messages the busiest link of a group carries, each chip sending one to each other."""
-    match link.shape:
-        case "r":
-            return link.chips**2 / 8
-        case "sw":
-            return link.chips / 4
-        case "fc":
-            return 1.0
+    if link.shape in WIRINGS:
+        return WIRINGS[link.shape].exchanged(link.chips)
     return _least(link, link.chips).exchanged_messages
 
 
@@ -118,40 +113,26 @@ def exchange_in_group(link: Link, *, by_share: bool) -> float:
     Of a whole tensor a quarter crosses the middle of a ring, over two links; through a switch each chip sends all of
     its share but its own part; fully connected, each pair has a link for its part.
     """
-    count, bandwidth = link.chips, link.gb_per_s
-    if by_share:
-        return _all_to_all_in_group(link) / bandwidth
-    sent = {"r": 1 / 8, "sw": (count - 1) / count**2, "fc": 1 / count**2}
-    return (sent[link.shape] if link.shape in sent else _all_to_all_in_group(link) / count**2) / bandwidth
+    messages = link.chips - 1 if link.shape == "sw" and not by_share else _all_to_all_in_group(link)
+    return messages / (1 if by_share else link.chips**2) / link.gb_per_s
 
 
 def once_around(link: Link, chips: int) -> float:
     """Return the part of a tensor that a chip sends while it goes around once."""
-    match link.shape:
-        case "r" | "sw":
-            return (chips - 1) / chips
-        case "fc":
-            return 1 / chips
+    if link.shape in WIRINGS:
+        return WIRINGS[link.shape].gathered(chips) / chips
     return _least(link, chips).gathered_shares / chips if chips > 1 else 0.0
 
 
-def hops(link: Link) -> int:
+def hops(link: Link) -> float:
     """Return the links that a share of an all-gather passes, one after the other."""
-    match link.shape:
-        case "r" | "sw":
-            return link.chips - 1
-        case "fc":
-            return 1
-    return _least(link, link.chips).hops
+    return WIRINGS[link.shape].hops(link.chips) if link.shape in WIRINGS else _least(link, link.chips).hops
 
 
 def between_domains(far: Link, chips: int, domain: int) -> float:
     """Return the part of a tensor that a chip sends to other domains; of an unknown shape at least."""
-    match far.shape:
-        case "r" | "sw":
-            return (chips / domain - 1) / chips
-        case "fc":
-            return 1 / chips
+    if far.shape in WIRINGS:
+        return (1 if far.shape == "fc" else chips / domain - 1) / chips
     return once_around(far, chips // domain) * (chips // domain) / chips if chips % domain == 0 else 0.0
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.distinct import distinct
 
 Key = tuple[int, int]  # configuration and store
@@ -81,9 +82,10 @@ class Recount(Struct, frozen=True, dict=True):
         found: dict[Key, list[Int64]] = {}
         for side, (which, node) in enumerate(zip(self._accesses, (target, source), strict=True)):
             keys = (self.configuration[node[which]], self._store[which])
-            order, starts = _sorted_rows(keys)
-            rows = zip(*(key[order[starts]].tolist() for key in keys), strict=True)
-            for key, own in zip(rows, np.split(edges[which][order], starts[1:]), strict=False):
+            first, group, counts = equal_rows(keys)
+            rows = zip(*(key[first].tolist() for key in keys), strict=True)
+            by_row = edges[which][np.argsort(group, kind="stable")]
+            for key, own in zip(rows, np.split(by_row, np.cumsum(counts)[:-1]), strict=False):
                 found.setdefault(key, [edges[:0], edges[:0]])[side] = own
         return {key: (reads, writes) for key, (reads, writes) in found.items()}
 
@@ -146,19 +148,8 @@ class Recount(Struct, frozen=True, dict=True):
 
 def _sums(keys: tuple[Int64, Int64], values: Int64) -> Sums:
     """Return the sum of the values of each key."""
-    if not len(values):
-        return {}
-    order, starts = _sorted_rows(keys)
-    rows = zip(*(key[order[starts]].tolist() for key in keys), strict=True)
-    return dict(zip(rows, np.add.reduceat(values[order], starts).tolist(), strict=True))
-
-
-def _sorted_rows(columns: tuple[Int64, ...]) -> tuple[Int64, Int64]:
-    """Return rows in an order in which equal ones are neighbours, and the places where others begin."""
-    order = np.lexsort(columns[::-1])
-    differs = np.ones(len(order), dtype=np.bool_)
-    if len(order):
-        differs[1:] = False
-    for column in columns:
-        differs[1:] |= np.diff(column[order]) != 0
-    return order, np.flatnonzero(differs)
+    first, group, _ = equal_rows(keys)
+    total = np.zeros(len(first), dtype=np.int64)
+    np.add.at(total, group, values)
+    rows = zip(*(key[first].tolist() for key in keys), strict=True)
+    return dict(zip(rows, total.tolist(), strict=True))
