@@ -7,7 +7,6 @@ from dfcompile.dfmodel_backend.attained.task_model import Timed
 from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
 from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
-from dfcompile.dfmodel_backend.check.task_memory import Recount
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes, kernels_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
@@ -46,7 +45,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     used = system.one_chip if mapping.chips == 1 else system
     times = TaskTimes(dag, mapping, used, overlap, mapping.exchanges)
     _check_order(times)
-    check_bytes(Recount(dag, times.configuration, mapping.schedule.streamed), mapping, system)
+    check_bytes(dag, times.touches, mapping, system)
     _check_times(times)
     _check_kernels(times)
 

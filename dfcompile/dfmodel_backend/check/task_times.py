@@ -14,7 +14,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.check.machines import dram_bytes_per_ns
 from dfcompile.dfmodel_backend.check.requirements import joined
-from dfcompile.dfmodel_backend.check.task_memory import Recount
+from dfcompile.dfmodel_backend.check.task_memory import Touch, touches_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
@@ -86,6 +86,11 @@ class TaskPlaces(Struct, frozen=True, dict=True):
             name, both = self.names[self.kernel[task]], (self.configuration[task], places[self.kernel[task]])
             raise VerificationError(f"kernel {name!r}: found in configurations {both[0]} and {both[1]}")
         return dict(zip(self.names, places.tolist(), strict=True))
+
+    @cached_property
+    def touches(self) -> list[Touch]:
+        """What configurations do with memory."""
+        return touches_of(self.dag, self.configuration, self.attained.schedule.streamed)
 
 
 class TaskTimes(TaskPlaces, frozen=True):
@@ -228,12 +233,12 @@ def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
 
 def _through_memory(times: TaskTimes) -> dict[tuple[int, str, bool], Counter[int]]:
     """Return the bytes of each kernel by configuration, store, and whether it reads or writes them."""
-    dag, recount = times.dag, Recount(times.dag, times.configuration, times.attained.schedule.streamed)
+    dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
     found: dict[tuple[int, str, bool], Counter[int]] = {}
-    for (place, store), sides in recount.edges_at.items():
-        for is_read, edges, ends in zip((True, False), sides, (dag.edge_target, dag.edge_source), strict=True):
+    for touch in times.touches:
+        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
             if len(edges):
-                sums = found.setdefault((place, recount.name(store), is_read), Counter())
-                for kernel, size in zip(times.kernel[ends[edges]].tolist(), recount.sizes[edges].tolist(), strict=True):
+                sums = found.setdefault((touch.configuration, touch.name, is_read), Counter())
+                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
                     sums[kernel] += size
     return found
