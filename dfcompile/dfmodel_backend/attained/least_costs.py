@@ -17,57 +17,38 @@ from dfcompile.scheduler import lower_bound_cycles
 CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
 
 
-class _Entries(Struct, frozen=True, eq=False):
-    """Bytes by store and unit, where there are some: a unit touches few of thousands of stores.
-
-    Attributes:
-        store: per entry, ascending.
-        unit: per entry, ascending among those of a store.
-        size: per entry, in bytes.
-    """
-
-    store: Int64
-    unit: Int64
-    size: Column
-
-    @staticmethod
-    def of(*parts: tuple[Int64, Int64, Int64 | Column]) -> "_Entries":
-        store, unit, size = (np.concatenate(column) for column in zip(*parts, strict=True))
-        count = int(unit.max(initial=0)) + 1
-        places, entry = numbered(store * count + unit)
-        return _Entries(places // count, places % count, np.bincount(entry, size, len(places)).astype(float))
-
-    def of_sets(self, first: int, last: int, members: Members) -> Column:
-        """Return the bytes of some stores by the units of each set, shape [stores, sets]."""
-        found = np.zeros((last - first, len(members)))
-        begin, end = np.searchsorted(self.store, (first, last)).tolist()
-        if begin < end:
-            stores, starts = np.unique(self.store[begin:end], return_index=True)
-            sizes = members.T[self.unit[begin:end]] * self.size[begin:end, None]
-            found[stores - first] = np.add.reduceat(sizes, starts, axis=0)
-        return found
-
-    def of_units(self, units: Column, stores: int) -> Column:
-        """Return the bytes of each store, each unit as often as ``units`` says, shape [stores]."""
-        return np.bincount(self.store, self.size * units[self.unit], minlength=stores).astype(float)
-
-
 class _UnitStores(Struct, frozen=True, eq=False):
-    """The stores of a lowering as sums over units, in bytes.
+    """The stores of a lowering as sums over units, in bytes: a unit touches few of thousands of stores.
 
     Attributes:
-        written: by each unit.
-        read: by each unit.
-        all_written: by all units, shape [stores].
+        store: per pair of a store and a unit that touches it, ascending.
+        unit: per pair, ascending among those of a store.
+        written: per pair.
+        read: per pair.
         whole: each element once, shape [stores].
         is_result: whether it must be written, shape [stores].
     """
 
-    written: _Entries
-    read: _Entries
-    all_written: Column
+    store: Int64
+    unit: Int64
+    written: Column
+    read: Column
     whole: Column
-    is_result: Column
+    is_result: Bool
+
+    def of_sets(self, sizes: Column, stores: range, members: Members) -> Column:
+        """Return the sums of some stores over the units of each set, shape [stores, sets]."""
+        found = np.zeros((len(stores), len(members)))
+        begin, end = np.searchsorted(self.store, (stores.start, stores.stop)).tolist()
+        if begin < end:
+            own, starts = np.unique(self.store[begin:end], return_index=True)
+            rows = members.T[self.unit[begin:end]] * sizes[begin:end, None]
+            found[own - stores.start] = np.add.reduceat(rows, starts, axis=0)
+        return found
+
+    def of_all(self, sizes: Column) -> Column:
+        """Return the sum of each store over all units, shape [stores]."""
+        return np.bincount(self.store, sizes, len(self.whole)).astype(float)
 
 
 class LeastCosts(Struct, frozen=True, dict=True):
@@ -79,20 +60,25 @@ class LeastCosts(Struct, frozen=True, dict=True):
     def _stores(self) -> _UnitStores:
         model = self.model
         dag, unit, table = model.dag, model.units.unit, model.stores
-        buffers = len(table.whole_bytes)
+        buffers, count = len(table.whole_bytes), model.units.count
         source, target = dag.edge_source, dag.edge_target
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
         makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
-        written = _Entries.of(
-            (table.of_node[target[into]], unit[source[into]], table.edge_bytes[into]), (streams, makers, sizes)
-        )
+        taken_of, takers, taken = self._taken(self._out_of_buffers)
+        store = np.concatenate([table.of_node[target[into]], streams, taken_of, streams])
+        of_unit = np.concatenate([unit[source[into]], makers, takers, readers])
+        size = np.concatenate([table.edge_bytes[into], sizes, taken, sizes])
+        pairs, entry = numbered(store * count + of_unit)
+        is_read = np.arange(len(store)) >= np.count_nonzero(into) + len(sizes)
+        written, read = (np.bincount(entry, size * which, len(pairs)).astype(float) for which in (~is_read, is_read))
         return _UnitStores(
+            store=pairs // max(count, 1),
+            unit=pairs % max(count, 1),
             written=written,
-            read=_Entries.of(self._taken(self._out_of_buffers), (streams, readers, sizes)),
-            all_written=written.of_units(np.ones(model.units.count), buffers + len(sizes)),
+            read=read,
             whole=np.concatenate([table.whole_bytes, sizes]).astype(float),
-            is_result=np.concatenate([table.is_result, np.zeros(len(sizes))]).astype(float),
+            is_result=np.concatenate([table.is_result, np.zeros(len(sizes), dtype=np.bool_)]),
         )
 
     @cached_property
@@ -146,47 +132,30 @@ class LeastCosts(Struct, frozen=True, dict=True):
         """
         moved = np.zeros(len(before))
         stores = len(self._stores.whole)
-        entries = max(len(self._stores.written.store), len(self._stores.read.store), stores)
-        at_a_time = max(1, CELLS * stores // max(1, len(members) * entries))
+        pairs = max(len(self._stores.store), stores)
+        at_a_time = max(1, CELLS * stores // max(1, len(members) * pairs))
         for first in range(0, stores, at_a_time):
-            moved += self._moved(first, min(first + at_a_time, stores), members, before, after)
+            moved += self._moved(range(first, min(first + at_a_time, stores)), members, before, after)
         return moved / self.model.system.dram_gb_per_s
 
-    def _moved(self, first: int, last: int, members: Members, before: Numbers, after: Numbers) -> Column:
+    def _moved(self, some: range, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the bytes of some stores that each pair moves at least: whole numbers."""
         stores = self._stores
-        written = stores.written.of_sets(first, last, members)
-        read = stores.read.of_sets(first, last, members)
-        readers = self._readers.of_sets(first, last, members)
-        all_readers = self._readers.of_units(np.ones(self.model.units.count), len(stores.whole))[first:last]
-        touching = self._touching.of_sets(first, last, members)
-        all_written, some = stores.all_written[first:last], slice(first, last)
+        reads = (stores.read > 0).astype(float)
+        columns = (stores.written, stores.read, reads, np.ones(len(reads)))
+        sums = (stores.of_sets(sizes, some, members) for sizes in columns)
+        all_written, all_readers = stores.of_all(stores.written), stores.of_all(reads)
         moved = np.zeros(len(before))
-        for store, (whole, is_result) in enumerate(zip(stores.whole[some], stores.is_result[some], strict=True)):
-            pairs = np.flatnonzero(touching[store][after] != touching[store][before])  # few of many touch a store
+        for store, written, read, readers, touched in zip(some, *sums, strict=True):
+            pairs = np.flatnonzero(touched[after] != touched[before])  # few of many touch a store
             smaller, larger = before[pairs], after[pairs]
-            made = written[store][larger] - written[store][smaller]
-            taken = read[store][larger] - read[store][smaller]
-            elsewhere = all_written[store] - made if all_written[store] else whole
+            made, taken = written[larger] - written[smaller], read[larger] - read[smaller]
+            elsewhere = all_written[store] - made if all_written[store] else stores.whole[store]
             moved[pairs] += np.minimum(elsewhere, taken)
             if all_written[store]:
-                apart = readers[store][larger] - readers[store][smaller] < all_readers[store]
-                moved[pairs] += np.where(apart | (is_result > 0), made, 0.0)
+                apart = readers[larger] - readers[smaller] < all_readers[store]
+                moved[pairs] += np.where(apart | stores.is_result[store], made, 0.0)
         return moved
-
-    @cached_property
-    def _touching(self) -> _Entries:
-        """One byte per store and unit that reads or writes it."""
-        written, read = self._stores.written, self._stores.read
-        places = ((side.store, side.unit, np.ones(len(side.store), dtype=np.int64)) for side in (written, read))
-        return _Entries.of(*places)
-
-    @cached_property
-    def _readers(self) -> _Entries:
-        """One byte per store and unit that reads of it."""
-        read = self._stores.read
-        reads = read.size > 0
-        return _Entries(read.store[reads], read.unit[reads], np.ones(int(reads.sum())))
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time that the tasks of each pair take at least: their work on all cores, or their longest path."""
@@ -224,11 +193,10 @@ class LeastCosts(Struct, frozen=True, dict=True):
     def live_bytes(self, before: int, units: int) -> int:
         """Return the DRAM bytes alive while units run after others: inputs, weights, results, what waits to be read."""
         stores = self._stores
-        count = self.model.units.count
-        done, both = members_of((before, before | units), count).astype(float)
-        is_given, size = stores.all_written == 0, len(stores.whole)
-        begun = (stores.written.of_units(both, size) > 0) | is_given
-        awaited = (stores.read.of_units(1 - done, size) > 0) | (stores.is_result > 0) | is_given
+        done, both = members_of((before, before | units), self.model.units.count).astype(float)
+        is_given = stores.of_all(stores.written) == 0
+        begun = (stores.of_all(stores.written * both[stores.unit]) > 0) | is_given
+        awaited = (stores.of_all(stores.read * (1 - done)[stores.unit]) > 0) | stores.is_result | is_given
         return int(stores.whole[begun & awaited].sum())
 
     def most_live(self) -> tuple[int, str]:
@@ -266,7 +234,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         np.maximum.at(most, store, taken * readers[store])
         np.add.at(mean, store, taken)
         more = np.minimum(stores.whole, most) - np.minimum(stores.whole, mean)
-        return float(more[stores.all_written == 0].sum())
+        return float(more[stores.of_all(stores.written) == 0].sum())
 
     def bound_ns(self) -> float:
         """Return a time that no schedule of the lowering beats on this machine.
