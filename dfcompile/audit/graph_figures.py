@@ -12,38 +12,6 @@ from dfcompile.distinct import distinct
 _NO_STREAM = -1
 
 
-class LeastMakespan:
-    """Bounds on the schedules of one graph; paths are found once."""
-
-    def __init__(self, paths: Graph, tasks: Bool, taken: Int64, given: Int64) -> None:
-        """Find when each task can start and end at the earliest, and what has to follow it.
-
-        A task starts when each producer has sent an element, after ``ceil(I / O)`` of its own inputs, or has ended if
-        memory is between them; after the last element of a producer it has to send ``ceil(O / I)``, one at least.
-
-        Args:
-            paths: the nodes and edges.
-            tasks: which nodes are tasks, shape [nodes].
-            taken: I, elements on every input edge, shape [nodes].
-            given: O, elements on every output edge, shape [nodes].
-        """
-        work = np.where(tasks, np.maximum(taken, given), 0)
-        awaited = np.maximum(-(-taken // np.maximum(given, 1)), 1)
-        written = np.maximum(-(-given // np.maximum(taken, 1)), 1)
-        start, end = _earliest(paths, tasks, (work, awaited, written))
-        tail, _ = _earliest(paths.reversed, tasks, (work, written, awaited))
-        self._start, self._tail, self._work = start[tasks], tail[tasks], work[tasks]
-        # From behind, too, a task has ended before what it streams to has.
-        self._longest = int((end + np.where(tasks, tail, 0)).max(initial=0))
-
-    def on(self, pes: int) -> int:
-        """Return cycles that every schedule on so many processing elements takes at least.
-
-        The longest path; or what starts late, or is followed by much, and its work shared by all elements.
-        """
-        return max(self._longest, _shared(self._start, self._work, pes), _shared(self._tail, self._work, pes))
-
-
 def _shared(beside: Int64, work: Int64, pes: int) -> int:
     """Return the most cycles that some tasks are away from one end of the schedule, and share all elements besides."""
     last = np.argsort(-beside, kind="stable")
@@ -126,12 +94,27 @@ class GraphFigures:
         return Graph(self.dag.nodes_count, self.dag.edge_source, self.dag.edge_target)
 
     @cached_property
-    def _least_makespan(self) -> LeastMakespan:
-        return LeastMakespan(self.paths, self.is_task, self.taken, self.given)
+    def _times(self) -> tuple[Int64, Int64, int]:
+        """Of each task the earliest start and what has to follow it; and the longest path.
+
+        A task starts when each producer has sent an element, after ``ceil(I / O)`` of its own inputs, or has ended if
+        memory is between them; after the last element of a producer it has to send ``ceil(O / I)``, one at least.
+        """
+        awaited = np.maximum(-(-self.taken // np.maximum(self.given, 1)), 1)
+        written = np.maximum(-(-self.given // np.maximum(self.taken, 1)), 1)
+        start, end = _earliest(self.paths, self.is_task, (self.work, awaited, written))
+        tail, _ = _earliest(self.paths.reversed, self.is_task, (self.work, written, awaited))
+        # From behind, too, a task has ended before what it streams to has.
+        longest = int((end + np.where(self.is_task, tail, 0)).max(initial=0))
+        return start[self.is_task], tail[self.is_task], longest
 
     def least_makespan_cycles(self, pes: int) -> int:
-        """Cycles that every streaming schedule on P processing elements takes at least."""
-        return self._least_makespan.on(pes)
+        """Return cycles that every streaming schedule on P processing elements takes at least.
+
+        The longest path; or what starts late, or is followed by much, and its work shared by all elements.
+        """
+        (start, tail, longest), work = self._times, self.work[self.is_task]
+        return max(longest, _shared(start, work, pes), _shared(tail, work, pes))
 
     @cached_property
     def critical_path_cycles(self) -> int:

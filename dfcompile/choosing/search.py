@@ -14,7 +14,7 @@ from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import UNBOUNDED, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
-from dfcompile.host.stages import Work, counted, work_of
+from dfcompile.host.stages import counted, work_of
 from dfcompile.options import Choice
 
 GLANCED_SCOPES = 60  # of a model: half a second
@@ -84,28 +84,24 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
     Raises:
         UserError: no choice for the whole model is possible.
     """
-    with work_of(sum(_PARTS)) as work:
-        return _selected(space, sketches, scores, work)
-
-
-def _selected(space: Space, sketches: Sketches, scores: Scores, work: Work) -> Selection:
     alone, whole, changes, schedules = _PARTS
-    with work.part(alone):
-        operators = _operators(space, tuple(space.covering()), sketches)
-    default = sketches.of(next(space.uniform()))
-    most = max(scores.limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
-    largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
-    affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
-    with work.part(whole):
-        distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
-    uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
-    descent = Descent(operators, sketches, space, most)
-    with work.part(changes):
-        few = [each for each in uniform if each.estimate.tasks <= most]
-        own = descent.best(_fastest(operators, space, (most, min(most, sketches.most_streamed_tasks))), few[:1])
-    found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
-    with work.part(schedules):
-        chosen, least, rivals = _compared(found, default, scores)
+    with work_of(sum(_PARTS)) as work:
+        with work.part(alone):
+            operators = _operators(space, tuple(space.covering()), sketches)
+        default = sketches.of(next(space.uniform()))
+        most = max(scores.limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
+        largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
+        affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
+        with work.part(whole):
+            distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
+        uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
+        with work.part(changes):
+            few = [each for each in uniform if each.estimate.tasks <= most]
+            starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)))
+            own = Descent(operators, sketches, space, most).best(starts, few[:1])
+        found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
+        with work.part(schedules):
+            chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
     uniform_rivals = rivals[max(len(own) - 1, 0) :]
     return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)

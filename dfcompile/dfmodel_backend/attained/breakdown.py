@@ -62,21 +62,16 @@ def phases_of(configurations: Sequence[TaskConfiguration]) -> tuple[Phase, ...]:
     now = 0
     for number, configuration in enumerate(configurations):
         schedule, task = configuration.schedule, configuration.part.dag.is_computational
-        ends, counts = _blocks(schedule, task)
+        ends, counts = np.array([schedule.makespan_cycles]), np.array([np.count_nonzero(task)])
+        if schedule.barrier:
+            ends, block = _block_ends(schedule, task)
+            ends, counts = np.maximum.accumulate(ends), np.bincount(block)
         begin = now
         for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
             found.append(Phase(number, begin, now + end, count))
             begin = now + end
         now += schedule.makespan_cycles
     return tuple(found)
-
-
-def _blocks(schedule: Schedule, task: Bool) -> tuple[Int64, Int64]:
-    """Return the end of each block with tasks, in order, and its tasks."""
-    if not schedule.barrier:
-        return np.array([schedule.makespan_cycles]), np.array([int(np.count_nonzero(task))])
-    ends, number = _block_ends(schedule, task)
-    return np.maximum.accumulate(ends), np.bincount(number)
 
 
 def _block_ends(schedule: Schedule, task: Bool) -> tuple[Int64, Int64]:

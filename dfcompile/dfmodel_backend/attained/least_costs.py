@@ -65,7 +65,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
         makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
-        taken_of, takers, taken = self._taken(self._out_of_buffers)
+        taken_of, takers, taken = self._taken
         store = np.concatenate([table.of_node[target[into]], streams, taken_of, streams])
         of_unit = np.concatenate([unit[source[into]], makers, takers, readers])
         size = np.concatenate([table.edge_bytes[into], sizes, taken, sizes])
@@ -82,20 +82,14 @@ class LeastCosts(Struct, frozen=True, dict=True):
         )
 
     @cached_property
-    def _out_of_buffers(self) -> Bool:
-        """Whether a task of a unit reads from a buffer over each edge, shape [edges]."""
-        dag, unit = self.model.dag, self.model.units.unit
-        out: Bool = dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
-        return out
-
-    def _taken(self, out: Bool) -> tuple[Int64, Int64, Column]:
-        """Return, per array and unit that reads it, an equal part of the bytes that the unit takes at least.
+    def _taken(self) -> tuple[Int64, Int64, Column]:
+        """Per array and unit that reads it, an equal part of the bytes that the unit takes at least.
 
         Several units may take the same elements: together they take no less than the largest of them, so no less than
         the mean.
         """
         dag, unit, table = self.model.dag, self.model.units.unit, self.model.stores
-        count = self.model.units.count
+        count, out = self.model.units.count, dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
         key = table.of_node[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
         pairs, place = numbered(key)
         taken = np.zeros(len(pairs), dtype=np.int64)
@@ -228,7 +222,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
 
     def _more_of_given(self) -> float:
         """Return by how many bytes what a unit takes at most of what is given is more than the mean of the units."""
-        stores, (store, _, taken) = self._stores, self._taken(self._out_of_buffers)
+        stores, (store, _, taken) = self._stores, self._taken
         readers = np.bincount(store, minlength=len(stores.whole))
         most, mean = np.zeros((2, len(stores.whole)))
         np.maximum.at(most, store, taken * readers[store])

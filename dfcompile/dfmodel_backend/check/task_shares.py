@@ -6,10 +6,10 @@ from dfcompile.canonical_dag import CanonicalDag, Kernel, TensorRole
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.check.array_shares import elements_missing, iterations_left, layout_of, most_elements
 from dfcompile.dfmodel_backend.check.requirements import require, require_close
+from dfcompile.dfmodel_backend.check.task_times import TaskPlaces
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Layout, Partial
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
-from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 
 
@@ -44,7 +44,7 @@ class _Shares:
         self._choices = dict(mapping.sharding)
         self._arrays = {tensor.name: tensor for tensor in whole.tensors}
         self._made = {name for kernel in share.kernels for name in kernel.outputs}
-        self._place = _configurations(share, mapping)
+        self._place = TaskPlaces(share, mapping).place
 
     def check(self) -> None:
         mapping, exchanges = self._mapping, self._mapping.exchanges
@@ -129,15 +129,3 @@ class _Shares:
             if not self._missing(array, left, needed):
                 return True
         return False
-
-
-def _configurations(share: CanonicalDag, mapping: TaskMapping) -> dict[str, int]:
-    """Return the configuration of each kernel, by its tasks."""
-    found = {}
-    for place, configuration in enumerate(mapping.configurations):
-        nodes = configuration.part.node[configuration.part.dag.is_computational]
-        for scope in distinct(share.node_scope[nodes]).tolist():
-            kernel = share.scopes[scope].kernel
-            if kernel >= 0:
-                found[share.kernels[kernel].name] = place
-    return found
