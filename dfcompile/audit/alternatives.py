@@ -1,10 +1,10 @@
 """What the audit finds of a model under all known expansions: the bounds over them, and the least work."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dfcompile.lowering import KnownAlternatives
-from dfcompile.lowering.alternatives.known import OnnxAlternative, OperatorAlternatives, TaskScope
+from dfcompile.lowering.alternatives.known import OnnxAlternative, TaskScope
 
 
 class There(NamedTuple):
@@ -37,6 +37,7 @@ class Least(NamedTuple):
 
 _FROM_OUTSIDE = There(0, 0, 1)
 Arrays = Mapping[str, There]
+TasksOf = Callable[[Sequence[TaskScope], Arrays, set[str]], Least]  # by what is there, and what may come from tasks
 
 
 def bound_over(known: KnownAlternatives, pes: int) -> int:
@@ -46,17 +47,35 @@ def bound_over(known: KnownAlternatives, pes: int) -> int:
         known: its operators under all their expansions.
         pes: number of processing elements P.
     """
+    end, work = _least_of_all(known, lambda scopes, there, _: _tasks(scopes, there, pes))
+    return max(end, _shared(work, pes))
+
+
+def chain_cycles(known: KnownAlternatives, word: int) -> int:
+    """Return the cycles of dependent work in every lowering, each scope in as many tasks as it can be.
+
+    Args:
+        known: operators of the model under all their expansions.
+        word: most elements that a task takes in a cycle.
+    """
+    end, _ = _least_of_all(known, lambda scopes, there, on_chip: _chained(scopes, there, word, on_chip))
+    return end
+
+
+def _least_of_all(known: KnownAlternatives, tasks: TasksOf) -> tuple[int, int]:
+    """Return the end and the work of the model, each operator by the best of its expansions."""
     there: dict[str, There] = {}
     end = work = 0
     for op in known.operators:
-        operands = {f"x{place}": there.get(array, _FROM_OUTSIDE) for place, array in op.inputs.items()}
-        ways = [_lowered(way, operands, pes) for way in op.expansions]
+        operands = {f"x{place}": there[array] for place, array in op.inputs.items() if array in there}
+        ways = [_lowered(way, operands, tasks) for way in op.expansions]
         for place, array in op.outputs.items():
-            found = [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
-            there[array] = _soonest(found)
+            there[array] = _soonest(
+                [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
+            )
         end = max(end, min(done.end for done in ways))
         work += min(done.work for done in ways)
-    return max(end, _shared(work, pes))
+    return end, work
 
 
 def divided_work(known: KnownAlternatives) -> Mapping[str, int]:
@@ -70,75 +89,56 @@ def divided_work(known: KnownAlternatives) -> Mapping[str, int]:
     return work
 
 
-def chain_cycles(known: KnownAlternatives, word: int) -> int:
-    """Return the cycles of dependent work in every lowering, each scope in as many tasks as it can be.
-
-    Args:
-        known: operators of the model under all their expansions.
-        word: most elements that a task takes in a cycle.
-    """
-    begun: dict[str, int] = {}
-    ends = [0]
-    for op in known.operators:
-        operands = {f"x{place}": begun[array] for place, array in op.inputs.items() if array in begun}
-        ways = [_chained(way, operands, word) for way in op.expansions]
-        for place, array in op.outputs.items():
-            begun[array] = min(
-                there.get(way.results[place], 0) for way, (there, _) in zip(op.expansions, ways, strict=True)
-            )
-        ends.append(min(end for _, end in ways))
-    return max(ends)
-
-
-def _chained(way: OnnxAlternative, operands: Mapping[str, int], word: int) -> tuple[dict[str, int], int]:
-    """Return from when each array can be read of an operator by one expansion, and the cycle of its last task."""
-    on_chip = _on_chip(way, set(operands))
-    there, last = dict(operands), 0
-    for op in way.operators:
-        choices: list[tuple[dict[str, int], int]] = []
-        for scopes in op.scopes.values():
-            own, end = dict[str, int](), 0
-            for scope in scopes:
-                begin = max([0, *(own.get(array, there.get(array, 0)) for array, _ in scope.reads)])
-                takes_slices = _takes_slices(scope, on_chip)
-                elements = min(scope.least_iterations, scope.least_written if takes_slices else scope.least_iterations)
-                whole = begin + max(elements // word, 1)
-                sends_early = scope.can_send and scope.least_written > 1
-                own[scope.write] = max(own.get(scope.write, 0), begin + 1 if sends_early else whole)
-                end = max(end, whole)
-            choices.append((own, end))
-        for array in choices[0][0]:
-            if all(array in own for own, _ in choices):
-                there[array] = min(own[array] for own, _ in choices)
-        last = max(last, min(end for _, end in choices))
-    return there, last
+def _chained(scopes: Sequence[TaskScope], before: Arrays, word: int, on_chip: set[str]) -> Least:
+    """Return what tasks take that wait for one another alone."""
+    there: dict[str, There] = {}
+    last = 0
+    for scope in scopes:
+        arrays = (there.get(array) or before.get(array, _FROM_OUTSIDE) for array, _ in scope.reads)
+        begin = max((array.begun for array in arrays), default=0)
+        takes_slices = _takes_slices(scope, on_chip)
+        elements = min(scope.least_iterations, scope.least_written) if takes_slices else scope.least_iterations
+        whole = begin + max(elements // word, 1)
+        begun = begin + 1 if scope.can_send and scope.least_written > 1 else whole
+        there[scope.write] = There(max(begun, there.get(scope.write, _FROM_OUTSIDE).begun), whole, 1)
+        last = max(last, whole)
+    return Least(last, 0, there)
 
 
 def alone(known: KnownAlternatives, pes: int) -> Iterator[tuple[str, str, Mapping[str, int]]]:
     """Yield operator, type and cycles by name of the expansion, of all types that offer several, outer ones first."""
+
+    def tasks(scopes: Sequence[TaskScope], there: Arrays, _: set[str]) -> Least:
+        return _tasks(scopes, there, pes)
+
     for op in known.operators:
         if len(op.expansions) > 1:
-            yield op.origin, op.op_type, {way.name: _by_itself(_lowered(way, {}, pes), pes) for way in op.expansions}
-        yield from _inner(op, pes)
-
-
-def _inner(op: OperatorAlternatives, pes: int) -> Iterator[tuple[str, str, Mapping[str, int]]]:
-    for way in op.expansions:
-        for inner in way.operators:
-            if len(inner.scopes) > 1:
-                cycles = {name: _by_itself(_tasks(scopes, {}, pes), pes) for name, scopes in inner.scopes.items()}
-                yield op.origin, inner.op_type, cycles
+            yield (
+                op.origin,
+                op.op_type,
+                {way.name: _by_itself(_lowered(way, {}, set(), tasks), pes) for way in op.expansions},
+            )
+        for inner in (inner for way in op.expansions for inner in way.operators if len(inner.scopes) > 1):
+            cycles = {name: _by_itself(_tasks(scopes, {}, pes), pes) for name, scopes in inner.scopes.items()}
+            yield op.origin, inner.op_type, cycles
 
 
 def _by_itself(least: Least, pes: int) -> int:
     return max(least.end, _shared(least.work, pes))
 
 
-def _lowered(way: OnnxAlternative, operands: Arrays, pes: int) -> Least:
-    """Return what an operator takes by one expansion: of each canonical operator in it the best of its own."""
-    there, end, work = dict(operands), 0, 0
+def _lowered(way: OnnxAlternative, operands: Arrays, made: set[str], tasks: TasksOf) -> Least:
+    """Return what an operator takes by one expansion: of each canonical operator in it the best of its own.
+
+    Args:
+        way: the expansion.
+        operands: when they can be read.
+        made: of these those that other operators make.
+        tasks: what tasks take.
+    """
+    there, end, work, on_chip = dict(operands), 0, 0, _on_chip(way, made)
     for op in way.operators:
-        choices = [_tasks(scopes, there, pes) for scopes in op.scopes.values()]
+        choices = [tasks(scopes, there, on_chip) for scopes in op.scopes.values()]
         shared = set.intersection(*(set(choice.there) for choice in choices))  # the others are inside of one choice
         there |= {array: _soonest([choice.there[array] for choice in choices]) for array in shared}
         end = max(end, min(choice.end for choice in choices))

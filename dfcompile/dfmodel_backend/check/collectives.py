@@ -5,8 +5,7 @@ crosses the narrowest cut takes at least so long, and that is what is found for 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from dfcompile.dfmodel_backend.check.chip_network import WIRINGS
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
@@ -15,25 +14,9 @@ from dfcompile.dfmodel_backend.machine.machine import Link
 from dfcompile.dfmodel_backend.machine.network.topologies import topology as topology_of
 from dfcompile.errors import VerificationError
 
-# Links that cross the middle of each dimension, given its chips w, x, y, z from the inside out.
-Cut = Callable[..., tuple[float, ...]]
-_CUTS: Mapping[str, Cut] = MappingProxyType(
-    {
-        "r": lambda _: (2,),
-        "sw": lambda x: (x,),
-        "fc": lambda x: (x * x / 4,),
-        "r_r": lambda x, y: (2 * y, 2 * x),
-        "r_fc": lambda _, y: (2, y * y / 4),
-        "r_sw": lambda _, y: (2, y),
-        "sw_sw": lambda x, y: (x, y),
-        "fc_fc": lambda x, y: (x * x / 4, y * y / 4),
-        "r_r_r": lambda x, y, z: (2 * y * z, 2 * x * z, 2 * x * y),
-        "r_sw_sw": lambda _, y, z: (2, y, z),
-        "sw_sw_sw": lambda x, y, z: (x, y, z),
-        "r_r_r_r": lambda w, x, y, z: (2 * x * y * z, 2 * w * y * z, 2 * w * x * z, 2 * w * x * y),
-    }
+_KNOWN = frozenset(
+    {"r", "sw", "fc", "r_r", "r_fc", "r_sw", "sw_sw", "fc_fc", "r_r_r", "r_sw_sw", "sw_sw_sw", "r_r_r_r"}
 )
-_TORI = ("r", "r_r", "r_r_r", "r_r_r_r")
 
 
 def _least(link: Link, chips: int) -> LeastLoads:
@@ -51,7 +34,7 @@ def _least(link: Link, chips: int) -> LeastLoads:
 
 def is_known(topology: str, links: Sequence[Link]) -> bool:
     """Return whether times of collectives of a network are those of tables; else they are bounded from below."""
-    return topology in _CUTS and all(link.shape in WIRINGS for link in links)
+    return topology in _KNOWN and all(link.shape in WIRINGS for link in links)
 
 
 def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Compatibility) -> float:
@@ -60,15 +43,17 @@ def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Co
     everyone = math.prod(chips)
     if everyone == 1 and not compatibility.lone_chip_communicates:
         return 0.0
-    if topology not in _CUTS:
+    if topology not in _KNOWN:
         return _least_exchange_ns_per_byte(topology, links, compatibility)
-    crossing = list(_CUTS[topology](*chips))
-    is_torus = topology in _TORI
+    shapes = topology.split("_")
+    is_torus = set(shapes) == {"r"}
+    side_by_side = [everyone // count if is_torus else 1 for count in chips]  # groups along each dimension
+    cuts = (WIRINGS[shape].cut(count) for shape, count in zip(shapes, chips, strict=True))
+    crossing = [groups * cut for groups, cut in zip(side_by_side, cuts, strict=True)]
     if is_torus and compatibility.torus_bisection_of_other_dimension:
         crossing.reverse()
     if is_torus and len(chips) > 1 and compatibility.torus_bisection_halved:
         crossing = [links_cut / 2 for links_cut in crossing]
-    shapes = topology.split("_")
     if compatibility.fully_connected_bisection_of_all_links:
         pairs = [count * (count - 1) / 2 for count in chips]
         crossing = [pairs[d] if shapes[d] == "fc" else cut for d, cut in enumerate(crossing)]
