@@ -113,11 +113,8 @@ def alone(known: KnownAlternatives, pes: int) -> Iterator[tuple[str, str, Mappin
 
     for op in known.operators:
         if len(op.expansions) > 1:
-            yield (
-                op.origin,
-                op.op_type,
-                {way.name: _by_itself(_lowered(way, {}, set(), tasks), pes) for way in op.expansions},
-            )
+            cycles = {way.name: _by_itself(_lowered(way, {}, set(), tasks), pes) for way in op.expansions}
+            yield op.origin, op.op_type, cycles
         for inner in (inner for way in op.expansions for inner in way.operators if len(inner.scopes) > 1):
             cycles = {name: _by_itself(_tasks(scopes, {}, pes), pes) for name, scopes in inner.scopes.items()}
             yield op.origin, inner.op_type, cycles

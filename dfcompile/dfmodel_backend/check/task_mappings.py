@@ -1,21 +1,18 @@
 """Accepts or rejects mappings of lowerings: knows the rules, and nothing of how configurations were chosen."""
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
-from dfcompile.dfmodel_backend.attained.task_model import Timed
 from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
-from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
-from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
-from dfcompile.dfmodel_backend.check.task_times import TaskTimes, kernels_of
+from dfcompile.dfmodel_backend.check.machines import PER_S, power_w, price_usd
+from dfcompile.dfmodel_backend.check.requirements import EXACT, require, require_close
+from dfcompile.dfmodel_backend.check.task_kernels import check_kernels, require_times
+from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import check
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
-
-SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
 def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
@@ -28,7 +25,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     * The bytes of every configuration are those of the edges that do not stream, and SRAM holds what it is said to hold
       in every cycle.
     * Times are cycles x period and bytes / bandwidth, joined by the overlap rule; all figures are sums of these.
-    * What it says of kernels is what `_check_kernels` recounts.
+    * What it says of kernels is what `check_kernels` recounts.
 
     Args:
         dag: the lowering, or the share of one chip, volumes in elements.
@@ -47,7 +44,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     _check_order(times)
     check_bytes(dag, times.touches, mapping, system)
     _check_times(times)
-    _check_kernels(times)
+    check_kernels(times)
 
 
 def _replayed_cycles(mapping: TaskMapping) -> int:
@@ -79,7 +76,7 @@ def _check_times(times: TaskTimes) -> None:
     mapping, system = times.attained, times.system
     require("chips", mapping.chips, system.chips)
     for place, (found, parts) in enumerate(zip(mapping.configurations, times.parts_ns, strict=True)):
-        _require_times(f"configuration {place}", found, (*parts, times.times_ns[place]), EXACT)
+        require_times(f"configuration {place}", found, (*parts, times.times_ns[place]), EXACT)
     require_close("time", mapping.time_s, times.time_ns / PER_S)
     require("bytes of DRAM", mapping.dram_bytes, sum(times.dram_bytes) * system.chips)
     most = max((found.sram_bytes for found in mapping.configurations), default=0)
@@ -92,59 +89,3 @@ def _check_times(times: TaskTimes) -> None:
     require_close("parts of the time", together + parts.memory_ns + parts.network_ns, times.time_ns, 1e-9)
     if mapping.bound_time_s > mapping.time_s * (1 + EXACT):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
-
-
-def _require_times(
-    where: str,
-    found: Timed,
-    expected_ns: tuple[float, float, float, float],
-    relative: float,
-) -> None:
-    """Require compute, memory, network and all of them to take so long."""
-    found_ns = (found.compute_ns, found.memory_ns, found.network_ns, found.time_ns)
-    for kind, own, expected in zip(("compute", "memory", "network", "time"), found_ns, expected_ns, strict=True):
-        require_close(f"{where}: {kind}", own, expected, relative)
-
-
-def _check_kernels(times: TaskTimes) -> None:
-    """Check the figures of the kernels of a mapping.
-
-    * Every kernel with tasks is there once, in the configuration of its tasks, with its operations.
-    * It lasts from the first start to the last end of its tasks; times are joined by the overlap rule, and none is
-      longer than its configuration's.
-    * DRAM bytes of the kernels of a configuration are those of the configuration, each store's in proportion to what
-      kernels read and write.
-    * What exchanges bring is all theirs.
-    * No bandwidth is exceeded. Operations per second may be above the peak: a task that joins streams takes an
-      element of each in a cycle, and adds them all.
-    """
-    mapping, recounts = times.attained, dict(kernels_of(times))
-    require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(recounts))
-    moved = [0] * len(mapping.configurations)
-    for one in mapping.kernels:
-        recount, where = recounts[one.name], f"kernel {one.name!r}"
-        require(f"{where}: configurations", {one.configuration}, {times.place[one.name]})
-        require(f"{where}: operations", one.flop, recount.flop)
-        require(f"{where}: bytes on the chip", one.chip_bytes, recount.chip_bytes)
-        memory_ns = one.dram_bytes / dram_bytes_per_ns(times.system)
-        parts_ns = recount.compute_ns, memory_ns, recount.network_ns
-        _require_times(where, one, (*parts_ns, joined(times.overlap, *parts_ns)), SUMMED)
-        recount.require_dram(f"{where}: bytes of DRAM", one.dram_bytes)
-        require_at_most(f"{where}: time", one.time_ns, times.times_ns[one.configuration], SUMMED)
-        _check_bandwidths(where, one, mapping)
-        require(f"{where}: bytes from other chips", one.received_bytes, recount.received_bytes)
-        moved[one.configuration] += one.dram_bytes
-    for number, (found, of_stores) in enumerate(zip(moved, times.dram_bytes, strict=True)):
-        require(f"configuration {number}: DRAM of kernels", found, of_stores)
-    require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
-
-
-def _check_bandwidths(where: str, one: KernelFigures, mapping: TaskMapping) -> None:
-    roofs, time_s = mapping.roofs, one.time_ns / PER_S
-    limits = (
-        ("bytes of DRAM", one.dram_bytes, roofs.dram_bytes_per_s),
-        ("bytes from other chips", one.received_bytes / mapping.chips, roofs.network_bytes_per_s),
-    )
-    for what, amount, rate in limits:
-        if rate is not None and amount > time_s * rate * (1 + SUMMED):
-            raise VerificationError(f"{where}: found {amount} {what} in {time_s} s against at most {rate} per second")

@@ -1,15 +1,12 @@
-"""When the tasks of a mapping of a lowering run, and what configurations and kernels take, task by task."""
+"""When the tasks of a mapping of a lowering run, and what configurations take, task by task."""
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.check.machines import dram_bytes_per_ns
@@ -138,107 +135,3 @@ class TaskTimes(TaskPlaces, frozen=True):
     def time_ns(self) -> float:
         """Of all configurations."""
         return sum(self.times_ns)
-
-
-class KernelRecount(Struct, frozen=True):
-    """What a kernel of a mapping does.
-
-    Attributes:
-        op: type of its canonical operator; empty of tasks without a kernel.
-        flop: its operations.
-        chip_bytes: on the edges at its tasks, those between two of them twice.
-        dram_bytes: its part of each store in proportion to what it reads, and writes.
-        rounded: how often that was rounded to whole bytes: of stores that it shares with others.
-        compute_ns: from the first start to the last end of its tasks.
-        network_ns: of the exchanges of its results.
-        received_bytes: that the exchanges of its results bring to all chips.
-    """
-
-    op: str
-    flop: int
-    chip_bytes: int
-    dram_bytes: Fraction
-    rounded: int
-    compute_ns: float
-    network_ns: float
-    received_bytes: int
-
-    def require_dram(self, where: str, found: int) -> None:
-        """Require that bytes of DRAM are those of the kernel, but for rounding.
-
-        Raises:
-            VerificationError: they are not.
-        """
-        if abs(found - self.dram_bytes) > self.rounded:
-            raise VerificationError(f"{where}: found {found} against {float(self.dram_bytes):g} recomputed")
-
-
-def kernels_of(times: TaskTimes) -> Iterator[tuple[str, KernelRecount]]:
-    """Yield each kernel with tasks by its name."""
-    schedule, names, kernel = times.attained.schedule, times.names, times.kernel
-    tasks = np.flatnonzero(kernel != NOBODY)
-    start, end, chip_bytes = np.full((3, len(names)), [[schedule.makespan_cycles], [0], [0]], dtype=np.int64)
-    np.minimum.at(start, kernel[tasks], schedule.start[tasks])
-    np.maximum.at(end, kernel[tasks], schedule.last_out[tasks])
-    np.add.at(chip_bytes, kernel[tasks], _moved(times.dag)[tasks])
-    exact, rounded = _dram_shares(times)
-    known = {one.name: one for one in times.dag.kernels}
-    for number, name in enumerate(names):
-        exchanges = [one for one in times.exchanges if one.source == name]
-        yield (
-            name,
-            KernelRecount(
-                op=known[name].op if name in known else "",
-                flop=flop_of(known[name]) if name in known else 0,
-                chip_bytes=int(chip_bytes[number]),
-                dram_bytes=exact.get(number, Fraction(0)),
-                rounded=rounded[number],
-                compute_ns=int(end[number] - start[number]) * times.period_ns,
-                network_ns=sum((one.time_ns for one in exchanges), 0.0),
-                received_bytes=sum(one.moved_bytes for one in exchanges),
-            ),
-        )
-
-
-def flop_of(kernel: Kernel) -> int:
-    """Return the operations of a kernel: two per term of each sum of a contraction, else one per element."""
-    elements = math.prod((kernel.outer, kernel.m, kernel.n))
-    return 2 * kernel.k * elements if kernel.variant.is_gemm else elements
-
-
-def _moved(dag: CanonicalDag) -> Int64:
-    """Return the bytes on the edges of each node, from and to tasks and buffers, shape [nodes]."""
-    real = dag.is_computational | dag.is_buffer
-    size = np.where(real[dag.edge_source] & real[dag.edge_target], dag.edge_volume * dag.edge_element_bytes, 0)
-    moved = np.zeros(dag.nodes_count, dtype=np.int64)
-    np.add.at(moved, dag.edge_source, size)
-    np.add.at(moved, dag.edge_target, size)
-    return moved
-
-
-def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
-    """Return the bytes of DRAM of each kernel, and how often they were rounded."""
-    stores = [{store.name: store for store in one.stores} for one in times.attained.configurations]
-    exact: dict[int, Fraction] = {}
-    rounded = Counter[int]()
-    for (place, name, is_read), parts in _through_memory(times).items():
-        use = stores[place][name]
-        total = use.dram_read_bytes if is_read else use.dram_write_bytes
-        everything = sum(parts.values())
-        for kernel, part in parts.items():
-            exact[kernel] = exact.get(kernel, Fraction(0)) + Fraction(total * part, everything)
-            rounded[kernel] += len(parts) > 1
-    return exact, rounded
-
-
-def _through_memory(times: TaskTimes) -> dict[tuple[int, str, bool], Counter[int]]:
-    """Return the bytes of each kernel by configuration, store, and whether it reads or writes them."""
-    dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
-    found: dict[tuple[int, str, bool], Counter[int]] = {}
-    for touch in times.touches:
-        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
-            if len(edges):
-                sums = found.setdefault((touch.configuration, touch.name, is_read), Counter())
-                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
-                    sums[kernel] += size
-    return found
