@@ -1,8 +1,7 @@
 """The audit of what a machine attains, and whether it is part of the one that was asked for."""
 
 from dfcompile.audit.comparing import MULTIPLIED, expect_figures
-from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
-from dfcompile.dfmodel_backend.check.machines import PER_GIGA, dram_bytes_per_ns, peak_flop_per_s
+from dfcompile.dfmodel_backend.check.machines import PER_GIGA, ChipNetwork, dram_bytes_per_ns, peak_flop_per_s
 from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, System
 from dfcompile.errors import VerificationError
 from dfcompile.report.mapping_figures import RoofsSummary

@@ -11,7 +11,7 @@ from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
-from dfcompile.audit.schedule import audit_schedule
+from dfcompile.audit.schedules import audit_schedule
 from dfcompile.audit.traffic import TrafficAudit
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.assumption import Assumption
-    from dfcompile.dfmodel_backend.attained.breakdown import TimeParts
     from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
     from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-    from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
+    from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, TimeParts, map_tasks
     from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
     from dfcompile.dfmodel_backend.check.mappings import check_mapping
     from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
@@ -90,10 +89,9 @@ __all__ = [
 # Names by module, which is imported when one is first used: who reads a system file needs no solver.
 _NAMES: Final = {
     "assumption": ("Assumption",),
-    "attained.breakdown": ("TimeParts",),
     "attained.kernel_figures": ("KernelFigures",),
     "attained.least_costs": ("LeastCosts",),
-    "attained.mapping": ("TaskMapping", "map_tasks"),
+    "attained.mapping": ("TaskMapping", "TimeParts", "map_tasks"),
     "attained.task_model": ("TaskConfiguration", "TaskModel"),
     "check.mappings": ("check_mapping",),
     "check.task_mappings": ("check_task_mapping",),

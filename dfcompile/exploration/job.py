@@ -14,9 +14,8 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InfeasibleError
-from dfcompile.exploration.on_chip import choose_on_chip
+from dfcompile.exploration.on_chip import choose_on_chip, stores_of
 from dfcompile.exploration.on_chip_check import check_on_chip
-from dfcompile.exploration.stores import stores_of
 from dfcompile.options import Effort, Timing, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checker import check

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import VerificationError
-from dfcompile.exploration.on_chip import OnChip
-from dfcompile.exploration.stores import Store
+from dfcompile.exploration.on_chip import OnChip, Store
 from dfcompile.scheduler import Schedule
 
 

@@ -7,7 +7,6 @@ _HOLDING = "dfmodel_backend/attained/holding.py"
 _FOOTPRINTS = "dfmodel_backend/attained/footprints.py"
 _RESIDENCY = "dfmodel_backend/attained/residency.py"
 _CORES = "dfmodel_backend/attained/cores.py"
-_BREAKDOWN = "dfmodel_backend/attained/breakdown.py"
 _MAPPING = "dfmodel_backend/attained/mapping.py"
 _COSTS = "dfmodel_backend/attained/least_costs.py"
 _SCHEDULES = "dfmodel_backend/attained/part_schedules.py"
@@ -26,8 +25,8 @@ ATTAINED = (
     Mutant(_CORES, "volume = -(-dag.edge_volume // width[at])", "volume = dag.edge_volume // width[at]"),
     Mutant(_MAPPING, "now += own.makespan_cycles", "now = own.makespan_cycles"),
     Mutant(_MAPPING, "np.maximum.at(column, target, ended)", "pass"),
-    Mutant(_BREAKDOWN, "opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)", "opened = np.zeros_like(ends)"),
-    Mutant(_BREAKDOWN, "idle = schedule.pes * schedule.makespan_cycles - occupied", "idle = occupied"),
+    Mutant(_MAPPING, "opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)", "opened = np.zeros_like(ends)"),
+    Mutant(_MAPPING, "idle = schedule.pes * schedule.makespan_cycles - occupied", "idle = occupied"),
     Mutant(_MAPPING, "sram_bytes=max((configuration.sram_bytes", "sram_bytes=min((configuration.sram_bytes"),
     Mutant(_MAPPING, "energy_j=power * time_ns / NS_PER_S,", "energy_j=power * bound_ns / NS_PER_S,"),
     Mutant(_COSTS, "moved[pairs] += np.minimum(elsewhere, taken)", "moved[pairs] += taken"),

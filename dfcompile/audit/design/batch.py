@@ -7,11 +7,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from dfcompile.dfmodel_backend import StepFigures
-from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
-from dfcompile.dfmodel_backend.check.machines import PER_GIGA
-from dfcompile.dfmodel_backend.check.network import ONCE
-from dfcompile.dfmodel_backend.check.steps import Step, steps_of
+from dfcompile.dfmodel_backend.check.machines import PER_GIGA, ChipNetwork
+from dfcompile.dfmodel_backend.check.steps import ONCE, Step, steps_of
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
 ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]

@@ -4,10 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from dfcompile.audit.alternatives import chain_cycles, divided_work
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
-from dfcompile.audit.mapping.times import TaskTimes
-from dfcompile.audit.mapping.words import least_work, words, work_of
+from dfcompile.audit.expansions import chain_cycles, divided_work
+from dfcompile.audit.mapping.times import TaskTimes, least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns
 from dfcompile.dfmodel_backend.check.requirements import joined

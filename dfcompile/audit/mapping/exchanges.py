@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.check.array_shares import are_alike, elements_missing, layout_of, most_elements
-from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
+from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
 from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind

@@ -7,7 +7,7 @@ crosses the narrowest cut takes at least so long, and that is what is found for 
 import math
 from collections.abc import Sequence
 
-from dfcompile.dfmodel_backend.check.chip_network import WIRINGS
+from dfcompile.dfmodel_backend.check.machines import WIRINGS
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link

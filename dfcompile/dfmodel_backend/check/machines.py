@@ -1,7 +1,18 @@
-"""What the chips of a machine attain and cost, from its description alone [ko24, section 5]; for checkers."""
+"""What chips, and links between them, take and cost, from the description of a machine alone [ko24, sections 4, 5]."""
 
-from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
+from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.system import Amount, System
+from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
 
 PER_GIGA = 1e9
 PER_S = 1e9  # ns
@@ -35,3 +46,207 @@ def power_w(system: System) -> float:
     dram_w = dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
     chip_w = on_chip(system.accelerator.power, system) + dram_w
     return system.chips * chip_w + ChipNetwork(system.network).power_w
+
+
+WIRED_ALONE: Final = 4  # so many chips need no switch
+
+Count = Callable[[int], float]
+
+
+class _Wiring(Struct, frozen=True):
+    """How N chips are joined along a dimension.
+
+    Attributes:
+        is_grid: whether every chip is joined along every dimension.
+        links: that are paid.
+        switch_ports: that are paid; whether the dimension is not the innermost one is told, too.
+        cut: links between two halves.
+        ports: links of a chip.
+        hops: links that a share passes on its way through all chips.
+        gathered: shares of 1/N of a tensor that the busiest link carries, until all chips have all.
+        exchanged: messages that it carries, if each chip sends one to each other.
+    """
+
+    is_grid: bool
+    links: Count
+    switch_ports: Callable[[int, bool], float]
+    cut: Count
+    ports: Count
+    hops: Count
+    gathered: Count
+    exchanged: Count
+
+
+WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
+    {
+        "r": _Wiring(
+            is_grid=True,
+            links=lambda n: n,
+            switch_ports=lambda _, __: 2,
+            cut=lambda _: 2,
+            ports=lambda _: 2,
+            hops=lambda n: n - 1,
+            gathered=lambda n: n - 1,
+            exchanged=lambda n: n * n / 8,
+        ),
+        "sw": _Wiring(
+            is_grid=False,
+            links=lambda n: n,
+            switch_ports=lambda n, _: n,
+            cut=lambda n: n,
+            ports=lambda _: 1,
+            hops=lambda n: n - 1,
+            gathered=lambda n: n - 1,
+            exchanged=lambda n: n / 4,
+        ),
+        "fc": _Wiring(
+            is_grid=False,
+            links=lambda n: n * (n - 1),
+            switch_ports=lambda n, is_outer: n * n * is_outer,
+            cut=lambda n: n * n / 4,
+            ports=lambda n: n - 1,
+            hops=lambda _: 1,
+            gathered=lambda _: 1,
+            exchanged=lambda _: 1,
+        ),
+    }
+)
+
+
+def _wiring_of(kind: str) -> _Wiring:
+    """Return how a kind of dimension is wired; one of a plug-in as it declares."""
+    if kind in WIRINGS:
+        return WIRINGS[kind]
+    (declared,) = topology(kind).kinds
+    return _Wiring(
+        is_grid=declared.forms_grid,
+        links=partial(declared.count, "paid_links"),
+        switch_ports=partial(declared.count, "switch_ports"),
+        cut=partial(declared.count, "cut"),
+        ports=partial(declared.count, "ports"),
+        hops=partial(declared.count, "hops"),
+        gathered=partial(declared.count, "gathered_shares"),
+        exchanged=partial(declared.count, "exchanged_messages"),
+    )
+
+
+class ChipNetwork:
+    """The chips in use, all along the dimensions of their network."""
+
+    def __init__(self, network: Network, copies: int = 1, compatibility: Compatibility = RIGHT) -> None:
+        """Take the network of the chips in use.
+
+        Args:
+            network: of them.
+            copies: of the workload, each with such a network of its own.
+            compatibility: flaws of prices to repeat.
+        """
+        self._network, self._copies, self._compatibility = network, copies, compatibility
+        self._dimensions: Sequence[Dimension] = network.dimensions
+        self._wirings = [_wiring_of(kind) for kind in network.kind.split("_")] if network.dimensions else []
+        self.chips = tuple(dimension.chips for dimension in network.dimensions)
+        self.is_grid = all(wiring.is_grid for wiring in self._wirings)
+
+    @property
+    def price_usd(self) -> float:
+        """Price of links and ports of switches."""
+        network = self._network
+        links = sum(links for links, _ in self._paid_gb_per_s())
+        ports = sum(ports for _, ports in self._paid_gb_per_s())
+        return links * network.link_price_usd_per_gb_per_s + ports * network.switch_price_usd_per_gb_per_s
+
+    @property
+    def power_w(self) -> float:
+        """Power of links and ports of switches."""
+        watts = 0.0
+        for dimension, (links, ports) in zip(self._dimensions, self._paid_gb_per_s(), strict=True):
+            watts += links * dimension.link_power_w_per_gb_per_s
+            watts += ports * self._network.switch_power_w_per_gb_per_s
+        return watts
+
+    def _paid_gb_per_s(self) -> list[tuple[float, float]]:
+        """Return what all links, and all ports of switches, of each dimension carry."""
+        everyone, flaws = math.prod(self.chips), self._compatibility
+        is_fourth_free = flaws.fourth_dimension_free and len(self.chips) == len("wxyz")
+        found = []
+        for place, (dimension, wiring) in enumerate(zip(self._dimensions, self._wirings, strict=True)):
+            links = ports = 0.0
+            is_paid = not (is_fourth_free and place == len(self.chips) - 1)
+            if everyone > 1 and is_paid:
+                links = self._groups(place, self.chips) * wiring.links(dimension.chips)
+            if everyone > WIRED_ALONE and is_paid:
+                groups = self._groups(place, self.chips[:3] if is_fourth_free else self.chips)
+                ports = groups * wiring.switch_ports(dimension.chips, place > 0)
+            copies_of_links = copies_of_ports = self._copies
+            if not place and flaws.innermost_links_of_all_copies and self._network.kind in ("r_sw", "sw_sw"):
+                copies_of_links *= self._copies
+                copies_of_ports *= self._copies if self._network.kind == "sw_sw" else 1
+            carried = dimension.link_bandwidth_gb_per_s
+            found.append((copies_of_links * links * carried, copies_of_ports * ports * carried))
+        return found
+
+    def _groups(self, place: int, chips: Sequence[int]) -> int:
+        """Return how many groups there are along a dimension."""
+        return math.prod(chips) // chips[place] if self.is_grid else math.prod(chips[place + 1 :])
+
+    @property
+    def received_gb_per_s(self) -> float:
+        """What a chip gets at most, along all dimensions together, in whichever collective is fastest."""
+        total = 0.0
+        for dimension, wiring in zip(self._dimensions, self._wirings, strict=True):
+            if dimension.chips > 1:
+                others, bandwidth = dimension.chips - 1, dimension.link_bandwidth_gb_per_s
+                gathered = others / wiring.gathered(dimension.chips)
+                total += bandwidth * max(gathered, others / wiring.exchanged(dimension.chips))
+        return total
+
+    def step_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
+        """Return the time in which all groups along a dimension exchange.
+
+        Args:
+            kind: what they do.
+            place: of the dimension; in a hierarchy bytes pass the inner dimensions, too.
+            size_bytes: that pass.
+        """
+        return self._exchange_ns(kind, place if self.is_grid else 0, place, size_bytes)
+
+    def together_ns(self, kind: ExchangeKind, size_bytes: int) -> float:
+        """Return the time in which all chips exchange a tensor of so many bytes."""
+        return self._exchange_ns(kind, 0, len(self.chips) - 1, size_bytes)
+
+    def _exchange_ns(self, kind: ExchangeKind, first: int, last: int, size_bytes: int) -> float:
+        places = range(first, last + 1)
+        rounds = 2 if kind is ExchangeKind.ALL_REDUCE else 1
+        passed = rounds * sum(self._wirings[place].hops(self.chips[place]) for place in places)
+        latency_ns = passed * self._network.link_latency_ns
+        if kind is ExchangeKind.ALL_TO_ALL:
+            return size_bytes * self._exchanged_ns_per_byte(places) + latency_ns
+        return size_bytes * rounds * self._gathered_ns_per_byte(places) + latency_ns
+
+    def _gathered_ns_per_byte(self, places: range) -> float:
+        """Return the time per byte of a tensor until all chips have it; on a grid each dimension gets a share."""
+        time_ns, left = 0.0, 1.0
+        is_grid = all(self._wirings[place].is_grid for place in places)
+        for place in places:
+            chips, bandwidth = self.chips[place], self._dimensions[place].link_bandwidth_gb_per_s
+            time_ns += left * self._wirings[place].gathered(chips) / chips / bandwidth
+            left /= chips if is_grid else 1
+        return time_ns
+
+    def _exchanged_ns_per_byte(self, places: range) -> float:
+        """Return the time per byte of a tensor of which each chip sends each other an equal part.
+
+        Over the narrowest cut, or out of a chip's own links, whatever takes longer.
+        """
+        chips = [self.chips[place] for place in places]
+        everyone, is_grid = math.prod(chips), all(self._wirings[place].is_grid for place in places)
+        slowest, inside = 0.0, 1
+        for place in places:
+            count, wiring = self.chips[place], self._wirings[place]
+            bandwidth = self._dimensions[place].link_bandwidth_gb_per_s
+            inside *= count
+            parted = everyone if is_grid else inside
+            crossing = wiring.cut(count) * (everyone // count if is_grid else 1)
+            slowest = max(slowest, parted**2 / 4 / crossing / bandwidth / everyone**2)
+            slowest = max(slowest, (count - 1) / count / wiring.ports(count) / bandwidth / everyone)
+        return slowest

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import Sketches, space_of
-from dfcompile.choosing.descent import Descent
-from dfcompile.choosing.operator_choice import candidate_of, fastest_options
+from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OptionTable
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions

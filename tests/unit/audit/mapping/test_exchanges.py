@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dfcompile.audit.comparing import ROUNDING, expect
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.perfect_streams import chip_share
-from dfcompile.dfmodel_backend.check.chip_network import ChipNetwork
+from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.network.topologies import NAMED, network_cost_usd, network_power_w
 from dfcompile.dfmodel_backend.machine.roofs import roofs_of
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
