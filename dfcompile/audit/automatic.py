@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfcompile.audit.comparing import expect, expect_at_least, expect_figures, expect_rows
-from dfcompile.audit.paths import Graph
+from dfcompile.audit.graph_figures import Graph
 from dfcompile.choosing import Estimate, OperatorOption, Selection
 from dfcompile.driver import Point
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary

@@ -10,8 +10,7 @@ from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.choosing.estimate import estimate
-from dfcompile.exploration.asked import Asked
-from dfcompile.exploration.objectives import Figures, figures_of
+from dfcompile.exploration.asked import Asked, Figures, figures_of
 from dfcompile.exploration.space import Space
 from dfcompile.lowering.alternatives.bound import divided_bound, expansion_bound
 from dfcompile.lowering.alternatives.outlined import OutlinedModel

@@ -10,10 +10,9 @@ from msgspec import Meta, Struct
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
 from dfcompile.errors import UserError
-from dfcompile.exploration.asked import Asked
+from dfcompile.exploration.asked import Asked, Objective
 from dfcompile.exploration.bounds import Bounds, estimated_cycles
 from dfcompile.exploration.job import Job, Outcome
-from dfcompile.exploration.objectives import Objective
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, Point, search
 from dfcompile.exploration.space import OfferedGroup, Space, choices_of, space_of

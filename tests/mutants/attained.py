@@ -5,7 +5,6 @@ from tests.mutants.mutant import Mutant
 _STORES = "dfmodel_backend/attained/stores.py"
 _HOLDING = "dfmodel_backend/attained/holding.py"
 _FOOTPRINTS = "dfmodel_backend/attained/footprints.py"
-_RESIDENCY = "dfmodel_backend/attained/residency.py"
 _CORES = "dfmodel_backend/attained/cores.py"
 _MAPPING = "dfmodel_backend/attained/mapping.py"
 _COSTS = "dfmodel_backend/attained/least_costs.py"
@@ -21,7 +20,7 @@ ATTAINED = (
     Mutant(_FOOTPRINTS, "several & is_ordered[one] & are_alike(reader, order, ", "several & are_alike("),
     Mutant(_HOLDING, "moved[1:][self.stays[:-1]] = 0", "moved[:] = 0"),
     Mutant(_HOLDING, "end = np.maximum.reduceat(spans.end, starts)", "end = spans.end[starts]"),
-    Mutant(_RESIDENCY, "if (change <= self._left).all():", "if True:"),
+    Mutant(_HOLDING, "if (change <= self._left).all():", "if True:"),
     Mutant(_CORES, "volume = -(-dag.edge_volume // width[at])", "volume = dag.edge_volume // width[at]"),
     Mutant(_MAPPING, "now += own.makespan_cycles", "now = own.makespan_cycles"),
     Mutant(_MAPPING, "np.maximum.at(column, target, ended)", "pass"),

@@ -1,19 +1,63 @@
-"""The audit of bounds on the time of a mapping, and of its ideal: what no known algorithm avoids."""
+"""The audit of bounds on a mapping: roofs of the machine, what is proved, and what no known algorithm avoids."""
 
 from functools import cache
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_figures, expect_near
 from dfcompile.audit.expansions import chain_cycles, divided_work
 from dfcompile.audit.mapping.times import TaskTimes, least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
-from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns
+from dfcompile.dfmodel_backend.check.machines import PER_GIGA, PER_S, ChipNetwork, dram_bytes_per_ns, peak_flop_per_s
 from dfcompile.dfmodel_backend.check.requirements import joined
+from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, System
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.lowering import KnownAlternatives
-from dfcompile.report.mapping_figures import MappingSummary
+from dfcompile.report.mapping_figures import MappingSummary, RoofsSummary
+
+
+def audit_roofs(where: str, summary: RoofsSummary, system: System) -> None:
+    """Compute the roofs of one chip anew.
+
+    Args:
+        where: path of the part in the report.
+        summary: the part.
+        system: with the chips in use.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed.
+    """
+    bandwidth = dram_bytes_per_ns(system)
+    dram = None if bandwidth >= UNLIMITED_GB_PER_S else bandwidth * PER_GIGA
+    received = ChipNetwork(system.network).received_gb_per_s * PER_GIGA
+    expect_figures(where, summary, MULTIPLIED, flop_per_s=peak_flop_per_s(system), dram_bytes_per_s=dram)
+    expect_figures(where, summary, MULTIPLIED, network_bytes_per_s=received)
+
+
+def require_part(where: str, part: System, whole: System) -> None:
+    """Require that chips in use are some of those at hand, along some dimensions of their network, each as it is.
+
+    Args:
+        where: path of the mapping in the report.
+        part: with the chips in use.
+        whole: with all chips at hand.
+
+    Raises:
+        VerificationError: they are others.
+    """
+    if (part.accelerator, part.dram) != (whole.accelerator, whole.dram):
+        raise VerificationError(f"{where}: found chips of {part.name!r} that are not those of {whole.name!r}")
+    kinds = whole.network.kind.split("_")
+    at_hand = iter(zip(kinds, whole.network.dimensions, strict=False))
+    used = zip(part.network.kind.split("_"), part.network.dimensions, strict=False)
+    for kind, dimension in used:
+        for other, most in at_hand:
+            same_link = dimension.link_bandwidth_gb_per_s == most.link_bandwidth_gb_per_s
+            if kind == other and same_link and dimension.chips <= most.chips:
+                break
+        else:
+            raise VerificationError(f"{where}: found {dimension.chips} chips along {kind!r} against the machine's")
 
 
 def audit_bound(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_near, expect_rows
-from dfcompile.audit.machine import require_part
+from dfcompile.audit.mapping.bounds import require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.times import audit_bound_by
 from dfcompile.canonical_dag import Kernel, LoopPart

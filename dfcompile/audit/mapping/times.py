@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dfcompile.audit.comparing import ROUNDING, expect_at_least, expect_figures, expect_near, expect_rows
-from dfcompile.audit.paths import components_of
+from dfcompile.audit.graph_figures import components_of
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend import TaskMapping

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_figures, expect_rows
-from dfcompile.audit.machine import audit_roofs, require_part
-from dfcompile.audit.mapping.bounds import audit_bound
+from dfcompile.audit.mapping.bounds import audit_bound, audit_roofs, require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.perfect_streams import audit_perfect_streams
 from dfcompile.audit.mapping.times import audit_configurations, audit_parts, audit_phases, audit_time, spatial_blocks

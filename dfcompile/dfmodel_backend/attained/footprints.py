@@ -1,4 +1,4 @@
-"""Reads of the same elements: what several tasks read at about the same time comes from DRAM once."""
+"""What a configuration reads from memory and when: what several tasks read at about the same time comes once."""
 
 from bisect import bisect_left
 
@@ -7,9 +7,46 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
-from dfcompile.dfmodel_backend.attained.residency import Spans, sums
 from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.distinct import first_places
+
+
+class Spans(Struct, frozen=True, eq=False):
+    """Bytes that SRAM holds from one cycle to before another.
+
+    Attributes:
+        begin: shape [spans].
+        end: shape [spans].
+        size: in bytes, shape [spans].
+    """
+
+    begin: Int64
+    end: Int64
+    size: Int64
+
+    def take(self, which: Bool | Int64) -> "Spans":
+        """Return some of them."""
+        return Spans(self.begin[which], self.end[which], self.size[which])
+
+    @staticmethod
+    def joined(*parts: "Spans") -> "Spans":
+        """Return several together."""
+        return Spans(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "end", "size")))
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that are held at a time."""
+        cycles = np.concatenate([self.end, self.begin])  # what ends at a cycle makes room for what begins then
+        change = np.concatenate([-self.size, self.size])
+        load = np.cumsum(change[np.argsort(cycles, kind="stable")])
+        return int(load.max(initial=0))
+
+
+def sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
+    """Return the sum of the values of each row, shape [count]."""
+    found = np.zeros(count, dtype=np.int64)
+    np.add.at(found, row, values)
+    return found
 
 
 class MemoryEdges(Struct, frozen=True, eq=False):

@@ -7,7 +7,7 @@ import numpy as np
 from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.dag import Bool, Int64, Scope
 from dfcompile.canonical_dag.part import OUTSIDE
-from dfcompile.dfmodel_backend.attained.residency import sums
+from dfcompile.dfmodel_backend.attained.footprints import sums
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel, Timed
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT, owners_of

@@ -24,9 +24,8 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
 from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
-from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, fetches_of
+from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, Spans, fetches_of, sums
 from dfcompile.dfmodel_backend.attained.holding import Holding, Wholes, hold
-from dfcompile.dfmodel_backend.attained.residency import Spans, sums
 from dfcompile.distinct import numbered
 
 

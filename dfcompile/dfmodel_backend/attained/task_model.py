@@ -13,9 +13,8 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import OUTSIDE, DagPart
 from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
-from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
-from dfcompile.dfmodel_backend.attained.residency import Spans
 from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System

@@ -11,9 +11,9 @@ from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
+from dfcompile.exploration.asked import Figures, covers, figures_of, pareto_set
 from dfcompile.exploration.bounds import Bounds
 from dfcompile.exploration.job import Job, run_job
-from dfcompile.exploration.objectives import Figures, covers, figures_of, pareto_set
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.space import space_of
 from dfcompile.exploration.workers import InThisProcess
