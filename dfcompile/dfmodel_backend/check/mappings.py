@@ -5,14 +5,7 @@ from functools import partial
 from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
-from dfcompile.dfmodel_backend.check.machines import (
-    PER_S,
-    dram_bytes_per_ns,
-    on_chip,
-    peak_flop_per_s,
-    power_w,
-    price_usd,
-)
+from dfcompile.dfmodel_backend.check import machines
 from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.system import System
@@ -113,11 +106,11 @@ def _check_configuration(
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
     moved = reads * config.weight_tiles + held + writes
-    _same(f"{where}: memory", config.memory_ns, moved / dram_bytes_per_ns(system))
+    _same(f"{where}: memory", config.memory_ns, moved / machines.dram_bytes_per_ns(system))
     _same(f"{where}: sram", config.sram_bytes, resident)
     if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > _rows(kernels[0])):
         raise VerificationError(f"{where}: weights in {config.weight_tiles} tiles, which its kernels do not allow")
-    sram = on_chip(system.accelerator.sram, system)
+    sram = machines.on_chip(system.accelerator.sram, system)
     if sram and resident > sram * (1 + _RELATIVE):
         raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
     live = content.live_bytes
@@ -145,7 +138,7 @@ def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config:
         raise VerificationError(f"{where}: found {len(kernels)} kernels against {chip.cores} cores")
     assumed = mapping.options.compute_utilization
     if assumed > 0:
-        return sum(kernel.flop for kernel in kernels) / (assumed * peak_flop_per_s(system)) * PER_S
+        return sum(kernel.flop for kernel in kernels) / (assumed * machines.peak_flop_per_s(system)) * machines.PER_S
     if len(config.core_splits) != len(kernels):
         raise VerificationError(f"{where}: found {len(config.core_splits)} core splits against {len(kernels)} kernels")
     used = sum(split.lanes * split.stages for split in config.core_splits)
@@ -212,17 +205,17 @@ def _accepts(kernel: Kernel, use: Use) -> int:
 
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
     figures = mapping.figures
-    time_s = sum(config.time_ns for config in figures.configs) / PER_S
+    time_s = sum(config.time_ns for config in figures.configs) / machines.PER_S
     _same("time", figures.time_s, time_s)
     one_chip_bytes = sum(c.dram_read_bytes + c.dram_write_bytes for c in figures.configs)
     _same("dram bytes", figures.dram_bytes, one_chip_bytes * mapping.chips)
     _same("flop", figures.flop, sum(kernel.flop for kernel in graph.kernels))
     used = system.one_chip if mapping.chips == 1 else system
-    _same("cost", figures.cost_usd, price_usd(used))
-    _same("power", figures.power_w, power_w(used))
+    _same("cost", figures.cost_usd, machines.price_usd(used))
+    _same("power", figures.power_w, machines.power_w(used))
     _same("energy", figures.energy_j, figures.power_w * time_s)
     if time_s:
-        peak = peak_flop_per_s(used) * mapping.chips
+        peak = machines.peak_flop_per_s(used) * mapping.chips
         _same("utilization", figures.utilization, figures.flop / (time_s * peak))
         _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):

@@ -8,14 +8,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.check.collectives import (
-    between_domains,
-    exchange_in_group,
-    exchange_ns_per_byte,
-    hops,
-    is_known,
-    once_around,
-)
+from dfcompile.dfmodel_backend.check import collectives
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels, statistics_of
 from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
@@ -44,7 +37,7 @@ def network_ns(decided: DecidedDesign, inside: Kernels) -> float:
             exchanged /= 1 if decided.compatibility.all_to_all_as_given else everyone
         case _:
             assert_never(kind)
-    total = exchanged * exchange_ns_per_byte(machine.topology, links, decided.compatibility)
+    total = exchanged * collectives.exchange_ns_per_byte(machine.topology, links, decided.compatibility)
     gradients = _given(inside, ONCE)
     if kind is WorkloadKind.DLRM:
         gradients /= batch.global_batch / everyone
@@ -93,26 +86,26 @@ def _language_model_ns(decided: DecidedDesign, inside: Kernels) -> float:
     factor = _factor(decided, compatibility.all_reduce_factor)
     within = between = along = 0.0
     if tensor is not None:
-        around = once_around(tensor, tensor.chips) / tensor.gb_per_s
+        around = collectives.once_around(tensor, tensor.chips) / tensor.gb_per_s
         by_share = compatibility.layouts_change_by_share
         within = tiles * (
             _total(sent, Collective.ALL_REDUCE) * _tensor_reduction(decided, tensor, factor)
             + _whole(decided, sent, Collective.ALL_GATHER) * around
-            + _whole(decided, sent, Collective.ALL_TO_ALL) * exchange_in_group(tensor, by_share=by_share)
+            + _whole(decided, sent, Collective.ALL_TO_ALL) * collectives.exchange_in_group(tensor, by_share=by_share)
         )
         if len(machine.links) != 3 or not 0 < machine.domain_chips < tensor.chips:
             kinds = [kind for _, kind, _ in sent]
             passes = factor * kinds.count(Collective.ALL_REDUCE)
             if not compatibility.gathers_without_latency:
                 passes += kinds.count(Collective.ALL_GATHER) + kinds.count(Collective.ALL_TO_ALL)
-            within += passes * machine.link_latency_ns * hops(tensor)
+            within += passes * machine.link_latency_ns * collectives.hops(tensor)
     if data is not None:
         gradients = sum(size * decided.tiles_of_output(kernel) for kernel, kind, size in sent if kind is ONCE)
         between = gradients / decided.groups.micro_batches * _data_reduction(decided, data)
     if compatibility.network_is_sum:
         return within + between
     if sequence is not None:
-        around = once_around(sequence, sequence.chips) / sequence.gb_per_s
+        around = collectives.once_around(sequence, sequence.chips) / sequence.gb_per_s
         rounds = sum(_rounds(kernel.collective_2, factor) * decided.output_bytes(kernel) for kernel in inside)
         along = tiles * around * rounds
     return max(within, between, along)
@@ -182,14 +175,14 @@ def _tensor_reduction(decided: DecidedDesign, tensor: Link, factor: int) -> floa
     if domain and len(links) == 3:
         far = Link(links[1].shape, tensor.chips, links[1].gb_per_s, "", 0.0)
         return _in_domains(decided, far, (factor, factor))
-    return factor * once_around(tensor, tensor.chips) / tensor.gb_per_s
+    return factor * collectives.once_around(tensor, tensor.chips) / tensor.gb_per_s
 
 
 def _data_reduction(decided: DecidedDesign, data: Link) -> float:
     links, domain = decided.design.machine.links, decided.design.machine.domain_chips
     if domain and len(links) == 3:
         return _in_domains(decided, data, (_periodic(decided, links[0].shape), _periodic(decided, data.shape)))
-    return _periodic(decided, data.shape) * once_around(data, data.chips) / data.gb_per_s
+    return _periodic(decided, data.shape) * collectives.once_around(data, data.chips) / data.gb_per_s
 
 
 def _periodic(decided: DecidedDesign, shape: str) -> int:
@@ -204,9 +197,9 @@ def _in_domains(decided: DecidedDesign, far: Link, factors: tuple[int, int]) -> 
     if decided.compatibility.domain_ignores_factor_and_kind:
         near, far, factors = replace(near, shape="r"), replace(far, shape="r"), (1, 1)
     close = min(domain, count)
-    time = factors[0] * once_around(near, close) / near.gb_per_s if close > 1 else 0.0
+    time = factors[0] * collectives.once_around(near, close) / near.gb_per_s if close > 1 else 0.0
     if domain < count:
-        time += factors[1] * between_domains(far, count, domain) / far.gb_per_s
+        time += factors[1] * collectives.between_domains(far, count, domain) / far.gb_per_s
     return time
 
 
@@ -217,7 +210,7 @@ def _everywhere(decided: DecidedDesign) -> float:
     time, share = 0.0, 1.0
     for link in decided.design.machine.links:
         if link.chips > 1 or decided.compatibility.lone_chip_communicates:
-            time += share * _periodic(decided, link.shape) * once_around(link, link.chips) / link.gb_per_s
+            time += share * _periodic(decided, link.shape) * collectives.once_around(link, link.chips) / link.gb_per_s
         share /= link.chips
     return time
 
@@ -277,7 +270,7 @@ def _step(decided: DecidedDesign, number: int, given: StepFigures) -> Step:
     traffic = _traffic_of(decided, kernels, given.weight_tiles)
     memory_ns = sum(traffic.values()) / design.machine.dram_gb_per_s
     exchange_ns = given.network_ns
-    if kernels and is_known(design.machine.topology, design.machine.links):
+    if kernels and collectives.is_known(design.machine.topology, design.machine.links):
         exchange_ns = network_ns(decided, kernels)
     times = [
         time_ns if kind in design.execution.counted else 0.0
