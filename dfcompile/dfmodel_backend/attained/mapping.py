@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -295,11 +297,13 @@ def concatenated(
         configurations: in order of execution; together they hold every task once.
         scheduling: of each of them.
     """
-    block = np.zeros(dag.nodes_count, dtype=np.int32)
-    pe = np.full(dag.nodes_count, NO_PE, dtype=np.int32)
-    start, first_out, last_out = (np.zeros(dag.nodes_count, dtype=np.int64) for _ in range(3))
-    streamed = np.zeros(dag.edges_count, dtype=np.bool_)
-    capacity = np.zeros(dag.edges_count, dtype=np.int64)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "block": np.zeros(dag.nodes_count, dtype=np.int32),
+        "pe": np.full(dag.nodes_count, NO_PE, dtype=np.int32),
+        **{name: np.zeros(dag.nodes_count, dtype=np.int64) for name in ("start", "first_out", "last_out")},
+        "streamed": np.zeros(dag.edges_count, dtype=np.bool_),
+        "fifo_capacity": np.zeros(dag.edges_count, dtype=np.int64),
+    }
     now, blocks = 0, 0
     for configuration in configurations:
         part, own = configuration.part, configuration.schedule
@@ -307,35 +311,27 @@ def concatenated(
         there = part.node[here]
         # Blocks of memory alone are none of the whole.
         used, number = numbered(own.block[here])
-        block[there] = blocks + number
-        pe[there] = own.pe[here]
-        for whole, column in ((start, own.start), (first_out, own.first_out), (last_out, own.last_out)):
-            whole[there] = now + column[here]
+        columns["block"][there], columns["pe"][there] = blocks + number, own.pe[here]
+        for name in ("start", "first_out", "last_out"):
+            columns[name][there] = now + getattr(own, name)[here]
         edges = part.edge[own.streamed]  # each of one configuration
-        streamed[edges], capacity[edges] = True, own.fifo_capacity[own.streamed]
+        columns["streamed"][edges], columns["fifo_capacity"][edges] = True, own.fifo_capacity[own.streamed]
         now += own.makespan_cycles
         blocks += len(used)
-    _complete_memory(dag, block, (start, first_out, last_out))
-    found = Schedule(
+    _complete_memory(dag, columns["block"], tuple(columns[name] for name in ("start", "first_out", "last_out")))
+    for column in columns.values():
+        column.setflags(write=False)
+    return Schedule(
         pes=scheduling.pes,
         partition=scheduling.partition,
         barrier=all(configuration.schedule.barrier for configuration in configurations),
         timing=Timing.EXACT,
-        block=block,
-        pe=pe,
-        start=start,
-        first_out=first_out,
-        last_out=last_out,
-        streamed=streamed,
-        fifo_capacity=capacity,
         makespan_cycles=now,
+        **columns,
     )
-    for name in ("block", "pe", "start", "first_out", "last_out", "streamed", "fifo_capacity"):
-        getattr(found, name).setflags(write=False)
-    return found
 
 
-def _complete_memory(dag: CanonicalDag, block: Int32, times: tuple[Int64, Int64, Int64]) -> None:
+def _complete_memory(dag: CanonicalDag, block: Int32, times: Sequence[Int64]) -> None:
     """Put each buffer into the block of its last writer, complete when that has ended."""
     task = dag.is_computational
     into_memory = ~task[dag.edge_target]
@@ -343,6 +339,6 @@ def _complete_memory(dag: CanonicalDag, block: Int32, times: tuple[Int64, Int64,
         edges = np.flatnonzero(writers[dag.edge_source] & into_memory)
         source, target = dag.edge_source[edges], dag.edge_target[edges]
         np.maximum.at(block, target, block[source])
-        ended = times[2][source]
+        ended = times[-1][source]
         for column in times:
             np.maximum.at(column, target, ended)

@@ -1,7 +1,6 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
 import hashlib
-from collections.abc import Callable
 from functools import cached_property
 from typing import TypeAlias
 
@@ -14,7 +13,7 @@ from dfcompile.canonical_dag.part import OUTSIDE, DagPart
 from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
 from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans
-from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
+from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules, PartWays
 from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
@@ -128,9 +127,8 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
 
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
-# What is found for sets of units of each likeness, and the likeness of the set that it was found for.
-_Known: TypeAlias = dict[bytes, tuple[TaskConfiguration, Likeness]]
-_Find: TypeAlias = Callable[[int, DagPart], TaskConfiguration]
+# By whether it is planned alone and by likeness: what is found for a set of units, and the likeness of that set.
+_Known: TypeAlias = dict[tuple[bool, bytes], tuple[TaskConfiguration, Likeness]]
 
 
 class TaskModel(Struct, frozen=True, dict=True):
@@ -183,11 +181,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         return {}
 
     @cached_property
-    def _alike_configurations(self) -> _Known:
-        return {}
-
-    @cached_property
-    def _alike_plans(self) -> _Known:
+    def _known(self) -> _Known:
         return {}
 
     @property
@@ -219,7 +213,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
             return self.configuration(everything).time_ns
-        ways = [self._schedules.nothing_streams(part.dag)]
+        ways = [self._ways(part).nothing_streams()]
         if is_of_machine and self._fits(part, known):
             ways.append(known)
         return min(self._configuration(everything, part, way).time_ns for way in ways)
@@ -231,22 +225,22 @@ class TaskModel(Struct, frozen=True, dict=True):
         large part it is not looked for where memory or network take longer than these, nor replayed where its plan is
         no faster.
         """
-        return self._found_once(units, self._alike_configurations, self._configuration_of)
+        return self._found_once(units, is_plan=False)
 
     def planned(self, units: int) -> TaskConfiguration:
         """Return the configuration of a set of units if its schedule took what was planned."""
-        return self._found_once(units, self._alike_plans, self._plan_of)
+        return self._found_once(units, is_plan=True)
 
-    def _found_once(self, units: int, known: _Known, find: _Find) -> TaskConfiguration:
+    def _found_once(self, units: int, *, is_plan: bool) -> TaskConfiguration:
         """Return what is found for a set of units; of sets that are alike it is found once."""
         part, like = self._parts.get(units) or self._part(units)
-        if like is None:
-            return find(units, part)
-        if like.key not in known:
-            known[like.key] = (find(units, part), like)
-            return known[like.key][0]
-        found, first = known[like.key]
-        return self._renamed(found, units, part, (first, like))
+        known = None if like is None else self._known.get((is_plan, like.key))
+        if like is not None and known is not None:
+            return self._renamed(known[0], units, part, (known[1], like))
+        found = self._plan_of(units, part) if is_plan else self._configuration_of(units, part)
+        if like is not None:
+            self._known[is_plan, like.key] = found, like
+        return found
 
     def _part(self, units: int) -> tuple[DagPart, Likeness | None]:
         """Return the tasks of a set of units, and what they are like unless they are many; then they are not kept."""
@@ -284,27 +278,27 @@ class TaskModel(Struct, frozen=True, dict=True):
                 return self._waits_for_compute(fastest)
             return self._configuration(units, part, planned).time_ns < fastest.time_ns
 
-        def fits(schedule: Schedule) -> bool:
-            return self._fits(part, schedule)
-
-        for schedule in self._schedules.replayed(part.dag, fits, may_help):
+        ways = self._ways(part)
+        for schedule in ways.replayed(may_help):
             found = self._configuration(units, part, schedule)
             if fastest is None or found.time_ns < fastest.time_ns:
                 fastest = found
         assert fastest is not None  # without streams everything fits
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
-        smaller = self._schedules.with_small_fifos(part.dag, fits)  # which leave more room for data
-        ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
-        return min(ways, key=lambda each: each.time_ns)
+        smaller = ways.with_small_fifos()  # which leave more room for data
+        found_ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
+        return min(found_ways, key=lambda each: each.time_ns)
 
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration:
-        schedules = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
-        found = (self._configuration(units, part, schedule) for schedule in schedules)
+        found = (self._configuration(units, part, schedule) for schedule in self._ways(part).planned())
         return min(found, key=lambda each: each.time_ns)
+
+    def _ways(self, part: DagPart) -> PartWays:
+        return self._schedules.of(part.dag, lambda schedule: self._fits(part, schedule))
 
     def _fits(self, part: DagPart, schedule: Schedule) -> bool:
         return _fifos(self.dag, part, schedule).peak <= self.sram_bytes
