@@ -10,7 +10,7 @@ from dfcompile.audit.mapping.times import audit_configurations, audit_parts, aud
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, TensorRole
 from dfcompile.dfmodel_backend.check.array_shares import layout_of, most_elements
 from dfcompile.dfmodel_backend.check.machines import PER_S, peak_flop_per_s, power_w, price_usd
-from dfcompile.dfmodel_backend.check.task_kernels import check_kernels, flop_of
+from dfcompile.dfmodel_backend.check.task_mappings import check_kernels, flop_of
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.driver import Point

@@ -1,18 +1,28 @@
 """Accepts or rejects mappings of lowerings: knows the rules, and nothing of how configurations were chosen."""
 
-from dfcompile.canonical_dag import CanonicalDag
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag, Kernel
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
+from dfcompile.dfmodel_backend.attained.task_model import Timed
 from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
-from dfcompile.dfmodel_backend.check.machines import PER_S, power_w, price_usd
-from dfcompile.dfmodel_backend.check.requirements import EXACT, require, require_close
-from dfcompile.dfmodel_backend.check.task_kernels import check_kernels, require_times
-from dfcompile.dfmodel_backend.check.task_times import TaskTimes
+from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
+from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
+from dfcompile.dfmodel_backend.check.task_times import NOBODY, TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import check
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
+
+SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
 def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
@@ -89,3 +99,123 @@ def _check_times(times: TaskTimes) -> None:
     require_close("parts of the time", together + parts.memory_ns + parts.network_ns, times.time_ns, 1e-9)
     if mapping.bound_time_s > mapping.time_s * (1 + EXACT):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
+
+
+def check_kernels(times: TaskTimes) -> None:
+    """Check the figures of the kernels of a mapping.
+
+    * Every kernel with tasks is there once, in the configuration of its tasks, with its operations.
+    * It lasts from the first start to the last end of its tasks; times are joined by the overlap rule, and none is
+      longer than its configuration's.
+    * DRAM bytes of the kernels of a configuration are those of the configuration, each store's in proportion to what
+      kernels read and write.
+    * What exchanges bring is all theirs.
+    * No bandwidth is exceeded. Operations per second may be above the peak: a task that joins streams takes an
+      element of each in a cycle, and adds them all.
+
+    Raises:
+        VerificationError: naming the kernel, found against expected.
+    """
+    mapping, kernel, numbers = times.attained, times.kernel, {name: at for at, name in enumerate(times.names)}
+    tasks = np.flatnonzero(kernel != NOBODY)
+    start, end, chip_bytes = np.full((3, len(numbers)), [[mapping.schedule.makespan_cycles], [0], [0]], dtype=np.int64)
+    np.minimum.at(start, kernel[tasks], mapping.schedule.start[tasks])
+    np.maximum.at(end, kernel[tasks], mapping.schedule.last_out[tasks])
+    np.add.at(chip_bytes, kernel[tasks], _moved(times.dag)[tasks])
+    exact, rounded = _dram_shares(times)
+    known = {one.name: one for one in times.dag.kernels}
+    require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(numbers))
+    moved = [0] * len(mapping.configurations)
+    for one in mapping.kernels:
+        number, where = numbers[one.name], f"kernel {one.name!r}"
+        op, flop = (known[one.name].op, flop_of(known[one.name])) if one.name in known else ("", 0)
+        exchanges = [exchange for exchange in times.exchanges if exchange.source == one.name]
+        require(f"{where}: configurations", {one.configuration}, {times.place[one.name]})
+        require(f"{where}: operator", one.op, op)
+        require(f"{where}: operations", one.flop, flop)
+        require(f"{where}: bytes on the chip", one.chip_bytes, int(chip_bytes[number]))
+        compute_ns = int(end[number] - start[number]) * times.period_ns
+        memory_ns = one.dram_bytes / dram_bytes_per_ns(times.system)
+        parts_ns = compute_ns, memory_ns, sum((exchange.time_ns for exchange in exchanges), 0.0)
+        require_times(where, one, (*parts_ns, joined(times.overlap, *parts_ns)), SUMMED)
+        if abs(one.dram_bytes - exact[number]) > rounded[number]:
+            raise VerificationError(f"{where}: found {one.dram_bytes} bytes of DRAM against {float(exact[number]):g}")
+        require_at_most(f"{where}: time", one.time_ns, times.times_ns[one.configuration], SUMMED)
+        _check_bandwidths(where, one, mapping)
+        received = sum(exchange.moved_bytes for exchange in exchanges)
+        require(f"{where}: bytes from other chips", one.received_bytes, received)
+        moved[one.configuration] += one.dram_bytes
+    for number, (found, of_stores) in enumerate(zip(moved, times.dram_bytes, strict=True)):
+        require(f"configuration {number}: DRAM of kernels", found, of_stores)
+    require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
+
+
+def require_times(
+    where: str,
+    found: Timed,
+    expected_ns: tuple[float, float, float, float],
+    relative: float,
+) -> None:
+    """Require compute, memory, network and all of them to take so long.
+
+    Raises:
+        VerificationError: they do not.
+    """
+    found_ns = (found.compute_ns, found.memory_ns, found.network_ns, found.time_ns)
+    for kind, own, expected in zip(("compute", "memory", "network", "time"), found_ns, expected_ns, strict=True):
+        require_close(f"{where}: {kind}", own, expected, relative)
+
+
+def _check_bandwidths(where: str, one: KernelFigures, mapping: TaskMapping) -> None:
+    roofs, time_s = mapping.roofs, one.time_ns / PER_S
+    limits = (
+        ("bytes of DRAM", one.dram_bytes, roofs.dram_bytes_per_s),
+        ("bytes from other chips", one.received_bytes / mapping.chips, roofs.network_bytes_per_s),
+    )
+    for what, amount, rate in limits:
+        if rate is not None and amount > time_s * rate * (1 + SUMMED):
+            raise VerificationError(f"{where}: found {amount} {what} in {time_s} s against at most {rate} per second")
+
+
+def flop_of(kernel: Kernel) -> int:
+    """Return the operations of a kernel: two per term of each sum of a contraction, else one per element."""
+    elements = math.prod((kernel.outer, kernel.m, kernel.n))
+    return 2 * kernel.k * elements if kernel.variant.is_gemm else elements
+
+
+def _moved(dag: CanonicalDag) -> Int64:
+    """Return the bytes on the edges of each node, from and to tasks and buffers, shape [nodes]."""
+    real = dag.is_computational | dag.is_buffer
+    size = np.where(real[dag.edge_source] & real[dag.edge_target], dag.edge_volume * dag.edge_element_bytes, 0)
+    moved = np.zeros(dag.nodes_count, dtype=np.int64)
+    np.add.at(moved, dag.edge_source, size)
+    np.add.at(moved, dag.edge_target, size)
+    return moved
+
+
+def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
+    """Return the bytes of DRAM of each kernel, and how often they were rounded."""
+    stores = [{store.name: store for store in one.stores} for one in times.attained.configurations]
+    exact = dict.fromkeys(range(len(times.names)), Fraction(0))
+    rounded = Counter[int]()
+    for (place, name, is_read), parts in _through_memory(times).items():
+        use = stores[place][name]
+        total = use.dram_read_bytes if is_read else use.dram_write_bytes
+        everything = sum(parts.values())
+        for kernel, part in parts.items():
+            exact[kernel] += Fraction(total * part, everything)
+            rounded[kernel] += len(parts) > 1
+    return exact, rounded
+
+
+def _through_memory(times: TaskTimes) -> dict[tuple[int, str, bool], Counter[int]]:
+    """Return the bytes of each kernel by configuration, store, and whether it reads or writes them."""
+    dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
+    found: dict[tuple[int, str, bool], Counter[int]] = {}
+    for touch in times.touches:
+        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
+            if len(edges):
+                sums = found.setdefault((touch.configuration, touch.name, is_read), Counter())
+                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
+                    sums[kernel] += size
+    return found

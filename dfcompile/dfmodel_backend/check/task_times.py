@@ -9,9 +9,9 @@ from msgspec import Struct
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
+from dfcompile.dfmodel_backend.check.held_bytes import Touch, touches_of
 from dfcompile.dfmodel_backend.check.machines import dram_bytes_per_ns
 from dfcompile.dfmodel_backend.check.requirements import joined
-from dfcompile.dfmodel_backend.check.task_memory import Touch, touches_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
