@@ -34,6 +34,9 @@ def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None"
     return replay
 
 
+Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
+
+
 class PlainReplay:
     """Who has ended and when, and the times of all accesses to FIFOs so far.
 
@@ -53,7 +56,8 @@ class PlainReplay:
         self.read_stall_cycles = self.write_stall_cycles = 0
         self._put: dict[int, list[int]] = defaultdict(list)
         self._got: dict[int, list[int]] = defaultdict(list)
-        self._asleep: dict[tuple[int, bool], int] = {}  # by FIFO, and whether for a place in it
+        self._asleep: dict[Event, list[int]] = {}  # nodes that wait for an event
+        self._ready: deque[int] = deque()
 
     def run(self) -> None:
         """Let every node go on as far as it gets; with barriers, block by block."""
@@ -63,29 +67,18 @@ class PlainReplay:
         for number in blocks:
             opened = max(self.end.values(), default=0)
             chosen = [node for node in nodes if number is None or block[node] == number]
-            self._run(chosen, opened)
+            lives = {node: self._life(node, opened) for node in chosen}
+            self._ready.extend(chosen)
+            while self._ready:
+                node = self._ready.popleft()
+                for event in lives[node]:
+                    self._asleep.setdefault(event, []).append(node)
+                    break
             if any(node not in self.end for node in chosen):
                 return
 
-    def _run(self, nodes: list[int], opened: int) -> None:
-        awaited = {node: {each for each in self._awaited[node] if each not in self.end} for node in nodes}
-        behind: dict[int, list[int]] = defaultdict(list)
-        for node, others in awaited.items():
-            for other in others:
-                behind[other].append(node)
-        lives = {node: self._life(node, opened) for node in nodes}
-        ready = deque(node for node in nodes if not awaited[node])
-        while ready:
-            node = ready.popleft()
-            for woken in lives[node]:
-                if woken is None:
-                    break
-                ready.append(woken)
-            else:
-                for other in behind[node]:
-                    awaited[other].discard(node)
-                    if not awaited[other]:
-                        ready.append(other)
+    def _wake(self, event: Event) -> None:
+        self._ready.extend(self._asleep.pop(event, ()))
 
     @cached_property
     def _awaited(self) -> list[set[int]]:
@@ -113,57 +106,60 @@ class PlainReplay:
             out[int(self._graph.dag.edge_source[edge])].append(edge)
         return into, out
 
-    def _life(self, node: int, opened: int) -> Iterator[int | None]:
-        """Go through the cycles of a node; yields who may go on, ``None`` where it has to wait itself."""
-        now = max([opened, *(self.end[other] for other in self._awaited[node])])
+    def _life(self, node: int, opened: int) -> Iterator[Event]:
+        """Go through the cycles of a node; yields what it waits for."""
+        for other in self._awaited[node]:
+            while other not in self.end:
+                yield "end", other
+        begin = max([opened, *(self.end[other] for other in self._awaited[node])])
+        self.end[node] = yield from self._accesses(node, begin)
+        self._wake(("end", node))
+
+    def _accesses(self, node: int, now: int) -> Generator[Event, None, int]:
+        """Go through the accesses of a node from a cycle on; return when it has ended."""
         inputs, outputs = (side.get(node, []) for side in self._fifos)
         taken, given = self._volumes[node]
         if not inputs:
             self.start[node] = now
         if not (inputs or outputs):
-            self.end[node] = now + max(taken, given) * bool(self._graph.is_task[node])
-            return
+            return now + max(taken, given) * bool(self._graph.is_task[node])
         reads, writes = taken or given, given or taken
         read = written = 0
         while read < reads or written < writes:
             if written < read * writes // reads:
                 for edge in outputs:
-                    now = yield from self._write(node, edge, now)
+                    now = yield from self._write(edge, now)
                 written += 1
             if read < reads and written == read * writes // reads:
                 first = now
                 for edge in inputs:
-                    now = yield from self._read(node, edge, now)
+                    now = yield from self._read(edge, now)
                 if read:
                     self.read_stall_cycles += now - first
                 elif inputs:
                     self.start[node] = now
                 read += 1
             now += read < reads or written < writes
-        self.end[node] = now
+        return now
 
-    def _write(self, node: int, edge: int, now: int) -> Generator[int | None, None, int]:
+    def _write(self, edge: int, now: int) -> Generator[Event, None, int]:
         free = len(self._put[edge]) - self._capacity[edge]
         while free >= len(self._got[edge]):
-            self._asleep[edge, True] = node
-            yield None
+            yield "got", edge
         if free >= 0:
             self.write_stall_cycles += max(self._got[edge][free] - now, 0)
             now = max(self._got[edge][free], now)
         self._put[edge].append(now)
-        if (edge, False) in self._asleep:
-            yield self._asleep.pop((edge, False))
+        self._wake(("put", edge))
         return now
 
-    def _read(self, node: int, edge: int, now: int) -> Generator[int | None, None, int]:
+    def _read(self, edge: int, now: int) -> Generator[Event, None, int]:
         place = len(self._got[edge])
         while place >= len(self._put[edge]):
-            self._asleep[edge, False] = node
-            yield None
+            yield "put", edge
         now = max(self._put[edge][place], now)
         self._got[edge].append(now)
-        if (edge, True) in self._asleep:
-            yield self._asleep.pop((edge, True))
+        self._wake(("got", edge))
         return now
 
 
