@@ -182,11 +182,7 @@ def _producers(flow: Flow, number: int) -> Iterator[Producer]:
             yield Producer(producer, streams, streams and flow.families[producer].members == members)
 
 
-class _Ended(Struct, frozen=True):
-    """How many tasks of a family have ended at a cycle."""
-
-    cycle: int
-    members: int
+_Ended = tuple[int, int]  # a cycle, and how many tasks of a family have ended by then
 
 
 class Times:
@@ -194,7 +190,7 @@ class Times:
 
     def __init__(self, families: int) -> None:
         self.start, self.end = [0] * families, [0] * families
-        self._sooner = [_Ended(0, 0)] * families  # without the last round over the elements
+        self._sooner: list[_Ended] = [(0, 0)] * families  # without the last round over the elements
 
     def note(self, number: int, placed: Sequence[Placed]) -> None:
         """Note where the tasks of a family were put."""
@@ -204,7 +200,7 @@ class Times:
         round_begins = [last.end - last.cycles] if last.sooner else []
         cycle = max([*round_begins, *(each.end for each in placed if each.end < end)], default=0)
         sooner = last.sooner + sum(each.members for each in placed if each.end <= cycle)
-        self._sooner[number] = _Ended(cycle, sooner)
+        self._sooner[number] = cycle, sooner
 
     def ready(self, producers: Sequence[Producer], cycles: int | None) -> int:
         """Return when a family can begin, or should, to end with those that it takes streams from.
@@ -219,9 +215,9 @@ class Times:
         """Return how many tasks of a family can begin when, without waiting for the last rounds of producers."""
         begin = 0
         for each in producers:
-            ended = self._sooner[each.number] if each.is_paired else _Ended(self.end[each.number], members)
-            begin, members = max(begin, self._behind(each, ended.cycle, cycles)), min(members, ended.members)
-        return _Ended(begin, members)
+            cycle, ended = self._sooner[each.number] if each.is_paired else (self.end[each.number], members)
+            begin, members = max(begin, self._behind(each, cycle, cycles)), min(members, ended)
+        return begin, members
 
     def _behind(self, producer: Producer, end: int, cycles: int | None) -> int:
         """Return when tasks can begin that read what one family has written up to a cycle."""
@@ -301,7 +297,7 @@ class Placing:
         tasks = family.tasks
         ready = self.times.ready(family.producers, family.longest)
         soon = self.times.soon(family.producers, tasks.members, family.longest)
-        for begin, members in ((soon.cycle, soon.members), (ready, tasks.members - soon.members)):
+        for begin, members in (soon, (ready, tasks.members - soon[1])):
             shorter = 0 if tasks.is_even else members // tasks.row
             for count, cycles in ((members - shorter, max(tasks.whole, 1)), (shorter, max(tasks.last, 1))):
                 if count:

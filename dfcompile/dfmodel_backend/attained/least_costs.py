@@ -166,7 +166,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         key = table.of_node[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
         pairs, place = numbered(key)
         taken = np.zeros(len(pairs), dtype=np.int64)
-        np.maximum.at(taken, place, table.taken_bytes[out])
+        np.maximum.at(taken, place, (dag.edge_taken * dag.edge_element_bytes)[out])
         _, store, readers = np.unique(pairs // count, return_inverse=True, return_counts=True)
         return pairs // count, pairs % count, taken / readers[store]
 

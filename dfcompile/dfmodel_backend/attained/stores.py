@@ -129,11 +129,6 @@ class StoreTable(Struct, frozen=True, dict=True):
         return self.dag.edge_distinct * self.dag.edge_element_bytes
 
     @cached_property
-    def taken_bytes(self) -> Int64:
-        """Bytes that all tasks of its scope take by the operand of each edge, each element once, shape [edges]."""
-        return self.dag.edge_taken * self.dag.edge_element_bytes
-
-    @cached_property
     def reused_bytes(self) -> Int64:
         """Bytes that a task must have at hand so that it takes no element of an edge twice, shape [edges]."""
         dag = self.dag

@@ -88,7 +88,7 @@ def _least_exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibil
 def _all_to_all_in_group(link: Link) -> float:
     """Return how many messages the busiest link of a group carries, each chip sending one to each other."""
     if link.shape in WIRINGS:
-        return WIRINGS[link.shape].exchanged(link.chips)
+        return WIRINGS[link.shape].exchanged_messages(link.chips)
     return _least(link, link.chips).exchanged_messages
 
 
@@ -105,7 +105,7 @@ def exchange_in_group(link: Link, *, by_share: bool) -> float:
 def once_around(link: Link, chips: int) -> float:
     """Return the part of a tensor that a chip sends while it goes around once."""
     if link.shape in WIRINGS:
-        return WIRINGS[link.shape].gathered(chips) / chips
+        return WIRINGS[link.shape].gathered_shares(chips) / chips
     return _least(link, chips).gathered_shares / chips if chips > 1 else 0.0
 
 

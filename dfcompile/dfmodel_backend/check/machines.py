@@ -58,56 +58,56 @@ class _Wiring(Struct, frozen=True):
 
     Attributes:
         is_grid: whether every chip is joined along every dimension.
-        links: that are paid.
+        paid_links: that are paid.
         switch_ports: that are paid; whether the dimension is not the innermost one is told, too.
         cut: links between two halves.
         ports: links of a chip.
         hops: links that a share passes on its way through all chips.
-        gathered: shares of 1/N of a tensor that the busiest link carries, until all chips have all.
-        exchanged: messages that it carries, if each chip sends one to each other.
+        gathered_shares: shares of 1/N of a tensor that the busiest link carries, until all chips have all.
+        exchanged_messages: messages that it carries, if each chip sends one to each other.
     """
 
     is_grid: bool
-    links: Count
+    paid_links: Count
     switch_ports: Callable[[int, bool], float]
     cut: Count
     ports: Count
     hops: Count
-    gathered: Count
-    exchanged: Count
+    gathered_shares: Count
+    exchanged_messages: Count
 
 
 WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
     {
         "r": _Wiring(
             is_grid=True,
-            links=lambda n: n,
+            paid_links=lambda n: n,
             switch_ports=lambda _, __: 2,
             cut=lambda _: 2,
             ports=lambda _: 2,
             hops=lambda n: n - 1,
-            gathered=lambda n: n - 1,
-            exchanged=lambda n: n * n / 8,
+            gathered_shares=lambda n: n - 1,
+            exchanged_messages=lambda n: n * n / 8,
         ),
         "sw": _Wiring(
             is_grid=False,
-            links=lambda n: n,
+            paid_links=lambda n: n,
             switch_ports=lambda n, _: n,
             cut=lambda n: n,
             ports=lambda _: 1,
             hops=lambda n: n - 1,
-            gathered=lambda n: n - 1,
-            exchanged=lambda n: n / 4,
+            gathered_shares=lambda n: n - 1,
+            exchanged_messages=lambda n: n / 4,
         ),
         "fc": _Wiring(
             is_grid=False,
-            links=lambda n: n * (n - 1),
+            paid_links=lambda n: n * (n - 1),
             switch_ports=lambda n, is_outer: n * n * is_outer,
             cut=lambda n: n * n / 4,
             ports=lambda n: n - 1,
             hops=lambda _: 1,
-            gathered=lambda _: 1,
-            exchanged=lambda _: 1,
+            gathered_shares=lambda _: 1,
+            exchanged_messages=lambda _: 1,
         ),
     }
 )
@@ -118,16 +118,8 @@ def _wiring_of(kind: str) -> _Wiring:
     if kind in WIRINGS:
         return WIRINGS[kind]
     (declared,) = topology(kind).kinds
-    return _Wiring(
-        is_grid=declared.forms_grid,
-        links=partial(declared.count, "paid_links"),
-        switch_ports=partial(declared.count, "switch_ports"),
-        cut=partial(declared.count, "cut"),
-        ports=partial(declared.count, "ports"),
-        hops=partial(declared.count, "hops"),
-        gathered=partial(declared.count, "gathered_shares"),
-        exchanged=partial(declared.count, "exchanged_messages"),
-    )
+    counts = {name: partial(declared.count, name) for name in _Wiring.__struct_fields__[1:]}
+    return _Wiring(declared.forms_grid, **counts)
 
 
 class ChipNetwork:
@@ -173,7 +165,7 @@ class ChipNetwork:
             links = ports = 0.0
             is_paid = not (is_fourth_free and place == len(self.chips) - 1)
             if everyone > 1 and is_paid:
-                links = self._groups(place, self.chips) * wiring.links(dimension.chips)
+                links = self._groups(place, self.chips) * wiring.paid_links(dimension.chips)
             if everyone > WIRED_ALONE and is_paid:
                 groups = self._groups(place, self.chips[:3] if is_fourth_free else self.chips)
                 ports = groups * wiring.switch_ports(dimension.chips, place > 0)
@@ -196,8 +188,8 @@ class ChipNetwork:
         for dimension, wiring in zip(self._dimensions, self._wirings, strict=True):
             if dimension.chips > 1:
                 others, bandwidth = dimension.chips - 1, dimension.link_bandwidth_gb_per_s
-                gathered = others / wiring.gathered(dimension.chips)
-                total += bandwidth * max(gathered, others / wiring.exchanged(dimension.chips))
+                gathered = others / wiring.gathered_shares(dimension.chips)
+                total += bandwidth * max(gathered, others / wiring.exchanged_messages(dimension.chips))
         return total
 
     def step_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
@@ -229,7 +221,7 @@ class ChipNetwork:
         is_grid = all(self._wirings[place].is_grid for place in places)
         for place in places:
             chips, bandwidth = self.chips[place], self._dimensions[place].link_bandwidth_gb_per_s
-            time_ns += left * self._wirings[place].gathered(chips) / chips / bandwidth
+            time_ns += left * self._wirings[place].gathered_shares(chips) / chips / bandwidth
             left /= chips if is_grid else 1
         return time_ns
 
