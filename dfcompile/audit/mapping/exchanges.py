@@ -1,10 +1,16 @@
-"""The audit of what chips exchange: bytes and time of each step, from the layouts that it is between [ko24]."""
+"""The audit of what each of several chips has of a graph, and of what they exchange, from layouts alone [ko24]."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dfcompile.canonical_dag import Kernel
-from dfcompile.dfmodel_backend.check.array_shares import are_alike, elements_missing, layout_of, most_elements
+from dfcompile.canonical_dag import Kernel, LoopPart
+from dfcompile.dfmodel_backend.check.array_shares import (
+    are_alike,
+    elements_missing,
+    iterations_left,
+    layout_of,
+    most_elements,
+)
 from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
@@ -20,6 +26,7 @@ class ShardedGraph:
     """A dataflow graph on several chips: how each tensor is made and needed, and what each exchange of it takes."""
 
     def __init__(self, graph: DataflowGraph, system: System, sharding: Sharding) -> None:
+        self._graph = graph
         self.network = ChipNetwork(system.network)
         self.chips = self.network.chips
         self.sharding = sharding
@@ -114,6 +121,58 @@ class ShardedGraph:
             inner = zip(self.chips, before[:place], strict=False)
             partial = math.prod(count for count, held in inner if isinstance(held, Partial))
         return partial * most_elements(others, elements)
+
+    def share(self, exchanges: Sequence[Exchange]) -> DataflowGraph:
+        """Return what the chip with most of it has of the graph."""
+        return replace(
+            self._graph,
+            kernels=tuple(map(self._kernel_share, self._graph.kernels)),
+            tensors=tuple(self._tensor_share(tensor, exchanges) for tensor in self._graph.tensors),
+            exchanges=tuple(exchanges),
+        )
+
+    def _kernel_share(self, kernel: Kernel) -> Kernel:
+        """Return a kernel of the iterations of one chip; elements of one that contracts nothing in any order."""
+        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
+        part, whole = self._iterations(kernel)
+        if kernel.variant.is_gemm:
+            for number, left in iterations_left(kernel, self.sharding[kernel.name], self.chips):
+                loop = kernel.loops[number]
+                sizes[loop.part] = sizes[loop.part] * left // loop.extent
+        elif part < whole:
+            elements = -(-kernel.outer * kernel.m * kernel.n * part // whole)
+            sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
+        outer, m, k, n = (sizes[part] for part in (LoopPart.OUTER, LoopPart.M, LoopPart.K, LoopPart.N))
+        return replace(kernel, outer=outer, m=m, k=k, n=n)
+
+    def _iterations(self, kernel: Kernel) -> tuple[int, int]:
+        """Return how many iterations of loops that are split one chip has, and how many there are."""
+        left = list(iterations_left(kernel, self.sharding[kernel.name], self.chips))
+        return math.prod(part for _, part in left), math.prod(kernel.loops[number].extent for number, _ in left)
+
+    def _tensor_share(self, tensor: Tensor, exchanges: Sequence[Exchange]) -> Tensor:
+        """Return a tensor as the chip with most of it holds it; of the world's, in each layout that kernels need."""
+        if tensor.is_looked_up:
+            part, whole = self._iterations(self.kernels[tensor.uses[0].kernel])
+            return replace(tensor, size_bytes=-(-tensor.size_bytes * part // whole))
+        layouts = [layout for use in tensor.uses for layout in self.needed(tensor, use.kernel)]
+        if tensor.source:
+            layouts.append(self.made(tensor))
+            made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
+            layouts += made[-1:] if not tensor.uses else []  # an output that is completed
+            held = max(most_elements(layout, tensor.elements) for layout in layouts)
+        else:
+            held = sum(most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements))
+            held = held if layouts else tensor.elements
+        return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
+
+
+def _different(layouts: Sequence[Layout], elements: int) -> Sequence[Layout]:
+    found: list[Layout] = []
+    for layout in layouts:
+        if not any(all(map(are_alike, layout, other, [elements] * len(layout))) for other in found):
+            found.append(layout)
+    return found
 
 
 def _can_keep(layout: Layout, needed: Layout, elements: int) -> bool:

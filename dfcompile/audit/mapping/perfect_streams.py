@@ -1,6 +1,5 @@
 """The audit of the mapping with perfect streams: each chip's share of kernels and tensors, and what it takes, anew."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,12 +8,9 @@ from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_
 from dfcompile.audit.mapping.bounds import require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.times import audit_bound_by
-from dfcompile.canonical_dag import Kernel, LoopPart
-from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, System, Tensor, TensorKind, check_mapping
-from dfcompile.dfmodel_backend.check.array_shares import are_alike, iterations_left, most_elements
+from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, System, TensorKind, check_mapping
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns
 from dfcompile.dfmodel_backend.check.requirements import joined
-from dfcompile.dfmodel_backend.workload.array_layout import Layout
 from dfcompile.driver import Point
 from dfcompile.records import replace
 from dfcompile.report.mapping_figures import PerfectStreamsSummary
@@ -35,7 +31,7 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
         sharded = ShardedGraph(graph, mapping.system, dict(mapping.sharding))
         exchanged = sharded.recounted(f"{where}.exchanges", figures.exchanges)
         _audit_exchanges(where, figures.exchanges, exchanged)
-        check_mapping(chip_share(graph, sharded, figures.exchanges), mapping.system, mapping, graph)
+        check_mapping(sharded.share(figures.exchanges), mapping.system, mapping, graph)
     expect_figures(where, summary, chips=mapping.system.chips, configs=len(figures.configs), solver=mapping.solver)
     expect_at_least(f"{where}.chips", point.chips, summary.chips, "chips in use")
     moved = 0
@@ -67,61 +63,6 @@ def _audit_exchanges(where: str, exchanges: Sequence[Exchange], recounted: Seque
         expect(f"{at}: message_bytes", exchange.message_bytes, found.message_bytes)
         expect(f"{at}: moved_bytes", exchange.moved_bytes, found.moved_bytes)
         expect(f"{at}: time_ns", exchange.time_ns, found.time_ns, ROUNDING)
-
-
-def chip_share(graph: DataflowGraph, sharded: ShardedGraph, exchanges: Sequence[Exchange]) -> DataflowGraph:
-    """Return what the chip with most of it has of a graph."""
-    return replace(
-        graph,
-        kernels=tuple(_kernel_share(kernel, sharded) for kernel in graph.kernels),
-        tensors=tuple(_tensor_share(tensor, sharded, exchanges) for tensor in graph.tensors),
-        exchanges=tuple(exchanges),
-    )
-
-
-def _kernel_share(kernel: Kernel, sharded: ShardedGraph) -> Kernel:
-    """Return a kernel of the iterations of one chip; elements of one that contracts nothing in any order."""
-    sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
-    part, whole = _iterations(kernel, sharded)
-    if kernel.variant.is_gemm:
-        for number, left in iterations_left(kernel, sharded.sharding[kernel.name], sharded.chips):
-            loop = kernel.loops[number]
-            sizes[loop.part] = sizes[loop.part] * left // loop.extent
-    elif part < whole:
-        elements = -(-kernel.outer * kernel.m * kernel.n * part // whole)
-        sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
-    return replace(kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N])
-
-
-def _iterations(kernel: Kernel, sharded: ShardedGraph) -> tuple[int, int]:
-    """Return how many iterations of loops that are split one chip has, and how many there are."""
-    left = list(iterations_left(kernel, sharded.sharding[kernel.name], sharded.chips))
-    return math.prod(part for _, part in left), math.prod(kernel.loops[number].extent for number, _ in left)
-
-
-def _tensor_share(tensor: Tensor, sharded: ShardedGraph, exchanges: Sequence[Exchange]) -> Tensor:
-    """Return a tensor as the chip with most of it holds it; of the world's, in each layout that kernels need."""
-    if tensor.is_looked_up:
-        part, whole = _iterations(sharded.kernels[tensor.uses[0].kernel], sharded)
-        return replace(tensor, size_bytes=-(-tensor.size_bytes * part // whole))
-    layouts = [layout for use in tensor.uses for layout in sharded.needed(tensor, use.kernel)]
-    if tensor.source:
-        layouts.append(sharded.made(tensor))
-        made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
-        layouts += made[-1:] if not tensor.uses else []  # an output that is completed
-        held = max(most_elements(layout, tensor.elements) for layout in layouts)
-    else:
-        held = sum(most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements))
-        held = held if layouts else tensor.elements
-    return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
-
-
-def _different(layouts: Sequence[Layout], elements: int) -> Sequence[Layout]:
-    found: list[Layout] = []
-    for layout in layouts:
-        if not any(all(map(are_alike, layout, other, [elements] * len(layout))) for other in found):
-            found.append(layout)
-    return found
 
 
 def _audit_bound(where: str, summary: PerfectStreamsSummary, point: Point) -> None:

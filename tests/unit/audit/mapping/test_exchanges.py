@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from dfcompile.audit.comparing import ROUNDING, expect
 from dfcompile.audit.mapping.exchanges import ShardedGraph
-from dfcompile.audit.mapping.perfect_streams import chip_share
 from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.network.topologies import NAMED, network_cost_usd, network_power_w
 from dfcompile.dfmodel_backend.machine.roofs import roofs_of
@@ -45,8 +44,8 @@ def test_exchanges_take_what_the_audit_finds(seed: int) -> None:
 @examples(100)
 @given(SEEDS)
 def test_a_chip_has_what_the_audit_finds(seed: int) -> None:
-    split, shared, audited = drawn(seed)
-    found = chip_share(split.graph, audited, shared.exchanges)
+    _, shared, audited = drawn(seed)
+    found = audited.share(shared.exchanges)
 
     for kernel, other in zip(found.kernels, shared.graph.kernels, strict=True):
         assert (kernel.outer * kernel.m, kernel.k, kernel.n) == (other.outer * other.m, other.k, other.n)
