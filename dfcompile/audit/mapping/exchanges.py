@@ -4,13 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.canonical_dag import Kernel, LoopPart
-from dfcompile.dfmodel_backend.check.array_shares import (
-    are_alike,
-    elements_missing,
-    iterations_left,
-    layout_of,
-    most_elements,
-)
+from dfcompile.dfmodel_backend.check import array_shares
 from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
@@ -51,7 +45,7 @@ class ShardedGraph:
                 yield self._layout(kernel, place, is_result=False)
 
     def _layout(self, kernel: Kernel, place: int, *, is_result: bool) -> Layout:
-        return layout_of(kernel, place, self.sharding[kernel.name], self.chips, is_result=is_result)
+        return array_shares.layout_of(kernel, place, self.sharding[kernel.name], self.chips, is_result=is_result)
 
     def recounted(self, where: str, exchanges: Sequence[Exchange]) -> list[Exchange]:
         """Return some exchanges with the bytes and times that are found anew.
@@ -97,8 +91,8 @@ class ShardedGraph:
         received = rounds * (group - 1) * elements
         if exchange.kind is ExchangeKind.ALL_TO_ALL:
             ends = (tuple(layout[place] for place in places) for layout in (before, after))
-            received = elements_missing(*ends, elements, tuple(self.chips[place] for place in places))
-        message = most_elements(tuple(before[place] for place in others), elements) * size
+            received = array_shares.elements_missing(*ends, elements, tuple(self.chips[place] for place in places))
+        message = array_shares.most_elements(tuple(before[place] for place in others), elements) * size
         if len(places) > 1:
             time_ns = self.network.together_ns(exchange.kind, message)
         else:
@@ -120,7 +114,7 @@ class ShardedGraph:
         else:
             inner = zip(self.chips, before[:place], strict=False)
             partial = math.prod(count for count, held in inner if isinstance(held, Partial))
-        return partial * most_elements(others, elements)
+        return partial * array_shares.most_elements(others, elements)
 
     def share(self, exchanges: Sequence[Exchange]) -> DataflowGraph:
         """Return what the chip with most of it has of the graph."""
@@ -136,7 +130,7 @@ class ShardedGraph:
         sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
         part, whole = self._iterations(kernel)
         if kernel.variant.is_gemm:
-            for number, left in iterations_left(kernel, self.sharding[kernel.name], self.chips):
+            for number, left in array_shares.iterations_left(kernel, self.sharding[kernel.name], self.chips):
                 loop = kernel.loops[number]
                 sizes[loop.part] = sizes[loop.part] * left // loop.extent
         elif part < whole:
@@ -147,7 +141,7 @@ class ShardedGraph:
 
     def _iterations(self, kernel: Kernel) -> tuple[int, int]:
         """Return how many iterations of loops that are split one chip has, and how many there are."""
-        left = list(iterations_left(kernel, self.sharding[kernel.name], self.chips))
+        left = list(array_shares.iterations_left(kernel, self.sharding[kernel.name], self.chips))
         return math.prod(part for _, part in left), math.prod(kernel.loops[number].extent for number, _ in left)
 
     def _tensor_share(self, tensor: Tensor, exchanges: Sequence[Exchange]) -> Tensor:
@@ -160,9 +154,11 @@ class ShardedGraph:
             layouts.append(self.made(tensor))
             made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
             layouts += made[-1:] if not tensor.uses else []  # an output that is completed
-            held = max(most_elements(layout, tensor.elements) for layout in layouts)
+            held = max(array_shares.most_elements(layout, tensor.elements) for layout in layouts)
         else:
-            held = sum(most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements))
+            held = sum(
+                array_shares.most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements)
+            )
             held = held if layouts else tensor.elements
         return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
 
@@ -170,7 +166,7 @@ class ShardedGraph:
 def _different(layouts: Sequence[Layout], elements: int) -> Sequence[Layout]:
     found: list[Layout] = []
     for layout in layouts:
-        if not any(all(map(are_alike, layout, other, [elements] * len(layout))) for other in found):
+        if not any(all(map(array_shares.are_alike, layout, other, [elements] * len(layout))) for other in found):
             found.append(layout)
     return found
 
@@ -178,7 +174,7 @@ def _different(layouts: Sequence[Layout], elements: int) -> Sequence[Layout]:
 def _can_keep(layout: Layout, needed: Layout, elements: int) -> bool:
     """Return whether chips have what they need, or more of it: nothing moves."""
     return all(
-        are_alike(held, need, elements) or (held is None and isinstance(need, Split))
+        array_shares.are_alike(held, need, elements) or (held is None and isinstance(need, Split))
         for held, need in zip(layout, needed, strict=True)
     )
 
