@@ -49,6 +49,13 @@ def sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
     return found
 
 
+def largest(row: Int64, values: Int64, count: int) -> Int64:
+    """Return the largest value of each row, 0 of those without any, shape [count]."""
+    found = np.zeros(count, dtype=np.int64)
+    np.maximum.at(found, row, values)
+    return found
+
+
 class MemoryEdges(Struct, frozen=True, eq=False):
     """The edges of a configuration that do not stream, and when they are used.
 

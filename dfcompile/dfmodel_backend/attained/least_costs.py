@@ -8,6 +8,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.cores import least_work
+from dfcompile.dfmodel_backend.attained.footprints import largest, sums
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
@@ -165,8 +166,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         count, out = self.model.units.count, dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
         key = table.of_node[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
         pairs, place = numbered(key)
-        taken = np.zeros(len(pairs), dtype=np.int64)
-        np.maximum.at(taken, place, (dag.edge_taken * dag.edge_element_bytes)[out])
+        taken = largest(place, (dag.edge_taken * dag.edge_element_bytes)[out], len(pairs))
         _, store, readers = np.unique(pairs // count, return_inverse=True, return_counts=True)
         return pairs // count, pairs % count, taken / readers[store]
 
@@ -180,8 +180,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         pairs, place = numbered(table.of_node[source] * model.units.count + unit[target])
         once = distinct(place * dag.nodes_count + source)
         pair, task = once // dag.nodes_count, once % dag.nodes_count
-        size, maker = np.zeros((2, len(pairs)), dtype=np.int64)
-        np.add.at(size, pair, table.out_bytes[task])
+        size, maker = sums(pair, table.out_bytes[task], len(pairs)), np.zeros(len(pairs), dtype=np.int64)
         maker[pair] = unit[task]
         store, reader = pairs // model.units.count, pairs % model.units.count
         order = np.lexsort((reader, -size, store))
@@ -237,11 +236,8 @@ class LeastCosts(Struct, frozen=True, dict=True):
 
     @cached_property
     def _machine_work(self) -> Int64:
-        model = self.model
-        totals: Int64 = np.zeros(model.units.count, dtype=np.int64)
-        tasks = np.flatnonzero(model.units.unit != NO_UNIT)
-        np.add.at(totals, model.units.unit[tasks], model.machine_dag.work[tasks])
-        return totals
+        unit, work = self.model.units.unit, self.model.machine_dag.work
+        return sums(unit[unit != NO_UNIT], work[unit != NO_UNIT], self.model.units.count)
 
     def network_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time of the exchanges of each pair."""

@@ -12,6 +12,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.attained.footprints import largest
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
@@ -93,9 +94,7 @@ def phases_of(configurations: Sequence[TaskConfiguration]) -> tuple[Phase, ...]:
 def _block_ends(schedule: Schedule, task: Bool) -> tuple[Int64, Int64]:
     """Return when the last task of each block with tasks ends, and the number of the block of each task."""
     used, number = numbered(schedule.block[task])
-    ends = np.zeros(len(used), dtype=np.int64)
-    np.maximum.at(ends, number, schedule.last_out[task])
-    return ends, number
+    return largest(number, schedule.last_out[task], len(used)), number
 
 
 def time_parts(

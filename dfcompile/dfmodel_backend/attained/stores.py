@@ -24,7 +24,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
 from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
-from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, Spans, fetches_of, sums
+from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, Spans, fetches_of, largest, sums
 from dfcompile.dfmodel_backend.attained.holding import Holding, Wholes, hold
 from dfcompile.distinct import numbered
 
@@ -145,17 +145,14 @@ class StoreTable(Struct, frozen=True, dict=True):
     @cached_property
     def out_bytes(self) -> Int64:
         """What each task makes, in bytes: the largest of its output edges, shape [nodes]."""
-        out = np.zeros(self.dag.nodes_count, dtype=np.int64)
-        np.maximum.at(out, self.dag.edge_source, self.edge_bytes)
-        return out
+        return largest(self.dag.edge_source, self.edge_bytes, self.dag.nodes_count)
 
     @cached_property
     def whole_bytes(self) -> Int64:
         """Size of each buffer: of its array, or what is written to it, or what one task reads, shape [buffers]."""
         dag = self.dag
         sizes = {tensor.name: tensor.size_bytes for tensor in dag.tensors}
-        read = np.zeros(dag.nodes_count, dtype=np.int64)
-        np.maximum.at(read, dag.edge_source, self.distinct_bytes)
+        read = largest(dag.edge_source, self.distinct_bytes, dag.nodes_count)
         whole = np.where(self.written_bytes > 0, self.written_bytes, read[self._buffers])
         for place, node in enumerate(self._buffers.tolist()):
             name = dag.scopes[dag.node_scope[node]].origin
@@ -165,10 +162,8 @@ class StoreTable(Struct, frozen=True, dict=True):
     @cached_property
     def written_bytes(self) -> Int64:
         """What all tasks write to each buffer, shape [buffers]."""
-        written = np.zeros(self.dag.nodes_count, dtype=np.int64)
         by_task = self.dag.is_computational[self.dag.edge_source]
-        np.add.at(written, self.dag.edge_target[by_task], self.edge_bytes[by_task])
-        return written[self._buffers]
+        return sums(self.dag.edge_target[by_task], self.edge_bytes[by_task], self.dag.nodes_count)[self._buffers]
 
     @cached_property
     def readers(self) -> Int64:
