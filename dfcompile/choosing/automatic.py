@@ -7,11 +7,10 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Space, granularities, space_of
-from dfcompile.choosing.limits import NOTHING, THOROUGH, Limits
-from dfcompile.choosing.scoring import Machine, Makespans, Scores
+from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
-from dfcompile.choosing.traffic import Memory
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
 from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace

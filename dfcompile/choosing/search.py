@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
-from dfcompile.choosing.limits import NOTHING, Limits
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import UNBOUNDED, MadeSchedule, Score, Scores
+from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import counted, work_of
 from dfcompile.options import Choice

@@ -7,8 +7,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.choosing.candidate import Candidate
-from dfcompile.choosing.estimate import Estimate, estimate
-from dfcompile.choosing.traffic import Memory
+from dfcompile.choosing.estimate import Estimate, Memory, estimate
 from dfcompile.errors import UserError
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Effort, Volumes

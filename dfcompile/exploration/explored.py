@@ -11,11 +11,10 @@ from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
 from dfcompile.errors import UserError
 from dfcompile.exploration.asked import Asked, Objective
-from dfcompile.exploration.bounds import Bounds, estimated_cycles
 from dfcompile.exploration.job import Job, Outcome
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, Point, search
-from dfcompile.exploration.space import OfferedGroup, Space, choices_of, space_of
+from dfcompile.exploration.space import Bounds, OfferedGroup, Space, choices_of, estimated_cycles, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
 from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_bound, expect_figures, expect_rows
+from dfcompile.audit.comparing import ROUNDING, expect_at_least, expect_bound, expect_figures, expect_rows
 from dfcompile.audit.mapping.bounds import require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.times import audit_bound_by
@@ -60,9 +60,8 @@ def _audit_exchanges(where: str, exchanges: Sequence[Exchange], recounted: Seque
     """Hold what the mapping charges for exchanges against what they take: its configurations add it up."""
     for number, (exchange, found) in enumerate(zip(exchanges, recounted, strict=True)):
         at = f"{where}: exchange {number} of {exchange.tensor!r}"
-        expect(f"{at}: message_bytes", exchange.message_bytes, found.message_bytes)
-        expect(f"{at}: moved_bytes", exchange.moved_bytes, found.moved_bytes)
-        expect(f"{at}: time_ns", exchange.time_ns, found.time_ns, ROUNDING)
+        expect_figures(at, exchange, message_bytes=found.message_bytes, moved_bytes=found.moved_bytes)
+        expect_figures(at, exchange, ROUNDING, time_ns=found.time_ns)
 
 
 def _audit_bound(where: str, summary: PerfectStreamsSummary, point: Point) -> None:

@@ -12,10 +12,9 @@ from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.asked import Figures, covers, figures_of, pareto_set
-from dfcompile.exploration.bounds import Bounds
 from dfcompile.exploration.job import Job, run_job
 from dfcompile.exploration.result_store import ResultStore
-from dfcompile.exploration.space import space_of
+from dfcompile.exploration.space import Bounds, space_of
 from dfcompile.exploration.workers import InThisProcess
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
