@@ -10,7 +10,6 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import OUTSIDE, DagPart
-from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
 from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules, PartWays
@@ -18,9 +17,29 @@ from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, Sto
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.sharding.graphs import Choice
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
+
+
+class ChipsInUse(Struct, frozen=True):
+    """Several chips; every one is charged as the one with most of everything.
+
+    Attributes:
+        system: with the chips in use.
+        sharding: of every kernel.
+        exchanges: of all chips.
+        apart: pairs of kernels of which the second reads what chips make of the result of the first, in a layout of its
+            own: the second is in a later configuration.
+    """
+
+    system: System
+    sharding: tuple[tuple[str, Choice], ...]
+    exchanges: tuple[Exchange, ...]
+    apart: tuple[tuple[str, str], ...]
+
 
 MOST_NODES = 10_000  # of a part; how a larger one is scheduled depends on what was scheduled before
 
