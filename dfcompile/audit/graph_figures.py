@@ -133,45 +133,36 @@ def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
 
 
 class GraphFigures:
-    """Figures of a graph; each is computed when it is first asked for."""
+    """Figures of a graph; those of paths are computed when they are first asked for.
+
+    Attributes:
+        dag: the graph.
+        paths: its nodes and edges, for sweeps along them.
+        is_task: whether each node is a computational one, shape [nodes].
+        is_stream: whether each edge is between tasks, shape [edges].
+        tasks: their number.
+        taken: elements on every input edge of each node; of several edges the largest, shape [nodes].
+        given: the same of output edges, shape [nodes].
+        work: cycles of each task: the elements on its longest edge, shape [nodes].
+        total_work_cycles: all tasks one after another.
+        io_elements: on edges that touch a buffer, but not the marks of start and end.
+        io_bytes: the same in bytes.
+    """
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
         self.is_task, self._is_buffer = dag.is_computational, dag.is_buffer
-        is_real = self.is_task | self._is_buffer
-        source, target = dag.edge_source, dag.edge_target
+        is_real, source, target = self.is_task | self._is_buffer, dag.edge_source, dag.edge_target
+        self.paths = Graph(dag.nodes_count, source, target)
         self.is_stream: Bool = self.is_task[source] & self.is_task[target]
-        self._is_stored: Bool = is_real[source] & is_real[target] & ~self.is_stream
-
-    @cached_property
-    def tasks(self) -> int:
-        """Number of computational nodes."""
-        return sum(self.is_task.tolist())
-
-    @cached_property
-    def taken(self) -> Int64:
-        """Elements on every input edge of each node; of several edges the largest, shape [nodes]."""
-        return self._largest(self.dag.edge_target)
-
-    @cached_property
-    def given(self) -> Int64:
-        """Elements on every output edge of each node; of several edges the largest, shape [nodes]."""
-        return self._largest(self.dag.edge_source)
-
-    @cached_property
-    def work(self) -> Int64:
-        """Cycles of each task: the elements on its longest edge, shape [nodes]."""
-        return np.where(self.is_task, np.maximum(self.taken, self.given), 0)
-
-    @cached_property
-    def total_work_cycles(self) -> int:
-        """All tasks one after another."""
-        return sum(self.work.tolist())
-
-    @cached_property
-    def paths(self) -> Graph:
-        """The nodes and edges, for sweeps along them."""
-        return Graph(self.dag.nodes_count, self.dag.edge_source, self.dag.edge_target)
+        self.tasks = sum(self.is_task.tolist())
+        self.taken, self.given = self._largest(target), self._largest(source)
+        self.work = np.where(self.is_task, np.maximum(self.taken, self.given), 0)
+        self.total_work_cycles: int = sum(self.work.tolist())
+        is_stored = is_real[source] & is_real[target] & ~self.is_stream
+        volumes, sizes = dag.edge_volume[is_stored], dag.edge_element_bytes[is_stored]
+        self.io_elements: int = sum(volumes.tolist())
+        self.io_bytes = int((volumes * sizes).sum())  # all bytes of a graph together fit in 64 bits: it is verified
 
     @cached_property
     def _times(self) -> tuple[Int64, Int64, int]:
@@ -200,17 +191,6 @@ class GraphFigures:
     def critical_path_cycles(self) -> int:
         """The largest work along a path."""
         return int(self.paths.longest_to(self.work).max(initial=0))
-
-    @cached_property
-    def io_elements(self) -> int:
-        """Elements on edges that touch a buffer, but not the marks of start and end."""
-        return sum(self.dag.edge_volume[self._is_stored].tolist())
-
-    @cached_property
-    def io_bytes(self) -> int:
-        """The same in bytes."""
-        volumes, sizes = (column[self._is_stored] for column in (self.dag.edge_volume, self.dag.edge_element_bytes))
-        return int((volumes * sizes).sum())  # all bytes of a graph together fit in 64 bits: it is verified
 
     @cached_property
     def streaming_depth_cycles(self) -> int:

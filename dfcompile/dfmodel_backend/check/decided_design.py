@@ -2,19 +2,16 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import assert_never
-
-from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.check.requirements import longest_paths
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.workload.design import Batch, Design, DesignEdge, DesignKernel, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
 
 WHOLE, ROWS, COLUMNS = "RR", "SR", "RS"
 # Dimensions along rows and columns of a matrix that is read, outer ones first; preferred readings first.
@@ -42,14 +39,6 @@ _NEEDED = MappingProxyType(
 )
 Conversions = Sequence[tuple[int, Collective]]  # id of the kernel that makes a tensor, and what changes its layout
 Pair = tuple[DesignKernel, DesignKernel]
-
-
-def conversions_of(design: Design, sharding: Mapping[int, Dim], compatibility: Compatibility) -> Conversions:
-    """Return, per edge that changes a layout, the id of its giver and what changes it."""
-    if not design.shards_kernels:
-        return []
-    changes = _changes_by_letter if compatibility.layouts_by_letter else changes_by_axes
-    return list(changes(design, sharding))
 
 
 def _changes_by_letter(design: Design, sharding: Mapping[int, Dim]) -> Iterator[tuple[int, Collective]]:
@@ -147,113 +136,71 @@ def statistics_of(kernel: DesignKernel, split: Dim, rows: int, columns: int) -> 
     return 0
 
 
-class Groups(Struct, frozen=True, dict=True):
-    """How the chips of a design share a batch."""
+class Groups:
+    """How the chips of a design share a batch.
 
-    design: Design
+    Attributes:
+        links: the dimension of the network along which each kind of group of a language model lies: TP, PP, DP, SP.
+        chips: of a copy of the workload.
+        tensor: chips that share each kernel.
+        pipeline: stages that follow one another.
+        sequence: groups that share the sequence.
+        data: groups that share a batch.
+        micro_batches: how often a batch runs through the pipeline of a data parallel group.
+        layers_of_stage: how often the graph runs on a chip, per micro-batch; one of all layers runs once.
+        repetitions: how often the kernels of the graph are needed for a batch of one copy.
+        runs: how often the configurations run in a batch, over all chips of all copies.
+    """
 
-    @property
-    def _batch(self) -> Batch:
-        return self.design.execution.batch
-
-    @cached_property
-    def links(self) -> dict[str, Link]:
-        """The dimension of the network along which each kind of group of a language model lies: TP, PP, DP, SP."""
-        is_language_model = self._batch.kind is WorkloadKind.LLM
-        return {link.parallelism: link for link in self.design.machine.links} if is_language_model else {}
-
-    def _along(self, name: str) -> int:
-        return self.links[name].chips if name in self.links else 1
-
-    @cached_property
-    def chips(self) -> int:
-        """Chips of a copy of the workload."""
-        return math.prod(link.chips for link in self.design.machine.links)
-
-    @cached_property
-    def tensor(self) -> int:
-        """Chips that share each kernel."""
-        return self._along("TP")
-
-    @property
-    def pipeline(self) -> int:
-        """Stages that follow one another."""
-        return self._along("PP")
-
-    @property
-    def data(self) -> int:
-        """Groups that share a batch."""
-        return self.chips if self._batch.kind is WorkloadKind.DLRM else self._along("DP")
-
-    @property
-    def sequence(self) -> int:
-        """Groups that share the sequence."""
-        return self._along("SP")
-
-    @property
-    def micro_batches(self) -> float:
-        """How often a batch runs through the pipeline of a data parallel group."""
-        if self._batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
-            return 1.0
-        return self._batch.global_batch / (max(1, self._batch.micro_batch) * self.data)
-
-    @property
-    def _has_one_layer(self) -> bool:
-        return self._batch.kind is WorkloadKind.LLM and self._batch.layers_in_graph <= 1
-
-    @property
-    def layers_of_stage(self) -> int:
-        """How often the graph runs on a chip, per micro-batch; one of all layers runs once."""
-        return math.ceil(self._batch.layers / self.pipeline) if self._has_one_layer else 1
-
-    @property
-    def repetitions(self) -> int:
-        """How often the kernels of the graph are needed for a batch of one copy."""
-        if self._batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
-            return 1
-        return self._batch.global_batch * (self._batch.layers if self._has_one_layer else 1)
-
-    @property
-    def runs(self) -> float:
-        """How often the configurations run in a batch, over all chips of all copies."""
-        batch = self._batch
-        if batch.kind is WorkloadKind.LLM:
-            return float(self.repetitions * self.tensor * self.sequence * batch.copies)
-        if batch.kind is WorkloadKind.DLRM:
-            return batch.global_batch * batch.copies * self.chips / self.data
-        return float(batch.copies * self.chips)
+    def __init__(self, design: Design) -> None:
+        batch, links = design.execution.batch, design.machine.links
+        is_language_model = batch.kind is WorkloadKind.LLM
+        self.links: dict[str, Link] = {link.parallelism: link for link in links} if is_language_model else {}
+        self.chips = math.prod(link.chips for link in links)
+        along = {name: link.chips for name, link in self.links.items()}
+        self.tensor, self.pipeline, self.sequence = (along.get(name, 1) for name in ("TP", "PP", "SP"))
+        self.data = self.chips if batch.kind is WorkloadKind.DLRM else along.get("DP", 1)
+        layers = batch.layers if is_language_model and batch.layers_in_graph <= 1 else 1
+        self.layers_of_stage = math.ceil(layers / self.pipeline)
+        self.micro_batches = batch.global_batch / (max(1, batch.micro_batch) * self.data)
+        self.repetitions = batch.global_batch * layers
+        self.runs = float(batch.copies * self.chips)
+        if is_language_model:
+            self.runs = float(self.repetitions * self.tensor * self.sequence * batch.copies)
+        elif batch.kind is WorkloadKind.DLRM:
+            self.runs = batch.global_batch * batch.copies * self.chips / self.data
+        else:
+            self.micro_batches, self.repetitions = 1.0, 1
 
 
 Kernels = Sequence[DesignKernel]  # of a configuration
 
 
-class DecidedDesign(Struct, frozen=True, dict=True):
+class DecidedDesign:
     """A design and what was decided of it.
 
     Attributes:
         design: with its degrees.
         decision: sharding, tiles and configurations.
         compatibility: flaws to repeat.
+        kernels: by id.
+        groups: of its chips.
+        sides: of the grid of chips that a matrix is laid out on.
+        levels: the length of the longest path to each kernel, by id.
+        conversions: what changes layouts between kernels: per edge that does, the id of its giver and what changes it.
     """
 
-    design: Design
-    decision: Decision
-    compatibility: Compatibility
-
-    @cached_property
-    def kernels(self) -> dict[int, DesignKernel]:
-        """Kernels by id."""
-        return {kernel.id: kernel for kernel in self.design.kernels}
-
-    @cached_property
-    def groups(self) -> Groups:
-        """Of its chips."""
-        return Groups(self.design)
-
-    @cached_property
-    def conversions(self) -> Conversions:
-        """What changes layouts between kernels."""
-        return conversions_of(self.design, self.decision.sharding, self.compatibility)
+    def __init__(self, design: Design, decision: Decision, compatibility: Compatibility) -> None:
+        self.design, self.decision, self.compatibility = design, decision, compatibility
+        self.kernels = {kernel.id: kernel for kernel in design.kernels}
+        self.groups = Groups(design)
+        *others, last = [link.chips for link in design.machine.links] or [1]
+        self.sides = math.prod(others), last
+        self.levels = longest_paths(self.kernels, [(edge.source, edge.target) for edge in design.edges])
+        self.conversions: Conversions = []
+        if design.shards_kernels:
+            changes = _changes_by_letter if compatibility.layouts_by_letter else changes_by_axes
+            self.conversions = list(changes(design, decision.sharding))
 
     @property
     def sharding_bytes(self) -> float:
@@ -270,11 +217,6 @@ class DecidedDesign(Struct, frozen=True, dict=True):
                 count = statistics_of(kernel, split, kernel.outer * kernel.m, kernel.n)
                 total += count * design.execution.word_bytes
         return total
-
-    @cached_property
-    def levels(self) -> dict[int, int]:
-        """The length of the longest path to each kernel, by id."""
-        return longest_paths(self.kernels, [(edge.source, edge.target) for edge in self.design.edges])
 
     def inside(self, number: int) -> tuple[DesignKernel, ...]:
         """Return the kernels of a configuration, in the order of the file."""
@@ -304,12 +246,6 @@ class DecidedDesign(Struct, frozen=True, dict=True):
             case _:
                 assert_never(kind)
         return extents["M"], extents["K"], extents["N"]
-
-    @cached_property
-    def sides(self) -> tuple[int, int]:
-        """The sides of the grid of chips that a matrix is laid out on."""
-        chips = [link.chips for link in self.design.machine.links]
-        return (1, chips[0]) if len(chips) == 1 else (math.prod(chips[:-1]), chips[-1])
 
     def output_bytes(self, kernel: DesignKernel) -> int:
         """Return the bytes of a tile of what a kernel makes, on one chip."""
