@@ -15,7 +15,6 @@ What it does not hold is written once to DRAM and read from there each time that
 """
 
 from enum import StrEnum, unique
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -90,94 +89,47 @@ class StoreUse(Struct, frozen=True):
         return self.dram_read_bytes + self.dram_write_bytes
 
 
-class StoreTable(Struct, frozen=True, dict=True):
+class StoreTable:
     """The stores of a canonical DAG.
 
     Numbers are those of the buffer nodes in ascending order, then of the scopes.
 
     Attributes:
         dag: with volumes in elements.
+        of_node: store of each node: of a buffer itself, of a task what its scope hands on, shape [nodes].
+        moves_data: whether each edge is between tasks and buffers: marks of start and end move nothing, shape [edges].
+        edge_bytes: that travel on each edge, shape [edges].
+        distinct_bytes: of the different elements of each edge, shape [edges].
+        reused_bytes: that a task must have at hand so that it takes no element of an edge twice, shape [edges].
+        out_bytes: what each task makes: the largest of its output edges, shape [nodes].
+        written_bytes: what all tasks write to each buffer, shape [buffers].
+        whole_bytes: of each buffer: of its array, or what is written to it, or what one task reads, shape [buffers].
+        readers: edges over which tasks read each buffer, shape [buffers].
+        is_result: whether each buffer holds a result of the model: an output, or what nobody reads, shape [buffers].
     """
 
-    dag: CanonicalDag
-
-    @cached_property
-    def _buffers(self) -> Int64:
-        return np.flatnonzero(self.dag.is_buffer)
-
-    @cached_property
-    def of_node(self) -> Int64:
-        """Store of each node: of a buffer itself, of a task what its scope hands on, shape [nodes]."""
-        store = len(self._buffers) + self.dag.node_scope.astype(np.int64)
-        store[self._buffers] = np.arange(len(self._buffers))
-        return store
-
-    @cached_property
-    def moves_data(self) -> Bool:
-        """Whether each edge is between tasks and buffers: marks of start and end move nothing, shape [edges]."""
-        real: Bool = self.dag.is_computational | self.dag.is_buffer
-        return np.asarray(real[self.dag.edge_source] & real[self.dag.edge_target])
-
-    @cached_property
-    def edge_bytes(self) -> Int64:
-        """Bytes that travel on each edge, shape [edges]."""
-        return self.dag.edge_volume * self.dag.edge_element_bytes
-
-    @cached_property
-    def distinct_bytes(self) -> Int64:
-        """Bytes of the different elements of each edge, shape [edges]."""
-        return self.dag.edge_distinct * self.dag.edge_element_bytes
-
-    @cached_property
-    def reused_bytes(self) -> Int64:
-        """Bytes that a task must have at hand so that it takes no element of an edge twice, shape [edges]."""
-        dag = self.dag
-        loops = [loops_of(order) if order != UNORDERED else () for order in dag.orders]
-        taken = np.array([prod(loop.extent for loop in each if loop.stride) for each in loops], dtype=np.int64)
-        reused = np.array([-1 if (found := reused_elements(each)) is None else found for each in loops], dtype=np.int64)
-        order = dag.edge_order
-        is_known = dag.is_ordered & (reused[order] >= 0) & (taken[order] == dag.edge_distinct)
-        elements = dag.edge_distinct.copy()
-        elements[is_known] = np.minimum(reused[order], elements)[is_known]
-        elements[dag.edge_volume == dag.edge_distinct] = 0
-        return elements * dag.edge_element_bytes
-
-    @cached_property
-    def out_bytes(self) -> Int64:
-        """What each task makes, in bytes: the largest of its output edges, shape [nodes]."""
-        return largest(self.dag.edge_source, self.edge_bytes, self.dag.nodes_count)
-
-    @cached_property
-    def whole_bytes(self) -> Int64:
-        """Size of each buffer: of its array, or what is written to it, or what one task reads, shape [buffers]."""
-        dag = self.dag
+    def __init__(self, dag: CanonicalDag) -> None:
+        self.dag = dag
+        task, source, target, nodes = dag.is_computational, dag.edge_source, dag.edge_target, dag.nodes_count
+        self._buffers = np.flatnonzero(dag.is_buffer)
+        self.of_node: Int64 = len(self._buffers) + dag.node_scope.astype(np.int64)
+        self.of_node[self._buffers] = np.arange(len(self._buffers))
+        real = task | dag.is_buffer
+        self.moves_data: Bool = real[source] & real[target]
+        self.edge_bytes: Int64 = dag.edge_volume * dag.edge_element_bytes
+        self.distinct_bytes: Int64 = dag.edge_distinct * dag.edge_element_bytes
+        self.reused_bytes = _reused_elements(dag) * dag.edge_element_bytes
+        self.out_bytes = largest(source, self.edge_bytes, nodes)
+        self.written_bytes = sums(target[task[source]], self.edge_bytes[task[source]], nodes)[self._buffers]
+        self.readers: Int64 = np.bincount(source[task[target]], minlength=nodes)[self._buffers]
+        names = [dag.scopes[dag.node_scope[node]].origin for node in self._buffers]
+        outputs = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.OUTPUT}
+        self.is_result: Bool = np.array([name in outputs for name in names], dtype=np.bool_) | (self.readers == 0)
+        read = largest(source, self.distinct_bytes, nodes)[self._buffers]
+        self.whole_bytes = np.where(self.written_bytes > 0, self.written_bytes, read)
         sizes = {tensor.name: tensor.size_bytes for tensor in dag.tensors}
-        read = largest(dag.edge_source, self.distinct_bytes, dag.nodes_count)
-        whole = np.where(self.written_bytes > 0, self.written_bytes, read[self._buffers])
-        for place, node in enumerate(self._buffers.tolist()):
-            name = dag.scopes[dag.node_scope[node]].origin
-            whole[place] = sizes.get(name, int(whole[place]))
-        return whole
-
-    @cached_property
-    def written_bytes(self) -> Int64:
-        """What all tasks write to each buffer, shape [buffers]."""
-        by_task = self.dag.is_computational[self.dag.edge_source]
-        return sums(self.dag.edge_target[by_task], self.edge_bytes[by_task], self.dag.nodes_count)[self._buffers]
-
-    @cached_property
-    def readers(self) -> Int64:
-        """Edges over which tasks read each buffer, shape [buffers]."""
-        read = self.dag.edge_source[self.dag.is_computational[self.dag.edge_target]]
-        return np.bincount(read, minlength=self.dag.nodes_count)[self._buffers]
-
-    @cached_property
-    def is_result(self) -> Bool:
-        """Whether each buffer holds a result of the model: an output, or what nobody reads, shape [buffers]."""
-        outputs = {tensor.name for tensor in self.dag.tensors if tensor.role is TensorRole.OUTPUT}
-        names = [self.dag.scopes[self.dag.node_scope[node]].origin for node in self._buffers]
-        found: Bool = np.array([name in outputs for name in names], dtype=np.bool_) | (self.readers == 0)
-        return found
+        for place, name in enumerate(names):
+            self.whole_bytes[place] = sizes.get(name, self.whole_bytes[place])
 
     def name(self, store: int) -> str:
         """Return the name of a store."""
@@ -193,6 +145,19 @@ class StoreTable(Struct, frozen=True, dict=True):
             room: bytes of SRAM.
         """
         return _Uses(self, edges).held(room)
+
+
+def _reused_elements(dag: CanonicalDag) -> Int64:
+    """Return how many elements of each edge a task must have at hand so that it takes none twice, shape [edges]."""
+    loops = [loops_of(order) if order != UNORDERED else () for order in dag.orders]
+    taken = np.array([prod(loop.extent for loop in each if loop.stride) for each in loops], dtype=np.int64)
+    reused = np.array([-1 if (found := reused_elements(each)) is None else found for each in loops], dtype=np.int64)
+    order = dag.edge_order
+    is_known = dag.is_ordered & (reused[order] >= 0) & (taken[order] == dag.edge_distinct)
+    elements = dag.edge_distinct.copy()
+    elements[is_known] = np.minimum(reused[order], elements)[is_known]
+    elements[dag.edge_volume == dag.edge_distinct] = 0
+    return elements
 
 
 class _Uses:
