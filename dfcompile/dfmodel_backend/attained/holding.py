@@ -62,11 +62,15 @@ class Holding:
         is_shared: whether the tasks of each fetch share a stream instead, shape [fetches].
         stays: whether what a fetch brings is held until the next of the same elements, which needs none then,
             shape [fetches].
+        way: of each fetch that is held or shared `KEPT`, `ROLLING` or `SHARED`, shape [fetches].
+        peak: the most bytes that are held at a time, FIFOs included.
+        moved_by_fetch: bytes of DRAM traffic, shape [fetches].
+        moved: bytes of DRAM traffic of all.
     """
 
     def __init__(self, wholes: Wholes, fetches: Fetches, fifos: Spans, room: float, *, are_arrays_first: bool) -> None:
         """Choose; arrays as a whole together with what is fetched of others, or where there is room after that."""
-        self._wholes, self._fetches, self._fifos = wholes, fetches, fifos
+        self._wholes, self._fetches = wholes, fetches
         self._spans, self._rolling, self._windows = (
             Spans(fetches.begin, fetches.end, size) for size in (fetches.distinct, fetches.rolling, fetches.window)
         )
@@ -84,6 +88,11 @@ class Holding:
         self._put_links()
         if not are_arrays_first:
             self._put_wholes_instead(_by_worth(self._whole_saves, wholes.spans, self.wanted & wholes.is_array))
+        self.way: Int8 = np.where(self.is_shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8)
+        self.peak = Spans.joined(fifos, wholes.spans.take(self.is_whole), self._taken()[0]).peak
+        self.moved_by_fetch = np.where(self.is_whole[fetches.keeper], 0, self._moved_each())
+        of_wholes = np.where(self.is_whole, wholes.moved, wholes.written)
+        self.moved = int(self.moved_by_fetch.sum()) + int(of_wholes.sum())
 
     def _worth(self) -> tuple[Int64, Bool]:
         """Return what each whole saves against the best of its fetches, and whether it is worth holding."""
@@ -172,27 +181,6 @@ class Holding:
         moved = np.where(self.is_held, fetches.distinct, np.where(self.is_shared, fetches.once, fetches.size))
         moved[1:][self.stays[:-1]] = 0
         return moved
-
-    @property
-    def way(self) -> Int8:
-        """Of each fetch that is held or shared `KEPT`, `ROLLING` or `SHARED`, shape [fetches]."""
-        return np.where(self.is_shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8)
-
-    @property
-    def peak(self) -> int:
-        """The most bytes that are held at a time, FIFOs included."""
-        return Spans.joined(self._fifos, self._wholes.spans.take(self.is_whole), self._taken()[0]).peak
-
-    @property
-    def moved_by_fetch(self) -> Int64:
-        """Bytes of DRAM traffic, shape [fetches]."""
-        return np.where(self.is_whole[self._fetches.keeper], 0, self._moved_each())
-
-    @property
-    def moved(self) -> int:
-        """Bytes of DRAM traffic of all."""
-        of_wholes = np.where(self.is_whole, self._wholes.moved, self._wholes.written)
-        return int(self.moved_by_fetch.sum()) + int(of_wholes.sum())
 
 
 def _by_worth(saved: Int64, spans: Spans, wanted: Bool) -> Int64:

@@ -225,19 +225,12 @@ class LeastCosts(Struct, frozen=True, dict=True):
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time that the tasks of each pair take at least: their work on all cores, or their longest path."""
-        chip = self.model.system.accelerator
-        work = members.astype(float) @ np.array(self._machine_work, float)
-        cycles = np.maximum((work[after] - work[before]) / chip.cores, self._paths.cycles(members, before, after))
+        chip, units, dag = self.model.system.accelerator, self.model.units, self.model.machine_dag
+        task = units.unit != NO_UNIT
+        work = members.astype(float) @ sums(units.unit[task], dag.work[task], units.count).astype(float)
+        longest = LeastPaths.of(dag, units.unit, units.count).cycles(members, before, after)
+        cycles = np.maximum((work[after] - work[before]) / chip.cores, longest)
         return np.asarray(cycles / chip.frequency_ghz)
-
-    @cached_property
-    def _paths(self) -> LeastPaths:
-        return LeastPaths.of(self.model.machine_dag, self.model.units.unit, self.model.units.count)
-
-    @cached_property
-    def _machine_work(self) -> Int64:
-        unit, work = self.model.units.unit, self.model.machine_dag.work
-        return sums(unit[unit != NO_UNIT], work[unit != NO_UNIT], self.model.units.count)
 
     def network_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time of the exchanges of each pair."""

@@ -176,7 +176,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     @cached_property
     def units(self) -> TaskUnits:
         """The kernels."""
-        return TaskUnits.of(self.dag, () if self.chips is None else self.chips.apart)
+        return TaskUnits(self.dag, () if self.chips is None else self.chips.apart)
 
     @cached_property
     def machine_dag(self) -> CanonicalDag:

@@ -1,15 +1,13 @@
 """When the tasks of a mapping of a lowering run, and what configurations take, task by task."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
-from dfcompile.dfmodel_backend.check.held_bytes import Touch, touches_of
+from dfcompile.dfmodel_backend.check.held_bytes import touches_of
 from dfcompile.dfmodel_backend.check.machines import dram_bytes_per_ns
 from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.machine.system import System
@@ -21,117 +19,90 @@ from dfcompile.errors import VerificationError
 NOBODY = -1  # in the place of a kernel or a configuration, of memory
 
 
-class TaskPlaces(Struct, frozen=True, dict=True):
+class TaskPlaces:
     """Which kernel and which configuration each task belongs to.
 
     Attributes:
         dag: the lowering, volumes in elements.
         attained: the mapping.
+        names: of kernels with tasks; of tasks without a kernel that of their scope.
+        kernel: number of each node's kernel, `NOBODY` of memory, shape [nodes].
+        configuration: number of each task's configuration, `NOBODY` of memory, shape [nodes].
+        place: number of the configuration of each kernel's tasks.
     """
 
-    dag: CanonicalDag
-    attained: TaskMapping
-
-    @cached_property
-    def _name_of_scope(self) -> list[str]:
-        kernels = self.dag.kernels
-        return [scope.name if scope.kernel == NO_KERNEL else kernels[scope.kernel].name for scope in self.dag.scopes]
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Kernels with tasks; of tasks without a kernel their scope."""
-        with_tasks = distinct(self.dag.node_scope[self.dag.is_computational]).tolist()
-        return list(dict.fromkeys(self._name_of_scope[scope] for scope in with_tasks))
-
-    @cached_property
-    def kernel(self) -> Int64:
-        """Number of each node's kernel, `NOBODY` of memory, shape [nodes]."""
-        numbers = {name: number for number, name in enumerate(self.names)}
-        of_scope = np.array([numbers.get(name, NOBODY) for name in self._name_of_scope], dtype=np.int64)
-        return np.where(self.dag.is_computational, of_scope[self.dag.node_scope], NOBODY)
-
-    @cached_property
-    def configuration(self) -> Int64:
-        """Number of each task's configuration, `NOBODY` of memory, shape [nodes].
+    def __init__(self, dag: CanonicalDag, attained: TaskMapping) -> None:
+        """Find the places of all tasks.
 
         Raises:
-            VerificationError: a task is in none, or in two.
+            VerificationError: a task is in no configuration or in two, or a kernel in several.
         """
-        dag, number = self.dag, np.full(self.dag.nodes_count, NOBODY, dtype=np.int64)
-        for place, found in enumerate(self.attained.configurations):
+        self.dag, self.attained = dag, attained
+        scopes = [scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name for scope in dag.scopes]
+        with_tasks = distinct(dag.node_scope[dag.is_computational]).tolist()
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(scopes[scope] for scope in with_tasks))}
+        self.names = list(numbers)
+        of_scope = np.array([numbers.get(name, NOBODY) for name in scopes], dtype=np.int64)
+        self.kernel = np.where(dag.is_computational, of_scope[dag.node_scope], NOBODY)
+        self.configuration: Int64 = np.full(dag.nodes_count, NOBODY, dtype=np.int64)
+        for place, found in enumerate(attained.configurations):
             nodes = found.part.node[found.part.dag.is_computational]
-            if (number[nodes] != NOBODY).any():
+            if (self.configuration[nodes] != NOBODY).any():
                 raise VerificationError(f"configuration {place}: found a task for the second time")
-            number[nodes] = place
-        lost = dag.is_computational & (number == NOBODY)
+            self.configuration[nodes] = place
+        lost = dag.is_computational & (self.configuration == NOBODY)
         if lost.any():
             raise VerificationError(f"node {dag.node_name(int(np.argmax(lost)))!r}: in no configuration")
-        return number
-
-    @cached_property
-    def place(self) -> dict[str, int]:
-        """Number of the configuration of each kernel's tasks.
-
-        Raises:
-            VerificationError: they are in several.
-        """
-        tasks = np.flatnonzero(self.kernel != NOBODY)
-        places = np.zeros(len(self.names), dtype=np.int64)
-        places[self.kernel[tasks]] = self.configuration[tasks]
-        apart = tasks[self.configuration[tasks] != places[self.kernel[tasks]]]
-        for task in apart[:1].tolist():
-            name, both = self.names[self.kernel[task]], (self.configuration[task], places[self.kernel[task]])
-            raise VerificationError(f"kernel {name!r}: found in configurations {both[0]} and {both[1]}")
-        return dict(zip(self.names, places.tolist(), strict=True))
-
-    @cached_property
-    def touches(self) -> list[Touch]:
-        """What configurations do with memory."""
-        return touches_of(self.dag, self.configuration, self.attained.schedule.streamed)
+        self.place: dict[str, int] = {}
+        pairs = zip(
+            self.kernel[dag.is_computational].tolist(), self.configuration[dag.is_computational].tolist(), strict=True
+        )
+        for kernel, place in dict.fromkeys(pairs):
+            if self.place.setdefault(self.names[kernel], place) != place:
+                both = f"{self.place[self.names[kernel]]} and {place}"
+                raise VerificationError(f"kernel {self.names[kernel]!r}: found in configurations {both}")
 
 
-class TaskTimes(TaskPlaces, frozen=True):
+class TaskTimes(TaskPlaces):
     """What each configuration of a mapping takes.
 
     Attributes:
         system: with the chips in use.
         overlap: of compute, memory and network.
         exchanges: of all chips.
+        period_ns: of a cycle.
+        touches: what configurations do with memory.
+        dram_bytes: of each configuration, on one chip.
+        parts_ns: compute, memory and network of each configuration.
+        times_ns: of each configuration.
+        time_ns: of all of them.
     """
 
-    system: System
-    overlap: Overlap
-    exchanges: Sequence[Exchange]
+    def __init__(
+        self,
+        dag: CanonicalDag,
+        attained: TaskMapping,
+        system: System,
+        overlap: Overlap,
+        exchanges: Sequence[Exchange],
+    ) -> None:
+        """Sum up what configurations take.
 
-    @property
-    def period_ns(self) -> float:
-        """Of a cycle."""
-        return 1 / self.system.accelerator.frequency_ghz
-
-    @cached_property
-    def dram_bytes(self) -> list[int]:
-        """Of each configuration, on one chip."""
-        stores = (one.stores for one in self.attained.configurations)
-        return [sum(store.dram_read_bytes + store.dram_write_bytes for store in own) for own in stores]
-
-    @cached_property
-    def parts_ns(self) -> list[tuple[float, float, float]]:
-        """Compute, memory and network of each configuration."""
-        network_ns = [0.0] * len(self.attained.configurations)
-        for exchange in self.exchanges:
+        Raises:
+            VerificationError: as of `TaskPlaces`.
+        """
+        super().__init__(dag, attained)
+        self.system, self.overlap, self.exchanges = system, overlap, exchanges
+        self.period_ns = 1 / system.accelerator.frequency_ghz
+        self.touches = touches_of(self.dag, self.configuration, attained.schedule.streamed)
+        stores = (one.stores for one in attained.configurations)
+        self.dram_bytes = [sum(store.dram_read_bytes + store.dram_write_bytes for store in own) for own in stores]
+        network_ns = [0.0] * len(attained.configurations)
+        for exchange in exchanges:
             network_ns[self.place[exchange.source]] += exchange.time_ns
-        bandwidth = dram_bytes_per_ns(self.system)
-        return [
-            (one.schedule.makespan_cycles * self.period_ns, size / bandwidth, exchanged_ns)
-            for one, size, exchanged_ns in zip(self.attained.configurations, self.dram_bytes, network_ns, strict=True)
+        self.parts_ns = [
+            (one.schedule.makespan_cycles * self.period_ns, size / dram_bytes_per_ns(system), exchanged_ns)
+            for one, size, exchanged_ns in zip(attained.configurations, self.dram_bytes, network_ns, strict=True)
         ]
-
-    @cached_property
-    def times_ns(self) -> list[float]:
-        """Of each configuration."""
-        return [joined(self.overlap, *parts) for parts in self.parts_ns]
-
-    @property
-    def time_ns(self) -> float:
-        """Of all configurations."""
-        return sum(self.times_ns)
+        self.times_ns = [joined(overlap, *parts) for parts in self.parts_ns]
+        self.time_ns = sum(self.times_ns)
