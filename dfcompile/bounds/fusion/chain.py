@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from enum import StrEnum, unique
 from itertools import pairwise, product
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -123,31 +124,32 @@ def _covers(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 def sequences(layers: int) -> Iterator[tuple[Template, ...]]:
     """Yield all ways to take layers one by one, or two with slices between them; the first and the last are ends."""
     for stages in _stages(layers):
-        found = [Template.BASE] * layers
-        for stage in stages:
-            if stage[0] != stage[-1]:
-                found[stage[0]], found[stage[-1]] = Template.ALLOWN, Template.ALLOWK
+        found = [template for count in stages for template in _OF_STAGE[count]]
         if found[0] is Template.BASE:
             found[0] = Template.ALLOWK
         if found[-1] is Template.BASE:
             found[-1] = Template.ALLOWN
         yield tuple(found)
-        if len(stages[0]) == 2:
+        if stages[0] == 2:
             yield (Template.ALLOWKN, *found[1:])
-        if len(stages[0]) == 2 == layers:
+        if stages[0] == 2 == layers:
             yield (Template.ALLOWN, Template.ALLOWNK)
             yield (Template.ALLOWKN, Template.ALLOWNK)
     if layers == len(FLASH):
         yield FLASH
 
 
-def _stages(layers: int, first: int = 0) -> Iterator[tuple[tuple[int, ...], ...]]:
-    if first == layers:
+# Of a layer alone, and of two with slices between them.
+_OF_STAGE = MappingProxyType({1: (Template.BASE,), 2: (Template.ALLOWN, Template.ALLOWK)})
+
+
+def _stages(layers: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to take layers one by one or two at once, as numbers of layers."""
+    if not layers:
         yield ()
-    for count in (1, 2):
-        if first + count <= layers:
-            for rest in _stages(layers, first + count):
-                yield (tuple(range(first, first + count)), *rest)
+    for count in _OF_STAGE:
+        if count <= layers:
+            yield from ((count, *rest) for rest in _stages(layers - count))
 
 
 def _phases(segment: Segment, templates: Sequence[Template]) -> Iterator[_Phase]:
