@@ -1,6 +1,5 @@
 """Checks a mapping from first principles; shares no code with the evaluator or the solvers."""
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
@@ -9,6 +8,7 @@ from dfcompile.dfmodel_backend.check import machines
 from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
@@ -35,10 +35,11 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
     for tensor, reader in made:
         if place[tensor.source] > place[reader]:
             raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
-    contents = _contents(graph, place, len(mapping.figures.configs))
     levels = longest_paths(graph.index, [(tensor.source, reader) for tensor, reader in made])
-    for number, (config, content) in enumerate(zip(mapping.figures.configs, contents, strict=True)):
-        _check_configuration(graph, system, mapping, number, (config, content, levels))
+    contents = [_Content(f"configuration {number}", one, levels) for number, one in enumerate(mapping.figures.configs)]
+    _fill(contents, graph, place)
+    for content in contents:
+        _check_configuration(graph, system, mapping.options, content)
     _check_totals(graph if whole is None else whole, system, mapping)
     _check_exchanged(graph, mapping)
 
@@ -61,48 +62,40 @@ def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
     return place
 
 
-@dataclass(slots=True)
 class _Content:
     """What a configuration has: kernels and tensors that they touch, in the order of the graph, and bytes alive."""
 
-    kernels: list[Kernel]
-    tensors: list[Tensor]
-    live_bytes: int = 0
+    def __init__(self, where: str, config: Configuration, levels: dict[str, int]) -> None:
+        self.where, self.config, self.levels = where, config, levels
+        self.kernels: dict[str, Kernel] = {}
+        self.tensors: list[Tensor] = []
+        self.live_bytes = 0
 
 
-def _contents(graph: DataflowGraph, place: dict[str, int], count: int) -> list[_Content]:
-    found = [_Content([], []) for _ in range(count)]
+def _fill(contents: list[_Content], graph: DataflowGraph, place: dict[str, int]) -> None:
     for kernel in graph.kernels:
-        found[place[kernel.name]].kernels.append(kernel)
+        contents[place[kernel.name]].kernels[kernel.name] = kernel
+    count = len(contents)
     changes = [0] * (count + 1)  # of the bytes alive, from one configuration to the next
     for tensor in graph.tensors:
         born = place[tensor.source] if tensor.source else -1
         used = {place[use.kernel] for use in tensor.uses}
         for number in sorted(used | ({born} if tensor.source else set())):
-            found[number].tensors.append(tensor)
+            contents[number].tensors.append(tensor)
         is_weight, last = tensor.kind is TensorKind.WEIGHT, max(used, default=-1)
         if is_weight or tensor.kind is TensorKind.OUTPUT:
             last = count
         if is_weight or born < last:
             changes[0 if is_weight else max(born, 0)] += tensor.size_bytes
             changes[min(last + 1, count)] -= tensor.size_bytes
-    for content, live in zip(found, accumulate(changes), strict=False):
+    for content, live in zip(contents, accumulate(changes), strict=False):
         content.live_bytes = live
-    return found
 
 
-def _check_configuration(
-    graph: DataflowGraph,
-    system: System,
-    mapping: Mapping,
-    number: int,
-    found: tuple[Configuration, _Content, dict[str, int]],
-) -> None:
-    where = f"configuration {number}"
-    config, content, levels = found
-    kernels = content.kernels
-    _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, mapping, config, where))
-    reads, writes, held, resident = _bytes(content, config, levels)
+def _check_configuration(graph: DataflowGraph, system: System, options: MappingOptions, content: _Content) -> None:
+    where, config, kernels = content.where, content.config, list(content.kernels.values())
+    _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, options, config, where))
+    reads, writes, held, resident = _bytes(content)
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
     moved = reads * config.weight_tiles + held + writes
@@ -113,18 +106,14 @@ def _check_configuration(
     sram = machines.on_chip(system.accelerator.sram, system)
     if sram and resident > sram * (1 + _RELATIVE):
         raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
-    live = content.live_bytes
+    live, capacity = content.live_bytes, system.dram.capacity.value
     _same(f"{where}: live bytes", config.dram_live_bytes, live)
-    capacity = system.dram.capacity.value
     if capacity and live > capacity:
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
     exchanged = [one.time_ns for one in graph.exchanges if one.source in config.kernels]
     _same(f"{where}: network", config.network_ns, sum(exchanged))
-    _same(
-        f"{where}: time",
-        config.time_ns,
-        joined(mapping.options.overlap, config.compute_ns, config.memory_ns, config.network_ns),
-    )
+    together = joined(options.overlap, config.compute_ns, config.memory_ns, config.network_ns)
+    _same(f"{where}: time", config.time_ns, together)
 
 
 def _rows(kernel: Kernel) -> int:
@@ -132,11 +121,13 @@ def _rows(kernel: Kernel) -> int:
     return kernel.outer * kernel.m * (1 if kernel.variant.is_gemm else kernel.n)
 
 
-def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config: Configuration, where: str) -> float:
+def _compute_ns(
+    kernels: list[Kernel], system: System, options: MappingOptions, config: Configuration, where: str
+) -> float:
     chip = system.accelerator
     if len(kernels) > chip.cores:
         raise VerificationError(f"{where}: found {len(kernels)} kernels against {chip.cores} cores")
-    assumed = mapping.options.compute_utilization
+    assumed = options.compute_utilization
     if assumed > 0:
         return sum(kernel.flop for kernel in kernels) / (assumed * machines.peak_flop_per_s(system)) * machines.PER_S
     if len(config.core_splits) != len(kernels):
@@ -155,10 +146,10 @@ def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config:
     return slowest / chip.frequency_ghz
 
 
-def _bytes(content: _Content, config: Configuration, levels: dict[str, int]) -> tuple[int, int, int, int]:
+def _bytes(content: _Content) -> tuple[int, int, int, int]:
     """Return (streamed in, streamed out, weights, SRAM) of a configuration, tensor by tensor."""
+    config, kernels, levels = content.config, content.kernels, content.levels
     reads = writes = held = resident = 0
-    kernels = {kernel.name: kernel for kernel in content.kernels}
     for tensor in content.tensors:
         here = [use for use in tensor.uses if use.kernel in kernels]
         if tensor.kind is TensorKind.WEIGHT:
