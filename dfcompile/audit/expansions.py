@@ -82,8 +82,9 @@ def _least_of_all(known: KnownAlternatives, tasks: TasksOf) -> tuple[int, int]:
     there: dict[str, There] = {}
     end = work = 0
     for op in known.operators:
-        operands = {f"x{place}": there[array] for place, array in op.inputs.items() if array in there}
-        ways = [_lowered(way, operands, tasks) for way in op.expansions]
+        operands = {f"x{place}": there.get(array, _FROM_OUTSIDE) for place, array in op.inputs.items()}
+        made = {f"x{place}" for place, array in op.inputs.items() if array in there}
+        ways = [_lowered(way, operands, made, tasks) for way in op.expansions]
         for place, array in op.outputs.items():
             there[array] = _soonest(
                 [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
