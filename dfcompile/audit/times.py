@@ -50,7 +50,7 @@ class PlainReplay:
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
         self._capacity = schedule.fifo_capacity.tolist()
-        self._volumes = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
+        self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
         self.start: dict[int, int] = {}
         self.end: dict[int, int] = {}
         self.read_stall_cycles = self.write_stall_cycles = 0

@@ -19,8 +19,6 @@ from dfcompile.records import replace
 _PACKAGES = ("dfcompile", "dace", "networkx", "numpy", "onnx", "protobuf", "pulp")  # that read, lower and schedule
 _MOST_BITS = 2**13  # of a number of combinations
 
-_GAPS = ("gap", "gap_of_schedulable")
-
 _Part = Annotated[float, Meta(ge=0)]
 
 
@@ -101,8 +99,9 @@ def known_answer(key: str, question: Question, store: ResultStore) -> Explored |
     if not {point.outcome for point in answer.found.front} <= set(results):
         store.refuse_answer(key)
         return None
-    gaps = {name: _infinite(getattr(answer, name)) for name in _GAPS}
-    found = {**_parts(answer), "found": replace(answer.found, **gaps)}
+    gap, gap_of_schedulable = _infinite(answer.gap), _infinite(answer.gap_of_schedulable)
+    search = replace(answer.found, gap=gap, gap_of_schedulable=gap_of_schedulable)
+    found = {**_parts(answer), "found": search}
     return Explored(**found, asked=question.asked, computed=0)
 
 
@@ -117,14 +116,17 @@ def keep_answer(key: str, question: Question, explored: Explored, store: ResultS
     """
     if question.key() != key:
         return
-    gaps = {name: getattr(explored.found, name) for name in _GAPS}
-    finite = {name: gap if isfinite(gap) else None for name, gap in gaps.items()}
-    found = {**_parts(explored), "found": replace(explored.found, **dict.fromkeys(_GAPS, 0.0))}
-    store.put_answer(key, _Kept(**found, **finite))
+    gap, gap_of_schedulable = map(_finite, (explored.found.gap, explored.found.gap_of_schedulable))
+    found = {**_parts(explored), "found": replace(explored.found, gap=0.0, gap_of_schedulable=0.0)}
+    store.put_answer(key, _Kept(**found, gap=gap, gap_of_schedulable=gap_of_schedulable))
 
 
 def _parts(answer: Answer) -> dict[str, Any]:
     return {name: getattr(answer, name) for name in Answer.__struct_fields__}
+
+
+def _finite(gap: float) -> float | None:
+    return gap if isfinite(gap) else None
 
 
 def _infinite(gap: float | None) -> float:

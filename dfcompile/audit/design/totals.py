@@ -213,6 +213,7 @@ def _audit_units(
     def numbers(cells: Iterable[tuple[int, int]]) -> tuple[int, ...]:
         return tuple(x + columns * y for x, y in cells)
 
+    unit: object
     for at, unit, kernel in expect_rows(f"{where}.kernels", summary.kernels, placed.units.kernels):
         expect_figures(at, unit, name=design.kernels[kernel.kernel].name, cells=numbers(kernel.cells))
         expect_figures(at, unit, lanes=kernel.split.lanes, stages=kernel.split.stages)

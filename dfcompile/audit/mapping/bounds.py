@@ -6,10 +6,11 @@ import numpy as np
 
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_bound, expect_figures
 from dfcompile.audit.expansions import chain_cycles, divided_work
-from dfcompile.audit.mapping.times import TaskTimes, least_work, words, work_of
+from dfcompile.audit.mapping.times import least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.dfmodel_backend.check.machines import PER_GIGA, PER_S, ChipNetwork, dram_bytes_per_ns, peak_flop_per_s
 from dfcompile.dfmodel_backend.check.requirements import joined
+from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, System
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError

@@ -3,12 +3,15 @@
 from bisect import bisect_left
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.distinct import first_places
+
+Numbers = npt.NDArray[np.integer]
 
 
 class Spans(Struct, frozen=True, eq=False):
@@ -42,14 +45,14 @@ class Spans(Struct, frozen=True, eq=False):
         return int(load.max(initial=0))
 
 
-def sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
+def sums(row: Numbers, values: Int64 | Bool, count: int) -> Int64:
     """Return the sum of the values of each row, shape [count]."""
     found = np.zeros(count, dtype=np.int64)
     np.add.at(found, row, values)
     return found
 
 
-def largest(row: Int64, values: Int64, count: int) -> Int64:
+def largest(row: Numbers, values: Int64, count: int) -> Int64:
     """Return the largest value of each row, 0 of those without any, shape [count]."""
     found = np.zeros(count, dtype=np.int64)
     np.maximum.at(found, row, values)
@@ -149,7 +152,7 @@ def fetches_of(dag: CanonicalDag, edges: MemoryEdges, keeper: Int64, is_all: Boo
     np.minimum.at(begin, of_read, starts)
     np.maximum.at(end, of_read, ends)
     several = np.bincount(of_read, minlength=fetches) > 1
-    reader = dag.node_scope[dag.edge_target[edge]]
+    reader = dag.node_scope[dag.edge_target[edge]].astype(np.int64)
     shares = several & is_ordered[one] & are_alike(reader, order, size, word, work, is_ordered, place)
     window = np.where(shares, (end - begin - work[one] + 1) * word[one], 0)
     each = distinct[one]

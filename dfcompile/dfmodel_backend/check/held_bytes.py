@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 
 import numpy as np
 from msgspec import Struct
@@ -81,15 +82,9 @@ def touches_of(dag: CanonicalDag, configuration: Int64, streamed: Bool) -> list[
     leaves = (written > 0) & (is_read_elsewhere | (is_buffer & (is_output | ~is_read)))
     by_row = np.split(np.argsort(row, kind="stable"), np.cumsum(counts)[:-1])
     figures = (configuration[node][first], store, read, written, np.minimum(born, read), leaves, whole)
-    return [
-        Touch(
-            *figures_of_row,
-            name=dag.scopes[dag.node_scope[store[number]]].name,
-            reads=edges[own[~is_write[own]]],
-            writes=edges[own[is_write[own]]],
-        )
-        for number, (*figures_of_row, own) in enumerate(zip(*(each.tolist() for each in figures), by_row, strict=False))
-    ]
+    names = (dag.scopes[scope].name for scope in dag.node_scope[store].tolist())
+    ends = ([edges[own[is_write[own] == way]] for own in by_row] for way in (False, True))
+    return list(starmap(Touch, zip(*(each.tolist() for each in figures), names, *ends, strict=False)))
 
 
 def _whole_bytes(dag: CanonicalDag, written: Int64, made: Int64) -> Int64:

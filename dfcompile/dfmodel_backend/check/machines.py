@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import Figure
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
@@ -113,13 +114,17 @@ WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
 )
 
 
+_COUNTED: tuple[Figure, ...] = (
+    "paid_links", "switch_ports", "cut", "ports", "hops", "gathered_shares", "exchanged_messages",
+)  # fmt: skip
+
+
 def _wiring_of(kind: str) -> _Wiring:
     """Return how a kind of dimension is wired; one of a plug-in as it declares."""
     if kind in WIRINGS:
         return WIRINGS[kind]
     (declared,) = topology(kind).kinds
-    counts = {name: partial(declared.count, name) for name in _Wiring.__struct_fields__[1:]}
-    return _Wiring(declared.forms_grid, **counts)
+    return _Wiring(declared.forms_grid, *(partial(declared.count, figure) for figure in _COUNTED))
 
 
 class ChipNetwork:

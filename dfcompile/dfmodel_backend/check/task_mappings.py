@@ -85,8 +85,8 @@ def _check_order(times: TaskTimes) -> None:
 def _check_times(times: TaskTimes) -> None:
     mapping, system = times.attained, times.system
     require("chips", mapping.chips, system.chips)
-    for place, (found, parts) in enumerate(zip(mapping.configurations, times.parts_ns, strict=True)):
-        require_times(f"configuration {place}", found, (*parts, times.times_ns[place]), EXACT)
+    for place, (found, own) in enumerate(zip(mapping.configurations, times.parts_ns, strict=True)):
+        require_times(f"configuration {place}", found, (*own, times.times_ns[place]), EXACT)
     require_close("time", mapping.time_s, times.time_ns / PER_S)
     require("bytes of DRAM", mapping.dram_bytes, sum(times.dram_bytes) * system.chips)
     most = max((found.sram_bytes for found in mapping.configurations), default=0)
