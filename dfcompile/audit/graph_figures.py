@@ -198,7 +198,9 @@ class GraphFigures:
         dag, nodes = self.dag, self.dag.nodes_count
         streamed, component = self._uncut
         source, target = dag.edge_source[streamed], dag.edge_target[streamed]
-        level = Graph(nodes, source, target).longest_to(self._level_steps)
+        per_element = -(-self.given // np.maximum(self.taken, 1))  # cycles that a task needs per element it takes
+        steps = np.where(self.is_task, np.where(self.taken > 0, np.maximum(per_element, 1), 1), 0)
+        level = Graph(nodes, source, target).longest_to(steps)
         deepest, largest, length = np.zeros((3, nodes), dtype=np.int64)
         tasks = self.is_task
         np.maximum.at(deepest, component[tasks], level[tasks])
@@ -238,12 +240,6 @@ class GraphFigures:
             source, target = target[inner], source[inner]
         pairs = distinct(source * nodes + target)
         return Graph(nodes, pairs // max(nodes, 1), pairs % max(nodes, 1))
-
-    @property
-    def _level_steps(self) -> Int64:
-        """What each task adds to the level of its producers: the cycles that it needs per element it takes."""
-        per_element = -(-self.given // np.maximum(self.taken, 1))
-        return np.where(self.is_task, np.where(self.taken > 0, np.maximum(per_element, 1), 1), 0)
 
     def _largest(self, ends: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Int64:
         largest = np.zeros(self.dag.nodes_count, dtype=np.int64)

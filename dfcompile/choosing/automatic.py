@@ -55,14 +55,11 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         """
         if scores is not None:
             return self._selected(options, scores, None)
-        makespans = self._makespans(options, machine)
-        memory = None if machine is None else machine.memory
-        return replace(self._selected(options, makespans, memory), made=makespans.made)
-
-    def _makespans(self, options: ScheduleOptions, machine: Machine | None) -> Makespans:
         is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
         limits = self.limits if is_fast else self.limits.of_slow_schedules()
-        return Makespans(self.volumes, options, self.finish, limits, machine)
+        makespans = Makespans(self.volumes, options, self.finish, limits, machine)
+        memory = None if machine is None else machine.memory
+        return replace(self._selected(options, makespans, memory), made=makespans.made)
 
     def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
         sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)

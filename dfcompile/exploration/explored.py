@@ -159,7 +159,7 @@ def _finer_tasks(asked: Asked, space: Space, outlined: OutlinedModel, front: Seq
         if points:
             best = min(points, key=lambda point: (_makespan(asked, point), point.candidate.picks))
             cycles = _makespan(asked, best)
-            outline = outlined.outline(space.choices(best.candidate.picks))
+            outline = outlined.outline(choices_of(space.groups, best.candidate.picks))
             estimated, pieces = min(_estimates(outline, pes), default=(cycles, 0))
             estimated = _makespan(asked, best, estimated)  # with as much I/O
             if estimated < _WORTH_SAYING * cycles:
@@ -198,7 +198,7 @@ class _Jobs:
         asked = self._asked
         jobs = [
             Job(
-                self._outlined.outline(self._space.choices(candidate.picks)).graph,
+                self._outlined.outline(choices_of(self._space.groups, candidate.picks)).graph,
                 asked.granularities[candidate.granularity],
                 candidate.pes,
                 asked.partition,

@@ -1,6 +1,7 @@
 """The space of expansions: operators of one shape, ways to lower these, and what parts of the space take at least."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from types import MappingProxyType
 
@@ -70,10 +71,6 @@ class Space(Struct, frozen=True, eq=False):
     def offered(self) -> tuple[OfferedGroup, ...]:
         """The groups, without what their options become."""
         return tuple(OfferedGroup(group.origins, group.op_type, group.options) for group in self.groups)
-
-    def choices(self, picks: Sequence[int]) -> tuple[Choice, ...]:
-        """Return the choices of one option per group."""
-        return choices_of(self.groups, picks)
 
     def restricted(self, picks: Sequence[int | None]) -> KnownAlternatives:
         """Return what is left of the alternatives if some groups have one option."""
@@ -214,7 +211,11 @@ class Bounds:
         """
         self._asked, self._space, self._outlined = asked, space, outlined
         self._io = [_LeastIo(space, outlined, granularity, asked.memories) for granularity in asked.granularities]
-        self._makespans: dict[tuple[Sequence[int | None], int, int, bool], int] = {}
+        self._least_cycles = cache(
+            lambda picks, pes, is_cut: (
+                (divided_bound if is_cut else expansion_bound)(space.restricted(picks), pes).cycles
+            )
+        )
 
     def of(self, picks: Sequence[int | None], granularity: int, pes: int) -> tuple[Figures, ...]:
         """Return what every lowering takes at least for which some groups have one option, for each memory.
@@ -228,7 +229,7 @@ class Bounds:
 
     def estimated(self, picks: Sequence[int], granularity: int, pes: int) -> tuple[Figures, ...]:
         """Return what a lowering is estimated to take, for each memory: its makespan; of I/O what is sure."""
-        graph = self._outlined.outline(self._space.choices(picks)).graph
+        graph = self._outlined.outline(choices_of(self._space.groups, picks)).graph
         cycles = estimated_cycles(graph, self._asked.granularities[granularity], pes)
         return self._figures(cycles, self._io[granularity].of(picks), pes)
 
@@ -242,11 +243,7 @@ class Bounds:
         """Return what schedules take at least; less is sure where scopes are cut into more tasks than declared."""
         chosen = self._asked.granularities[granularity]
         is_cut = chosen.split is not None or chosen.pieces is not None or bool(chosen.own)
-        key = (picks, granularity if is_cut else 0, pes, is_cut)
-        if key not in self._makespans:
-            left = self._space.restricted(picks)
-            self._makespans[key] = (divided_bound if is_cut else expansion_bound)(left, pes).cycles
-        return self._makespans[key]
+        return self._least_cycles(picks, pes, is_cut)
 
 
 def estimated_cycles(graph: LoweredGraph, granularity: Granularity, pes: int) -> int:
@@ -285,7 +282,7 @@ class _LeastIo:
         self._others = self._nothing = np.zeros(len(memories), dtype=np.int64)
         for turn in range(most):
             picks = [min(turn, len(group.options) - 1) for group in space.groups]
-            graph = outlined.outline(space.choices(picks)).graph
+            graph = outlined.outline(choices_of(space.groups, picks)).graph
             by_origin: dict[str, list[MapScope]] = {}
             for scope in graph.scopes:
                 by_origin.setdefault(scope.origin, []).append(scope)

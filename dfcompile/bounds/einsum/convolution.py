@@ -144,7 +144,9 @@ class _Tilings:
     def __init__(self, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> None:
         if rules.halo is Halo.FORGET:
             shape = shape.unpadded()
-        check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * _slack(shape))
+        # It may move more than its work: boxes hold words that strides and dilations skip.
+        slack = prod(-(-axis.span // axis.outputs) for axis in shape.axes)
+        check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * slack)
         self.shape, self.rules, self.units = shape, rules, units
         self.batch, self.channels, self.filters = (
             tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
@@ -215,11 +217,6 @@ def _grid(axes: tuple[WindowAxis, ...], tiles: Tiles) -> WindowGrid:
 @lru_cache(maxsize=4)
 def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Halo) -> tuple[OrderClass, ...]:
     return order_classes(_grid(axes, tiles), trips_of(filters, tile_sizes(filters, tiles)), halo)
-
-
-def _slack(shape: Convolution) -> int:
-    """Return how much more than its work a convolution may move: boxes hold words that strides and dilations skip."""
-    return prod(-(-axis.span // axis.outputs) for axis in shape.axes)
 
 
 class Pooling(Struct, frozen=True):
