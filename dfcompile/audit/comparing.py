@@ -6,9 +6,12 @@ from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
 from dfcompile.errors import VerificationError
+from dfcompile.report.design.figures import SearchSummary
+from dfcompile.report.mapping_figures import MappingSummary, PerfectStreamsSummary
 
 Number: TypeAlias = bool | int | float | Fraction | None
 Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
+Bounded: TypeAlias = MappingSummary | PerfectStreamsSummary | SearchSummary
 
 Row = TypeVar("Row")
 Other = TypeVar("Other")
@@ -43,11 +46,13 @@ def expect_figures(where: str, part: object, tolerance: float = 0.0, /, **expect
         expected: computed anew, by name.
 
     Raises:
-        VerificationError: as `expect`, or as `expect_text` of texts.
+        VerificationError: as `expect`, or a text is another one.
     """
     for name, value in expected.items():
         if isinstance(value, str | tuple):
-            expect_text(f"{where}.{name}", getattr(part, name), value)
+            found = getattr(part, name)
+            if found != value:
+                raise VerificationError(f"{where}.{name}: found {found!r} against {value!r} found anew")
         else:
             expect(f"{where}.{name}", getattr(part, name), value, tolerance)
 
@@ -104,19 +109,22 @@ def expect_near(where: str, found: float, expected: float, slack: float) -> None
         raise VerificationError(f"{where}: found {found} against {expected} recomputed")
 
 
-def expect_text(where: str, found: object, expected: object) -> None:
-    """Refuse a text, or several, that are not what they are found anew to be.
+def expect_bound(where: str, summary: Bounded, time_s: float, bound_s: float, *, is_optimal: bool) -> None:
+    """Refuse a bound on a time that is not what it is computed anew to be, or a gap; or a time below the bound.
 
     Args:
-        where: path of the figure in the report.
-        found: in the report.
-        expected: found anew.
+        where: path of the part in the report.
+        summary: the part.
+        time_s: computed anew.
+        bound_s: the same.
+        is_optimal: whether the bound is attained, or nothing else is faster.
 
     Raises:
-        VerificationError: they differ.
+        VerificationError: naming the figure.
     """
-    if found != expected:
-        raise VerificationError(f"{where}: found {found!r} against {expected!r} found anew")
+    expect_figures(where, summary, ROUNDING, optimal=is_optimal, bound_time_s=bound_s)
+    expect_near(f"{where}.gap", summary.gap, time_s / bound_s - 1 if bound_s else 0.0, 2 * ROUNDING)
+    expect_at_least(f"{where}: the time", time_s, summary.bound_time_s, "bound_time_s", ROUNDING)
 
 
 def _agree(found: Number, expected: Number, tolerance: float) -> bool:

@@ -1,47 +1,95 @@
-"""What the audit finds of a canonical DAG itself: work, depths and I/O, each from its edges."""
+"""What the audit finds of a canonical DAG itself: work, depths and I/O, each from its edges; and of any graph."""
 
+from collections import deque
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from dfcompile.audit.paths import Graph, components_of
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
 
-_NO_STREAM = -1
+Column = npt.NDArray[np.integer]
+Rows = tuple[list[int], list[int]]  # entries row after row, and where each row begins
 
 
-class LeastMakespan:
-    """Bounds on the schedules of one graph; paths are found once."""
+class Graph:
+    """Vertices and edges; several sweeps over one graph share its order."""
 
-    def __init__(self, paths: Graph, tasks: Bool, taken: Int64, given: Int64) -> None:
-        """Find when each task can start and end at the earliest, and what has to follow it.
-
-        A task starts when each producer has sent an element, after ``ceil(I / O)`` of its own inputs, or has ended if
-        memory is between them; after the last element of a producer it has to send ``ceil(O / I)``, one at least.
+    def __init__(self, count: int, source: Column, target: Column) -> None:
+        """Take the ends of edges.
 
         Args:
-            paths: the nodes and edges.
-            tasks: which nodes are tasks, shape [nodes].
-            taken: I, elements on every input edge, shape [nodes].
-            given: O, elements on every output edge, shape [nodes].
+            count: of vertices.
+            source: of each edge, shape [edges].
+            target: of each edge, shape [edges].
         """
-        work = np.where(tasks, np.maximum(taken, given), 0)
-        awaited = np.maximum(-(-taken // np.maximum(given, 1)), 1)
-        written = np.maximum(-(-given // np.maximum(taken, 1)), 1)
-        start, end = _earliest(paths, tasks, (work, awaited, written))
-        tail, _ = _earliest(paths.reversed, tasks, (work, written, awaited))
-        self._start, self._tail, self._work = start[tasks], tail[tasks], work[tasks]
-        # From behind, too, a task has ended before what it streams to has.
-        self._longest = int((end + np.where(tasks, tail, 0)).max(initial=0))
+        self.count, self._source, self._target = count, source, target
 
-    def on(self, pes: int) -> int:
-        """Return cycles that every schedule on so many processing elements takes at least.
+    @cached_property
+    def reversed(self) -> "Graph":
+        """The same with all edges the other way round."""
+        return Graph(self.count, self._target, self._source)
 
-        The longest path; or what starts late, or is followed by much, and its work shared by all elements.
-        """
-        return max(self._longest, _shared(self._start, self._work, pes), _shared(self._tail, self._work, pes))
+    @cached_property
+    def order(self) -> list[int]:
+        """The vertices along the edges, without those on a cycle or behind one."""
+        if (self._source < self._target).all():
+            return list(range(self.count))
+        consumers, start = _rows(self.count, self._source, self._target)
+        missing = np.bincount(self._target, minlength=self.count).tolist()
+        waiting = deque(vertex for vertex, count in enumerate(missing) if not count)
+        order = []
+        while waiting:
+            vertex = waiting.popleft()
+            order.append(vertex)
+            for consumer in consumers[start[vertex] : start[vertex + 1]]:
+                missing[consumer] -= 1
+                if not missing[consumer]:
+                    waiting.append(consumer)
+        return order
+
+    @cached_property
+    def producers(self) -> Rows:
+        """The vertices before each vertex."""
+        return _rows(self.count, self._target, self._source)
+
+    def longest_to(self, length: Int64) -> Int64:
+        """Return the largest sum of lengths along a path that ends with each vertex; 0 on cycles and behind them."""
+        producers, start = self.producers
+        own, found = length.tolist(), [0] * self.count
+        for vertex in self.order:
+            before = 0
+            for producer in producers[start[vertex] : start[vertex + 1]]:
+                if found[producer] > before:
+                    before = found[producer]
+            found[vertex] = own[vertex] + before
+        return np.array(found, dtype=np.int64)
+
+
+def components_of(count: int, source: Column, target: Column) -> Int64:
+    """Return for each vertex one that stands for all that it is connected with, whichever way edges lead."""
+    above = list(range(count))
+    for one, other in zip(source.tolist(), target.tolist(), strict=True):
+        first, second = one, other
+        while above[first] != first:
+            above[first] = first = above[above[first]]
+        while above[second] != second:
+            above[second] = second = above[above[second]]
+        above[first] = second
+    found = np.array(above, dtype=np.int64)
+    while (found[found] != found).any():
+        found = found[found]
+    return found
+
+
+def _rows(count: int, row: Column, entry: Column) -> Rows:
+    by_row = np.argsort(row, kind="stable")
+    return entry[by_row].tolist(), np.searchsorted(row[by_row], np.arange(count + 1)).tolist()
+
+
+_NO_STREAM = -1
 
 
 def _shared(beside: Int64, work: Int64, pes: int) -> int:
@@ -85,53 +133,59 @@ def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
 
 
 class GraphFigures:
-    """Figures of a graph; each is computed when it is first asked for."""
+    """Figures of a graph; those of paths are computed when they are first asked for.
+
+    Attributes:
+        dag: the graph.
+        paths: its nodes and edges, for sweeps along them.
+        is_task: whether each node is a computational one, shape [nodes].
+        is_stream: whether each edge is between tasks, shape [edges].
+        tasks: their number.
+        taken: elements on every input edge of each node; of several edges the largest, shape [nodes].
+        given: the same of output edges, shape [nodes].
+        work: cycles of each task: the elements on its longest edge, shape [nodes].
+        total_work_cycles: all tasks one after another.
+        io_elements: on edges that touch a buffer, but not the marks of start and end.
+        io_bytes: the same in bytes.
+    """
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
         self.is_task, self._is_buffer = dag.is_computational, dag.is_buffer
-        is_real = self.is_task | self._is_buffer
-        source, target = dag.edge_source, dag.edge_target
+        is_real, source, target = self.is_task | self._is_buffer, dag.edge_source, dag.edge_target
+        self.paths = Graph(dag.nodes_count, source, target)
         self.is_stream: Bool = self.is_task[source] & self.is_task[target]
-        self._is_stored: Bool = is_real[source] & is_real[target] & ~self.is_stream
+        self.tasks = sum(self.is_task.tolist())
+        self.taken, self.given = self._largest(target), self._largest(source)
+        self.work = np.where(self.is_task, np.maximum(self.taken, self.given), 0)
+        self.total_work_cycles: int = sum(self.work.tolist())
+        is_stored = is_real[source] & is_real[target] & ~self.is_stream
+        volumes, sizes = dag.edge_volume[is_stored], dag.edge_element_bytes[is_stored]
+        self.io_elements: int = sum(volumes.tolist())
+        self.io_bytes = int((volumes * sizes).sum())  # all bytes of a graph together fit in 64 bits: it is verified
 
     @cached_property
-    def tasks(self) -> int:
-        """Number of computational nodes."""
-        return sum(self.is_task.tolist())
+    def _times(self) -> tuple[Int64, Int64, int]:
+        """Of each task the earliest start and what has to follow it; and the longest path.
 
-    @cached_property
-    def taken(self) -> Int64:
-        """Elements on every input edge of each node; of several edges the largest, shape [nodes]."""
-        return self._largest(self.dag.edge_target)
-
-    @cached_property
-    def given(self) -> Int64:
-        """Elements on every output edge of each node; of several edges the largest, shape [nodes]."""
-        return self._largest(self.dag.edge_source)
-
-    @cached_property
-    def work(self) -> Int64:
-        """Cycles of each task: the elements on its longest edge, shape [nodes]."""
-        return np.where(self.is_task, np.maximum(self.taken, self.given), 0)
-
-    @cached_property
-    def total_work_cycles(self) -> int:
-        """All tasks one after another."""
-        return sum(self.work.tolist())
-
-    @cached_property
-    def paths(self) -> Graph:
-        """The nodes and edges, for sweeps along them."""
-        return Graph(self.dag.nodes_count, self.dag.edge_source, self.dag.edge_target)
-
-    @cached_property
-    def _least_makespan(self) -> LeastMakespan:
-        return LeastMakespan(self.paths, self.is_task, self.taken, self.given)
+        A task starts when each producer has sent an element, after ``ceil(I / O)`` of its own inputs, or has ended if
+        memory is between them; after the last element of a producer it has to send ``ceil(O / I)``, one at least.
+        """
+        awaited = np.maximum(-(-self.taken // np.maximum(self.given, 1)), 1)
+        written = np.maximum(-(-self.given // np.maximum(self.taken, 1)), 1)
+        start, end = _earliest(self.paths, self.is_task, (self.work, awaited, written))
+        tail, _ = _earliest(self.paths.reversed, self.is_task, (self.work, written, awaited))
+        # From behind, too, a task has ended before what it streams to has.
+        longest = int((end + np.where(self.is_task, tail, 0)).max(initial=0))
+        return start[self.is_task], tail[self.is_task], longest
 
     def least_makespan_cycles(self, pes: int) -> int:
-        """Cycles that every streaming schedule on P processing elements takes at least."""
-        return self._least_makespan.on(pes)
+        """Return cycles that every streaming schedule on P processing elements takes at least.
+
+        The longest path; or what starts late, or is followed by much, and its work shared by all elements.
+        """
+        (start, tail, longest), work = self._times, self.work[self.is_task]
+        return max(longest, _shared(start, work, pes), _shared(tail, work, pes))
 
     @cached_property
     def critical_path_cycles(self) -> int:
@@ -139,23 +193,14 @@ class GraphFigures:
         return int(self.paths.longest_to(self.work).max(initial=0))
 
     @cached_property
-    def io_elements(self) -> int:
-        """Elements on edges that touch a buffer, but not the marks of start and end."""
-        return sum(self.dag.edge_volume[self._is_stored].tolist())
-
-    @cached_property
-    def io_bytes(self) -> int:
-        """The same in bytes."""
-        volumes, sizes = (column[self._is_stored] for column in (self.dag.edge_volume, self.dag.edge_element_bytes))
-        return int((volumes * sizes).sum())  # all bytes of a graph together fit in 64 bits: it is verified
-
-    @cached_property
     def streaming_depth_cycles(self) -> int:
         """The longest path of streaming components, each of ``L - 1 + max W`` cycles [dematteis23, section 4]."""
         dag, nodes = self.dag, self.dag.nodes_count
         streamed, component = self._uncut
         source, target = dag.edge_source[streamed], dag.edge_target[streamed]
-        level = Graph(nodes, source, target).longest_to(self._level_steps)
+        per_element = -(-self.given // np.maximum(self.taken, 1))  # cycles that a task needs per element it takes
+        steps = np.where(self.is_task, np.where(self.taken > 0, np.maximum(per_element, 1), 1), 0)
+        level = Graph(nodes, source, target).longest_to(steps)
         deepest, largest, length = np.zeros((3, nodes), dtype=np.int64)
         tasks = self.is_task
         np.maximum.at(deepest, component[tasks], level[tasks])
@@ -195,12 +240,6 @@ class GraphFigures:
             source, target = target[inner], source[inner]
         pairs = distinct(source * nodes + target)
         return Graph(nodes, pairs // max(nodes, 1), pairs % max(nodes, 1))
-
-    @property
-    def _level_steps(self) -> Int64:
-        """What each task adds to the level of its producers: the cycles that it needs per element it takes."""
-        per_element = -(-self.given // np.maximum(self.taken, 1))
-        return np.where(self.is_task, np.where(self.taken > 0, np.maximum(per_element, 1), 1), 0)
 
     def _largest(self, ends: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Int64:
         largest = np.zeros(self.dag.nodes_count, dtype=np.int64)

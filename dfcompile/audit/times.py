@@ -1,16 +1,166 @@
-"""The audit of times: nobody waits for nothing, a small schedule takes what a plain replay takes, as do replays."""
+"""The audit of times: nobody waits for nothing, a small schedule takes what a plain replay takes, as do replays.
+
+The plain replay goes element by element: the time of an access follows from those of earlier accesses, in whatever
+order they are computed, and no clock runs.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterator
+from functools import cached_property
 
 import numpy as np
 
 from dfcompile.audit.comparing import expect, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.audit.replay import plain_times
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
 from dfcompile.report.figures import SimulationSummary
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.schedules import Schedule
+
+MOST_STEPS = 2**15  # cycles and accesses of tasks that stream, about: some hundredths of a second
+
+
+def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None":
+    """Return the replay of a schedule, by its elements, order, blocks and FIFOs alone; ``None``: it is too large."""
+    streams = np.flatnonzero(schedule.streamed)
+    ends = np.concatenate([graph.dag.edge_source[streams], graph.dag.edge_target[streams]])
+    steps = 2 * sum(graph.dag.edge_volume[streams].tolist()) + sum(graph.work[sorted(set(ends.tolist()))].tolist())
+    if steps > MOST_STEPS or graph.dag.nodes_count > MOST_STEPS:
+        return None
+    replay = PlainReplay(graph, schedule)
+    replay.run()
+    return replay
+
+
+Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
+
+
+class PlainReplay:
+    """Who has ended and when, and the times of all accesses to FIFOs so far.
+
+    Attributes:
+        start: when each task held its first elements, or might run; without an entry it never did.
+        end: when each node had ended; without an entry it never did.
+        read_stall_cycles: that tasks waited for elements after their starts.
+        write_stall_cycles: that tasks waited for places.
+    """
+
+    def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
+        self._graph, self._schedule = graph, schedule
+        self._capacity = schedule.fifo_capacity.tolist()
+        self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
+        self.start: dict[int, int] = {}
+        self.end: dict[int, int] = {}
+        self.read_stall_cycles = self.write_stall_cycles = 0
+        self._put: dict[int, list[int]] = defaultdict(list)
+        self._got: dict[int, list[int]] = defaultdict(list)
+        self._asleep: dict[Event, list[int]] = {}  # nodes that wait for an event
+        self._ready: deque[int] = deque()
+
+    def run(self) -> None:
+        """Let every node go on as far as it gets; with barriers, block by block."""
+        nodes = range(self._graph.dag.nodes_count)
+        block = self._schedule.block.tolist()
+        blocks = sorted(set(block)) if self._schedule.barrier else [None]
+        for number in blocks:
+            opened = max(self.end.values(), default=0)
+            chosen = [node for node in nodes if number is None or block[node] == number]
+            lives = {node: self._life(node, opened) for node in chosen}
+            self._ready.extend(chosen)
+            while self._ready:
+                node = self._ready.popleft()
+                for event in lives[node]:
+                    self._asleep.setdefault(event, []).append(node)
+                    break
+            if any(node not in self.end for node in chosen):
+                return
+
+    def _wake(self, event: Event) -> None:
+        self._ready.extend(self._asleep.pop(event, ()))
+
+    @cached_property
+    def _awaited(self) -> list[set[int]]:
+        """What has to end before each node begins: who writes memory for it, and the task before on its element."""
+        dag, schedule = self._graph.dag, self._schedule
+        awaited: list[set[int]] = [set() for _ in range(dag.nodes_count)]
+        for edge in np.flatnonzero(~schedule.streamed).tolist():
+            awaited[int(dag.edge_target[edge])].add(int(dag.edge_source[edge]))
+        before: dict[int, int] = {}
+        tasks = np.flatnonzero(self._graph.is_task).tolist()
+        for task in sorted(tasks, key=lambda task: int(schedule.start[task])):
+            element = int(schedule.pe[task])
+            if element in before:
+                awaited[task].add(before[element])
+            before[element] = task
+        return awaited
+
+    @cached_property
+    def _fifos(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """The streams into each task, and those out of it."""
+        into: dict[int, list[int]] = defaultdict(list)
+        out: dict[int, list[int]] = defaultdict(list)
+        for edge in np.flatnonzero(self._schedule.streamed).tolist():
+            into[int(self._graph.dag.edge_target[edge])].append(edge)
+            out[int(self._graph.dag.edge_source[edge])].append(edge)
+        return into, out
+
+    def _life(self, node: int, opened: int) -> Iterator[Event]:
+        """Go through the cycles of a node; yields what it waits for."""
+        for other in self._awaited[node]:
+            while other not in self.end:
+                yield "end", other
+        begin = max([opened, *(self.end[other] for other in self._awaited[node])])
+        self.end[node] = yield from self._accesses(node, begin)
+        self._wake(("end", node))
+
+    def _accesses(self, node: int, now: int) -> Generator[Event, None, int]:
+        """Go through the accesses of a node from a cycle on; return when it has ended."""
+        inputs, outputs = (side.get(node, []) for side in self._fifos)
+        taken, given = self._volumes[node]
+        if not inputs:
+            self.start[node] = now
+        if not (inputs or outputs):
+            return now + max(taken, given) * bool(self._graph.is_task[node])
+        reads, writes = taken or given, given or taken
+        read = written = 0
+        while read < reads or written < writes:
+            if written < read * writes // reads:
+                for edge in outputs:
+                    now = yield from self._write(edge, now)
+                written += 1
+            if read < reads and written == read * writes // reads:
+                first = now
+                for edge in inputs:
+                    now = yield from self._read(edge, now)
+                if read:
+                    self.read_stall_cycles += now - first
+                elif inputs:
+                    self.start[node] = now
+                read += 1
+            now += read < reads or written < writes
+        return now
+
+    def _write(self, edge: int, now: int) -> Generator[Event, None, int]:
+        free = len(self._put[edge]) - self._capacity[edge]
+        while free >= len(self._got[edge]):
+            yield "got", edge
+        if free >= 0:
+            self.write_stall_cycles += max(self._got[edge][free] - now, 0)
+            now = max(self._got[edge][free], now)
+        self._put[edge].append(now)
+        self._wake(("put", edge))
+        return now
+
+    def _read(self, edge: int, now: int) -> Generator[Event, None, int]:
+        place = len(self._got[edge])
+        while place >= len(self._put[edge]):
+            yield "put", edge
+        now = max(self._put[edge][place], now)
+        self._got[edge].append(now)
+        self._wake(("got", edge))
+        return now
 
 
 def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:

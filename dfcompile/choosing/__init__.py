@@ -1,15 +1,23 @@
 """The automatic choice of expansions and granularities for a whole model."""
 
 from dfcompile.choosing.automatic import AutomaticChoice
-from dfcompile.choosing.candidate import Candidate, granularities
-from dfcompile.choosing.estimate import Estimate
-from dfcompile.choosing.limits import QUICK, SLOWLY_SCHEDULED, THOROUGH, Limits
+from dfcompile.choosing.candidate import Candidate, granularities, space_of
+from dfcompile.choosing.estimate import Estimate, Memory
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
-from dfcompile.choosing.scoring import UNBOUNDED, Machine, Makespans, Score, Scores, Traffic
+from dfcompile.choosing.scoring import (
+    QUICK,
+    SLOWLY_SCHEDULED,
+    THOROUGH,
+    UNBOUNDED,
+    Limits,
+    Machine,
+    Makespans,
+    Score,
+    Scores,
+    Traffic,
+)
 from dfcompile.choosing.search import Rival, Selection, select
 from dfcompile.choosing.sketches import Sketch, Sketches
-from dfcompile.choosing.space import space_of
-from dfcompile.choosing.traffic import Memory
 
 __all__ = [
     "QUICK",

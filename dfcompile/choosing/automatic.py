@@ -6,13 +6,11 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing.candidate import Space, granularities
-from dfcompile.choosing.limits import NOTHING, THOROUGH, Limits
-from dfcompile.choosing.scoring import Machine, Makespans, Scores
+from dfcompile.choosing.candidate import Space, granularities, space_of
+from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
-from dfcompile.choosing.space import space_of
-from dfcompile.choosing.traffic import Memory
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
 from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
@@ -57,25 +55,22 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         """
         if scores is not None:
             return self._selected(options, scores, None)
-        makespans = self._makespans(options, machine)
+        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
+        limits = self.limits if is_fast else self.limits.of_slow_schedules()
+        makespans = Makespans(self.volumes, options, self.finish, limits, machine)
         memory = None if machine is None else machine.memory
         return replace(self._selected(options, makespans, memory), made=makespans.made)
 
-    def _makespans(self, options: ScheduleOptions, machine: Machine | None) -> Makespans:
-        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
-        limits = self.limits if is_fast else self.limits.of_slow_schedules()
-        return Makespans(self.volumes, options, self.finish, limits, machine)
-
     def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
         sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
-        return select(self._space(options.pes, scores.limits), sketches, self.volumes, options.pes, scores)
+        return select(self._space(options.pes, scores.limits), sketches, scores)
 
     def glance(self, pes: int) -> Selection | None:
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
         if self.known.least_scopes > GLANCED_SCOPES:
             return None
         sketches = Sketches(self.outline_of, self.volumes, pes, Effort.QUICK)
-        return glance(self._space(pes, NOTHING), sketches, self.volumes, pes)
+        return glance(self._space(pes, NOTHING), sketches)
 
     def _space(self, pes: int, limits: Limits) -> Space:
         looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))

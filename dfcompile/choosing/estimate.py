@@ -1,12 +1,132 @@
-"""What families of tasks take on a number of processing elements, estimated without looking at single tasks."""
+"""What families of tasks take and move on a number of processing elements, without looking at single tasks."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag.extraction.flow import Flow
+from dfcompile.canonical_dag.extraction.families import TaskFamily
+from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow
+from dfcompile.canonical_dag.extraction.scopes import Access
+from dfcompile.canonical_dag.extraction.traversal import Loop, reused_elements
 from dfcompile.choosing.placing import Family, Placing, Times
-from dfcompile.choosing.traffic import Memory, traffic
+
+_PART = 2  # of SRAM an array may take that stays, one in so many: the rest is for what else is read
+
+
+class Memory(Struct, frozen=True):
+    """The memory of a chip, as far as a choice looks at it.
+
+    Attributes:
+        sram_bytes: infinite if it is not limited.
+        bytes_per_cycle: of DRAM, in the time of an element; infinite if it is not limited.
+    """
+
+    sram_bytes: float
+    bytes_per_cycle: float
+
+    def cycles(self, moved: int) -> int:
+        """Return the cycles in which DRAM moves so many bytes."""
+        return -int(-moved // self.bytes_per_cycle)
+
+
+class _Way(Struct, frozen=True):
+    """A way to read an operand: SRAM that it takes, bytes that it moves."""
+
+    room: int
+    moved: int
+
+
+def traffic(flow: Flow, pes: int, memory: Memory) -> int:
+    """Return about how many bytes the tasks of a flow move.
+
+    Tasks of a family run in rounds of P. What several of a round read comes once, at least as one stream; what SRAM has
+    room for stays for the round, or for all rounds. An array that is made here and is no larger than half of SRAM is
+    not moved, one that several families read is then moved once. Streams count as if they went through memory: of many
+    tasks few run at a time.
+
+    Args:
+        flow: families of tasks.
+        pes: number of processing elements P.
+        memory: of the chip.
+    """
+    stays = {name for name, use in flow.uses.items() if _stays(use, memory)}
+    moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
+    for family in flow.families:
+        reads = [
+            _ways(family, access, flow.uses[access.array], pes)
+            for access in family.scope.reads
+            if access.array not in stays
+        ]
+        moved += _least(reads, memory.sram_bytes)
+        for access in family.scope.writes:
+            use = flow.uses[access.array]
+            if access.array not in stays:
+                moved += family.written(access).total * use.array.element_bytes
+    return moved
+
+
+def _stays(use: ArrayUse, memory: Memory) -> bool:
+    """Return whether an array stays on the chip: one that is made for others, or that several families read."""
+    is_made = bool(use.writers) and bool(use.readers) and use.array.is_transient
+    is_shared = not use.writers and len(use.readers) > 1
+    return (is_made or is_shared) and _size(use) * _PART <= memory.sram_bytes
+
+
+def _size(use: ArrayUse) -> int:
+    return use.array.elements * use.array.element_bytes
+
+
+def _ways(family: TaskFamily, access: Access, use: ArrayUse, pes: int) -> tuple[_Way, ...]:
+    """Return the ways to read an operand, of less and less traffic and more and more room."""
+    size = use.array.element_bytes
+    iterations, members = family.iterations(), family.members
+    everything = iterations.total * size
+    if access.is_indirect:
+        return (_Way(0, everything),)
+    rounds = -(-members // pes)
+    loops = family.over_members(access)
+    at_once, all_members = _places(loops, min(pes, members)), prod(loop.extent for loop in loops if loop.stride)
+    once = max(iterations.whole, iterations.last) * size
+    each = min(once, family.distinct_of_first(access) * size)
+    reused = reused_elements(family.member(access).loops)
+    kept = each if reused is None else min(reused * size, each)
+    array = min(use.array.elements * size, all_members * each)
+    found = [
+        _Way(0, min(everything, rounds * at_once * once)),
+        _Way(at_once * kept, min(everything, rounds * at_once * each)),
+        _Way(array, array),
+    ]
+    return tuple(way for place, way in enumerate(found) if not place or way.moved < found[place - 1].moved)
+
+
+def _places(loops: Sequence[Loop], members: int) -> int:
+    """Return how many different places members that follow one another have, about."""
+    places = 1
+    for extent, stride in reversed(loops):
+        if members <= 1:
+            break
+        taken = min(extent, members)
+        places *= taken if stride else 1
+        members = -(-members // extent)
+    return places
+
+
+def _least(operands: Sequence[tuple[_Way, ...]], room: float) -> int:
+    """Return what is moved if SRAM is given first to what saves most per byte."""
+    chosen = [0] * len(operands)
+    while True:
+        steps = [
+            ((ways[at].moved - way.moved) / max(way.room - ways[at].room, 1), number, place)
+            for number, (ways, at) in enumerate(zip(operands, chosen, strict=True))
+            for place, way in enumerate(ways[at + 1 :], start=at + 1)
+            if way.room - ways[at].room <= room
+        ]
+        if not steps:
+            return sum(ways[at].moved for ways, at in zip(operands, chosen, strict=True))
+        _, number, place = max(steps, key=lambda step: (step[0], -step[1], -step[2]))
+        room -= operands[number][place].room - operands[number][chosen[number]].room
+        chosen[number] = place
 
 
 class Estimate(Struct, frozen=True):

@@ -1,23 +1,72 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from math import prod
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
+from dfcompile.canonical_dag.extraction.families import divide
 from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
-from dfcompile.choosing.pieces import fitting_pieces
-from dfcompile.choosing.traffic import Memory
+from dfcompile.choosing.sketches import Sketches
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import base_name
 from dfcompile.host.stages import counted
 from dfcompile.lowering.alternatives.outlined import Outline
-from dfcompile.options import Choice, Volumes
+from dfcompile.options import Choice
 from dfcompile.records import replace
+
+_MOST_PER_ELEMENT = 16  # pieces: more are more to schedule, and hardly fill better
+_FEWER = 4  # pieces, one in so many elements: where memory bounds the time they need less of it
+_SLACK = (100, 20)  # fewer pieces may take longer by one part in so many
+
+
+def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
+    """Return the numbers of pieces in which the largest of some scopes takes least time, fewer that nearly do, and few.
+
+    Tasks run in rounds of P; all rounds take as long as the longest task.
+
+    Args:
+        scopes: of an operator.
+        pes: number of processing elements P.
+    """
+    largest = max(scopes, key=lambda scope: prod(scope.extents))
+    return _fitting(replace(largest, name="", origin="", kernel=None, reads=()), pes)
+
+
+@lru_cache(4096)
+def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
+    times: dict[int, int] = {}  # of so many tasks
+    for pieces in dict.fromkeys(_numbers(scope.extents, _MOST_PER_ELEMENT * pes)):
+        try:
+            (family,) = divide((scope,), Granularity(pieces=pieces))
+        except UserError:  # more tasks than a canonical DAG can hold
+            continue
+        iterations = family.iterations()
+        times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
+    least = min(times.values(), default=0)
+    found = [min(tasks for tasks, time in times.items() if time * part <= least * (part + 1)) for part in _SLACK]
+    return tuple(dict.fromkeys((*found, max(pes // _FEWER, 1)))) if times else ()
+
+
+def _numbers(extents: Sequence[int], most: int) -> Iterator[int]:
+    """Yield numbers of pieces that cut whole outer loops, and the one behind them in chunks of every size."""
+    outer = 1
+    for extent in extents:
+        if outer > most:
+            return
+        size = 1
+        while size <= extent:
+            chunks = -(-extent // size)
+            if outer * chunks <= most:
+                yield outer * chunks
+            size = max(size + 1, -(-extent // (chunks - 1)) if chunks > 1 else extent + 1)
+        outer *= extent
+
 
 Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
 
@@ -75,16 +124,14 @@ class OperatorOptions(Struct, frozen=True, dict=True):
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""
 
-    def __init__(self, space: Space, volumes: Volumes, pes: int, memory: Memory | None = None) -> None:
+    def __init__(self, space: Space, sketches: Sketches) -> None:
         """Begin without any.
 
         Args:
             space: all that may be chosen.
-            volumes: of edges.
-            pes: number of processing elements P.
-            memory: of the chip; ``None``: it is not looked at.
+            sketches: of the model on a number of processing elements.
         """
-        self._space, self._volumes, self._pes, self._memory = space, volumes, pes, memory
+        self._space, self._sketches = space, sketches
         self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
         self._own = dict(space.granularities[0].own)  # of the user, who leaves these operators no other
         self._estimates: dict[tuple[object, ...], Estimate | None] = {}
@@ -126,15 +173,15 @@ class OptionTable:
         every = self._space.granularities
         if self._fixed(origin):
             return every[:1]
-        fitting = fitting_pieces(part.scopes, self._pes) if len(every) > 1 else ()
+        fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
         return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
     def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
         key = (_shape(part), granularity, fixed)
         if key not in self._estimates:
             try:
-                flow = flow_of(part, ExtractionOptions(self._volumes, granularity))
-                self._estimates[key] = estimate(flow, self._pes, memory=self._memory)
+                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, granularity))
+                self._estimates[key] = estimate(flow, self._sketches.pes, memory=self._sketches.memory)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None
         return self._estimates[key]

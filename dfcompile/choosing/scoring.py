@@ -5,14 +5,14 @@ from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing.candidate import Candidate
-from dfcompile.choosing.limits import THOROUGH, Limits
+from dfcompile.choosing.estimate import Memory
 from dfcompile.choosing.sketches import Sketch
-from dfcompile.choosing.traffic import Memory
 from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
@@ -20,6 +20,54 @@ from dfcompile.scheduler.evaluation import io_bytes
 from dfcompile.scheduler.listing.listed_schedules import ListedPlan, is_listable, listed_plan
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
+
+
+class Limits(Struct, frozen=True):
+    """How many tasks a choice may have, and how many uniform choices are compared with it.
+
+    Attributes:
+        tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
+        scopes: of all uniform choices together that are sketched.
+        promising_tasks: the same of those that come after these because their estimates are near the least score.
+        shorter_tasks: the same of those that come after these because their estimates are below the least score.
+        own_tasks: that a choice may have, however few processing elements there are, unless the published one has more.
+        own_tasks_per_element: that it may have per processing element, where that is more.
+    """
+
+    tasks: int
+    scopes: int
+    promising_tasks: int = 0
+    shorter_tasks: int = 0
+    own_tasks: int = 36_000
+    own_tasks_per_element: int = 48
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether more is compared where the choice is asked for."""
+        return self.tasks <= QUICK.tasks
+
+    def most_tasks(self, pes: int) -> int:
+        """Return how many tasks a choice for P processing elements may have."""
+        return max(self.own_tasks, self.own_tasks_per_element * pes)
+
+    def of_slow_schedules(self) -> "Limits":
+        """Return these limits, or less where a schedule takes longer than a quick one without further conditions."""
+        return Limits(*map(min, astuple(self), astuple(SLOWLY_SCHEDULED)))
+
+
+NOTHING = Limits(0, 0)
+# For schedules of some 8 microseconds a task: some seconds on 64 elements, a minute and more on 2,048.
+THOROUGH = Limits(
+    600_000,
+    60_000,
+    promising_tasks=6_000_000,
+    shorter_tasks=12_000_000,
+    own_tasks=262_144,
+    own_tasks_per_element=256,
+)
+SLOWLY_SCHEDULED = Limits(80_000, 2_000)  # some seconds, and half a second; minutes where more is tried
+QUICK = Limits(10_000, 500, own_tasks_per_element=160)  # half a second, and a tenth
+
 
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
@@ -56,19 +104,19 @@ class Scores(Protocol):
     @property
     def is_needed(self) -> bool:
         """Whether what tells the score of the choice is needed anyway."""
-        ...
+        return False
 
     def of(self, sketch: Sketch) -> Score:
         """Return the score of a choice."""
         ...
 
-    def bound(self, sketch: Sketch) -> Score:
+    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of those that know one
         """Return what no score of a choice is less than, without placing its tasks."""
-        ...
+        return UNBOUNDED
 
     def planned(self, sketch: Sketch) -> Score:
         """Return what no score of a choice is less than, if need be by placing its tasks."""
-        ...
+        return self.bound(sketch)
 
 
 class Machine(Struct, frozen=True):
@@ -168,7 +216,7 @@ class Makespans:
         return self._dags[sketch.candidate]
 
 
-class Traffic:
+class Traffic(Scores):
     """The bytes of all edges that touch a buffer, then the makespan by its estimate."""
 
     def __init__(self, volumes: Volumes, finish: Callable[[CanonicalDag], CanonicalDag]) -> None:
@@ -180,20 +228,9 @@ class Traffic:
         """As many tasks are made; estimates, of cycles, promise nothing."""
         return replace(THOROUGH, tasks=_COUNTED_TASKS, promising_tasks=0, shorter_tasks=0)
 
-    @property
-    def is_needed(self) -> bool:
-        """The canonical DAG of the choice is made again."""
-        return False
-
     def of(self, sketch: Sketch) -> Score:
         """Return the bytes, and the cycles that a schedule takes about."""
         return io_bytes(self._finish(dag_of(sketch, self._volumes))), sketch.estimate.cycles
-
-    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
-        """Return that no bound is known."""
-        return UNBOUNDED
-
-    planned = bound
 
 
 def dag_of(sketch: Sketch, volumes: Volumes) -> CanonicalDag:

@@ -8,14 +8,12 @@ from operator import is_
 from msgspec import Struct
 
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
-from dfcompile.choosing.descent import Descent
-from dfcompile.choosing.limits import NOTHING, Limits
-from dfcompile.choosing.operator_choice import candidate_of, fastest_options
+from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import UNBOUNDED, MadeSchedule, Score, Scores
+from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
-from dfcompile.host.stages import Work, counted, work_of
-from dfcompile.options import Choice, Volumes
+from dfcompile.host.stages import counted, work_of
+from dfcompile.options import Choice
 
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
@@ -67,7 +65,7 @@ class Selection(Struct, frozen=True, eq=False):
     is_before_passes: bool = False
 
 
-def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores: Scores) -> Selection:
+def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
     """Choose expansions and granularities for all operators of a model together.
 
     Each operator gets the option that is fastest alone, those of one shape the same. From that, or from the best
@@ -78,37 +76,30 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
 
     Args:
         space: all that may be chosen.
-        sketches: of the model on that many processing elements.
-        volumes: of edges.
-        pes: number of processing elements P.
+        sketches: of the model on a number of processing elements.
         scores: say what is to be small.
 
     Raises:
         UserError: no choice for the whole model is possible.
     """
-    with work_of(sum(_PARTS)) as work:
-        return _selected(space, sketches, (volumes, pes), scores, work)
-
-
-def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores: Scores, work: Work) -> Selection:
-    volumes, pes = of
     alone, whole, changes, schedules = _PARTS
-    with work.part(alone):
-        operators = _operators(space, tuple(space.covering()), sketches, volumes, pes)
-    default = sketches.of(next(space.uniform()))
-    most = max(scores.limits.most_tasks(pes), 0 if default is None else default.estimate.tasks)
-    largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
-    affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
-    with work.part(whole):
-        distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
-    uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
-    descent = Descent(operators, sketches, space, most)
-    with work.part(changes):
-        few = [each for each in uniform if each.estimate.tasks <= most]
-        own = descent.best(_fastest(operators, space, (most, min(most, sketches.most_streamed_tasks))), few[:1])
-    found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
-    with work.part(schedules):
-        chosen, least, rivals = _compared(found, default, scores)
+    with work_of(sum(_PARTS)) as work:
+        with work.part(alone):
+            operators = _operators(space, tuple(space.covering()), sketches)
+        default = sketches.of(next(space.uniform()))
+        most = max(scores.limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
+        largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
+        affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
+        with work.part(whole):
+            distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
+        uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
+        with work.part(changes):
+            few = [each for each in uniform if each.estimate.tasks <= most]
+            starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)))
+            own = Descent(operators, sketches, space, most).best(starts, few[:1])
+        found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
+        with work.part(schedules):
+            chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
     uniform_rivals = rivals[max(len(own) - 1, 0) :]
     return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
@@ -139,7 +130,7 @@ def _with_and_without_parts(operators: Sequence[OperatorOptions]) -> tuple[Seque
     return (operators,) if all(map(is_, plain, operators)) else (operators, plain)
 
 
-def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
+def glance(space: Space, sketches: Sketches) -> Selection | None:
     """Return what is fastest for each operator alone, without schedules; ``None`` of a large model, and without any.
 
     See `select`. Every expansion of a canonical operator is looked at, but not under each one of what it comes of.
@@ -147,8 +138,9 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     default = sketches.of(next(space.uniform()))
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
-    operators = _operators(space, tuple(space.glancing()), sketches, volumes, pes)
-    fastest = [fastest_options(among, NOTHING.most_tasks(pes)) for among in _with_and_without_parts(operators)]
+    operators = _operators(space, tuple(space.glancing()), sketches)
+    most = NOTHING.most_tasks(sketches.pes)
+    fastest = [fastest_options(among, most) for among in _with_and_without_parts(operators)]
     made = (sketches.of(candidate_of(operators, options, space)) for options in fastest)
     found = min((each for each in made if each is not None), key=lambda each: each.estimate.cycles, default=None)
     if found is None:
@@ -292,10 +284,8 @@ def _least_alone(operators: OperatorOptions, pieces: int | None, names: Mapping[
     return min(fitting, default=0)
 
 
-def _operators(
-    space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches, volumes: Volumes, pes: int
-) -> tuple[OperatorOptions, ...]:
-    table = OptionTable(space, volumes, pes, sketches.memory)
+def _operators(space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches) -> tuple[OperatorOptions, ...]:
+    table = OptionTable(space, sketches)
     with work_of(2) as work:
         with work.part(1):
             for choices in counted(covering):

@@ -6,10 +6,8 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.choosing.candidate import Candidate
-from dfcompile.choosing.estimate import Estimate, estimate
-from dfcompile.choosing.traffic import Memory
+from dfcompile.choosing.estimate import Estimate, Memory, estimate
 from dfcompile.errors import UserError
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Effort, Volumes
@@ -47,8 +45,8 @@ class Sketches:
             effort: of schedules: with little, large graphs hardly stream.
             memory: of the chip; ``None``: it is not looked at.
         """
-        self._outline_of, self._volumes, self._pes, self._effort = outline_of, volumes, pes, effort
-        self.memory = memory
+        self._outline_of, self._effort = outline_of, effort
+        self.volumes, self.pes, self.memory = volumes, pes, memory
         self._found: dict[Candidate, Sketch | None] = {}
         self._estimates: dict[tuple[object, ...], Estimate] = {}  # by what candidates give: several may give the same
 
@@ -58,9 +56,12 @@ class Sketches:
         return most_listable_nodes(self._effort) * 7 // 8  # the others are buffers
 
     def of(self, candidate: Candidate) -> Sketch | None:
-        """Return the sketch of a candidate; ``None`` if an operator has a form that its expansion does not take."""
+        """Return the sketch of a candidate; ``None`` if it is not possible, see `required`."""
         if candidate not in self._found:
-            self._found[candidate] = self._made(candidate)
+            try:
+                self._found[candidate] = self.required(candidate)
+            except UserError:
+                self._found[candidate] = None
         return self._found[candidate]
 
     def required(self, candidate: Candidate) -> Sketch:
@@ -71,8 +72,14 @@ class Sketches:
                 DAG can hold.
         """
         outline = self._outline_of(candidate.choices)
-        flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
-        return Sketch(candidate, outline, self._estimated(flow))
+        key = outline.chosen, candidate.granularity
+        if key not in self._estimates:
+            flow = flow_of(outline.graph, ExtractionOptions(self.volumes, candidate.granularity))
+            self._estimates[key] = estimate(flow, self.pes, self._streams, self.memory)
+        return Sketch(candidate, outline, self._estimates[key])
+
+    def _streams(self, tasks: int, elements: int) -> bool:
+        return is_listable_size(tasks, elements, self._effort)
 
     def outline(self, choices: Sequence[Choice]) -> Outline | None:
         """Return the model under a choice; ``None`` if an operator has a form that its expansion does not take."""
@@ -80,21 +87,3 @@ class Sketches:
             return self._outline_of(choices)
         except UserError:
             return None
-
-    def _made(self, candidate: Candidate) -> Sketch | None:
-        outline = self.outline(candidate.choices)
-        if outline is None:
-            return None
-        key = outline.chosen, candidate.granularity
-        if key not in self._estimates:
-            try:
-                flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
-            except UserError:
-                return None  # more tasks than a canonical DAG can hold
-            self._estimates[key] = self._estimated(flow)
-        return Sketch(candidate, outline, self._estimates[key])
-
-    def _estimated(self, flow: Flow) -> Estimate:
-        return estimate(
-            flow, self._pes, lambda tasks, elements: is_listable_size(tasks, elements, self._effort), self.memory
-        )

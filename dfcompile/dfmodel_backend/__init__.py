@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.assumption import Assumption as Assumption
-    from dfcompile.dfmodel_backend.attained.breakdown import TimeParts as TimeParts
     from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures as KernelFigures
     from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts as LeastCosts
     from dfcompile.dfmodel_backend.attained.mapping import TaskMapping as TaskMapping
+    from dfcompile.dfmodel_backend.attained.mapping import TimeParts as TimeParts
     from dfcompile.dfmodel_backend.attained.mapping import map_tasks as map_tasks
     from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration as TaskConfiguration
     from dfcompile.dfmodel_backend.attained.task_model import TaskModel as TaskModel
@@ -53,10 +53,9 @@ if TYPE_CHECKING:
 # Names by module, which is imported when one is first used: who reads a system file needs no solver.
 _NAMES: Final = {
     "assumption": ("Assumption",),
-    "attained.breakdown": ("TimeParts",),
     "attained.kernel_figures": ("KernelFigures",),
     "attained.least_costs": ("LeastCosts",),
-    "attained.mapping": ("TaskMapping", "map_tasks"),
+    "attained.mapping": ("TaskMapping", "TimeParts", "map_tasks"),
     "attained.task_model": ("TaskConfiguration", "TaskModel"),
     "check.mappings": ("check_mapping",),
     "check.task_mappings": ("check_task_mapping",),

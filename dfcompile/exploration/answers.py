@@ -2,18 +2,17 @@
 
 import hashlib
 from functools import cache
-from importlib.metadata import version
 from math import inf, isfinite, prod
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from dfcompile.exploration.asked import Asked
-from dfcompile.exploration.explored import Explored, Finer
+from dfcompile.exploration.explored import Answer, Explored
+from dfcompile.exploration.job import hash_of
 from dfcompile.exploration.result_store import ResultStore
-from dfcompile.exploration.search import Found, Point
-from dfcompile.exploration.space import OfferedGroup
+from dfcompile.exploration.search import Point
 from dfcompile.frontend import ReadOptions, files_of_data
 from dfcompile.records import replace
 
@@ -23,17 +22,11 @@ _MOST_BITS = 2**13  # of a number of combinations
 _Part = Annotated[float, Meta(ge=0)]
 
 
-class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
+class _Kept(Answer, frozen=True, kw_only=True):
     """An answer as it is kept; an infinite gap is none, so that gaps stand beside what was found."""
 
-    model: str
-    rests_on: tuple[str, ...]
-    complex_types: tuple[Annotated[str, Meta(pattern="^complex(64|128)$")], ...]
-    groups: tuple[OfferedGroup, ...]
-    found: Found
     gap: _Part | None
     gap_of_schedulable: _Part | None
-    finer: tuple[Finer, ...]
 
     def fits(self, asked: Asked) -> bool:
         """Whether the points are of the space that is asked about, and what is said of it fits together."""
@@ -86,10 +79,10 @@ class Question(Struct, frozen=True):
         sizes = (sorted(self.reading.shapes.items()), sorted(self.reading.dims.items()))
         told = (self.asked, self.model.stem, *sizes, sorted(self.reading.fixed_inputs.items()))
         try:
-            contents = [(name, _content(path)) for name, path in files.items()]
+            contents = hash_of((), files)
         except OSError:
             return None
-        return hashlib.sha256(f"{_sources()}\n{contents!r}\n{told!r}".encode()).hexdigest()
+        return hashlib.sha256(f"{_sources()}\n{contents}\n{told!r}".encode()).hexdigest()
 
 
 def known_answer(key: str, question: Question, store: ResultStore) -> Explored | None:
@@ -97,7 +90,7 @@ def known_answer(key: str, question: Question, store: ResultStore) -> Explored |
 
     Results that are gone or damaged are computed anew, and so is the answer.
     """
-    answer = store.answer(key, _Answer, lambda kept: kept.fits(question.asked))
+    answer = store.answer(key, _Kept, lambda kept: kept.fits(question.asked))
     if answer is None:
         return None
     results = [store.get(each) for each in answer.rests_on]
@@ -106,17 +99,10 @@ def known_answer(key: str, question: Question, store: ResultStore) -> Explored |
     if not {point.outcome for point in answer.found.front} <= set(results):
         store.refuse_answer(key)
         return None
-    gaps = _infinite(answer.gap), _infinite(answer.gap_of_schedulable)
-    return Explored(
-        model=answer.model,
-        asked=question.asked,
-        groups=answer.groups,
-        found=replace(answer.found, gap=gaps[0], gap_of_schedulable=gaps[1]),
-        computed=0,
-        rests_on=answer.rests_on,
-        complex_types=answer.complex_types,
-        finer=answer.finer,
-    )
+    gap, gap_of_schedulable = _infinite(answer.gap), _infinite(answer.gap_of_schedulable)
+    search = replace(answer.found, gap=gap, gap_of_schedulable=gap_of_schedulable)
+    found = {**_parts(answer), "found": search}
+    return Explored(**found, asked=question.asked, computed=0)
 
 
 def keep_answer(key: str, question: Question, explored: Explored, store: ResultStore) -> None:
@@ -130,37 +116,25 @@ def keep_answer(key: str, question: Question, explored: Explored, store: ResultS
     """
     if question.key() != key:
         return
-    gap, gap_of_schedulable = explored.found.gap, explored.found.gap_of_schedulable
-    answer = _Answer(
-        model=explored.model,
-        rests_on=explored.rests_on,
-        complex_types=explored.complex_types,
-        groups=explored.groups,
-        found=replace(explored.found, gap=0.0, gap_of_schedulable=0.0),
-        gap=gap if isfinite(gap) else None,
-        gap_of_schedulable=gap_of_schedulable if isfinite(gap_of_schedulable) else None,
-        finer=explored.finer,
-    )
-    store.put_answer(key, answer)
+    gap, gap_of_schedulable = map(_finite, (explored.found.gap, explored.found.gap_of_schedulable))
+    found = {**_parts(explored), "found": replace(explored.found, gap=0.0, gap_of_schedulable=0.0)}
+    store.put_answer(key, _Kept(**found, gap=gap, gap_of_schedulable=gap_of_schedulable))
+
+
+def _parts(answer: Answer) -> dict[str, Any]:
+    return {name: getattr(answer, name) for name in Answer.__struct_fields__}
+
+
+def _finite(gap: float) -> float | None:
+    return gap if isfinite(gap) else None
 
 
 def _infinite(gap: float | None) -> float:
     return inf if gap is None else gap
 
 
-def _content(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @cache
 def _sources() -> str:
     """Return a hash of all that makes an answer of a model: our sources and the versions of what they use."""
     root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for package in _PACKAGES:
-        digest.update(f"{package} {version(package)}\n".encode())
-    for file in sorted(root.rglob("*.py")):
-        digest.update(f"{file.relative_to(root)}\n".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return hash_of(_PACKAGES, {str(file.relative_to(root)): file for file in sorted(root.rglob("*.py"))})

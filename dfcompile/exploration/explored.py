@@ -3,19 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
 from dfcompile.errors import UserError
-from dfcompile.exploration.asked import Asked
-from dfcompile.exploration.bounds import Bounds, estimated_cycles
+from dfcompile.exploration.asked import Asked, Objective
 from dfcompile.exploration.job import Job, Outcome
-from dfcompile.exploration.objectives import Objective
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, Point, search
-from dfcompile.exploration.space import OfferedGroup, Space, choices_of, space_of
+from dfcompile.exploration.space import Bounds, OfferedGroup, Space, choices_of, estimated_cycles, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
 from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
@@ -59,28 +58,36 @@ class Finer(Struct, frozen=True):
     estimated_cycles: int
 
 
-class Explored(Struct, frozen=True, eq=False):
-    """What an exploration found.
+class Answer(Struct, frozen=True, eq=False, kw_only=True, forbid_unknown_fields=True):
+    """What there is to say of a model in a space.
 
     Attributes:
         model: name of it.
-        asked: of the user.
         groups: operators of one shape, and the names that were chosen from.
         found: by the search.
-        computed: jobs that ran now; all others ran before.
         rests_on: addresses of all results that the search looked at.
         complex_types: complex element types of the model's arrays.
         finer: what tasks in pieces may bring, where they were not asked for.
     """
 
     model: str
-    asked: Asked
     groups: tuple[OfferedGroup, ...]
     found: Found
-    computed: int
     rests_on: tuple[str, ...]
-    complex_types: tuple[str, ...]
-    finer: tuple[Finer, ...] = ()
+    complex_types: tuple[Annotated[str, Meta(pattern="^complex(64|128)$")], ...]
+    finer: tuple[Finer, ...]
+
+
+class Explored(Answer, frozen=True, eq=False, kw_only=True):
+    """What an exploration found.
+
+    Attributes:
+        asked: of the user.
+        computed: jobs that ran now; all others ran before.
+    """
+
+    asked: Asked
+    computed: int
 
     @property
     def combinations(self) -> int:
@@ -120,9 +127,16 @@ def explore_space(
         jobs.outcomes,
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
-    rests_on = tuple(jobs.addresses)
-    finer = _finer_tasks(asked, space, outlined, found.front)
-    return Explored(program.name, asked, space.offered, found, jobs.computed, rests_on, program.complex_types, finer)
+    return Explored(
+        model=program.name,
+        groups=space.offered,
+        found=found,
+        rests_on=tuple(jobs.addresses),
+        complex_types=program.complex_types,
+        finer=_finer_tasks(asked, space, outlined, found.front),
+        asked=asked,
+        computed=jobs.computed,
+    )
 
 
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
@@ -145,7 +159,7 @@ def _finer_tasks(asked: Asked, space: Space, outlined: OutlinedModel, front: Seq
         if points:
             best = min(points, key=lambda point: (_makespan(asked, point), point.candidate.picks))
             cycles = _makespan(asked, best)
-            outline = outlined.outline(space.choices(best.candidate.picks))
+            outline = outlined.outline(choices_of(space.groups, best.candidate.picks))
             estimated, pieces = min(_estimates(outline, pes), default=(cycles, 0))
             estimated = _makespan(asked, best, estimated)  # with as much I/O
             if estimated < _WORTH_SAYING * cycles:
@@ -184,7 +198,7 @@ class _Jobs:
         asked = self._asked
         jobs = [
             Job(
-                self._outlined.outline(self._space.choices(candidate.picks)).graph,
+                self._outlined.outline(choices_of(self._space.groups, candidate.picks)).graph,
                 asked.granularities[candidate.granularity],
                 candidate.pes,
                 asked.partition,
@@ -192,8 +206,7 @@ class _Jobs:
             )
             for candidate in candidates
         ]
-        addresses = [job.lowering for job in jobs]
-        places = [[f"{address}/{memory}" for memory in asked.memories] for address in addresses]
+        places = [job.keys for job in jobs]
         self.addresses.update((place, None) for row in places for place in row)
         known = [[self._store.get(place) for place in row] for row in places]
         found: dict[int, tuple[Outcome, ...]] = {
@@ -204,7 +217,7 @@ class _Jobs:
             number = missing[place]
             found[number] = outcomes
             self.computed += 1
-            for outcome in outcomes:
-                self._store.put(f"{addresses[number]}/{outcome.memory_bytes}", outcome)
+            for key, outcome in zip(places[number], outcomes, strict=True):
+                self._store.put(key, outcome)
         for number in range(len(jobs)):
             yield found[number]

@@ -1,8 +1,10 @@
 """One job of an exploration: a lowering on a number of processing elements, and what it takes."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +14,8 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InfeasibleError
-from dfcompile.exploration.on_chip import choose_on_chip
+from dfcompile.exploration.on_chip import choose_on_chip, stores_of
 from dfcompile.exploration.on_chip_check import check_on_chip
-from dfcompile.exploration.stores import stores_of
 from dfcompile.options import Effort, Timing, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checker import check
@@ -54,9 +55,11 @@ class Job(Struct, frozen=True):
         asked = f"{self.partition}\n{self.effort.value}"
         return hashlib.sha256(f"{_sources(self.partition)}\n{asked}\n{content}".encode()).hexdigest()
 
-    def key(self, memory_bytes: int) -> str:
-        """Return the address of the job's result for an amount of memory."""
-        return f"{self.lowering}/{memory_bytes}"
+    @property
+    def keys(self) -> list[str]:
+        """Addresses of its results, one for each amount of memory."""
+        lowering = self.lowering
+        return [f"{lowering}/{memory}" for memory in self.memories]
 
 
 class Outcome(Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,23 +139,20 @@ def run_job(job: Job) -> tuple[Outcome, ...]:
 def _sources(partition: str) -> str:
     """Return a hash of the sources that turn a graph into an outcome: ours, and the partitioner's module."""
     root = Path(__file__).parents[1]
-    files = [file for stage in _STAGES for file in _files(root / stage)]
+    stages = (sorted(place.rglob("*.py")) if place.is_dir() else [place] for place in map(root.joinpath, _STAGES))
     module = find_partitioner(partition, collect_partitioners()).module
-    digest = hashlib.sha256(module.encode())
-    for package in _PACKAGES:
-        digest.update(f"{package} {version(package)}\n".encode())
-    for file in [*files, *_module_files(module)]:
-        digest.update(f"{file.name}\n".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def _files(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
-
-
-def _module_files(module: str) -> list[Path]:
-    from importlib.util import find_spec
-
     spec = find_spec(module)
-    return [] if spec is None or spec.origin is None else [Path(spec.origin)]
+    of_module = [] if spec is None or spec.origin is None else [Path(spec.origin)]
+    files = [*(file for stage in stages for file in stage), *of_module]
+    return hash_of(_PACKAGES, {f"{number} {file.name}": file for number, file in enumerate(files)}, module)
+
+
+def hash_of(packages: Sequence[str], files: Mapping[str, Path], text: str = "") -> str:
+    """Return a hash of the versions of packages, of files and their names, and of a text."""
+    digest = hashlib.sha256(text.encode())
+    for package in packages:
+        digest.update(f"{package} {version(package)}\n".encode())
+    for name, file in files.items():
+        with file.open("rb") as content:
+            digest.update(f"{name} {hashlib.file_digest(content, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()

@@ -1,12 +1,14 @@
 """The checker of a choice of arrays on the chip; it knows nothing of how stores are found or chosen."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import VerificationError
-from dfcompile.exploration.on_chip import OnChip
-from dfcompile.exploration.stores import Store
+from dfcompile.exploration.on_chip import OnChip, Store
 from dfcompile.scheduler import Schedule
 
 
@@ -41,31 +43,26 @@ def _is_there(store: Store, cycle: int) -> bool:
 
 def _traffic(dag: CanonicalDag, arrays: Mapping[str, Array], schedule: Schedule, on_chip: set[str]) -> int:
     """Return the bytes off the chip: every edge that does not stream, one by one."""
-    written: dict[str, int] = {}
-    read: dict[str, int] = {}
+    written, read = Counter[str](), Counter[str]()
     made: dict[int, int] = {}  # what a task hands on in memory, once
-    for edge in range(dag.edges_count):
+    for edge in np.flatnonzero(~schedule.streamed).tolist():
         source, target = int(dag.edge_source[edge]), int(dag.edge_target[edge])
         moved = int(dag.edge_volume[edge]) * int(dag.edge_element_bytes[edge])
         if dag.is_buffer[source] and dag.is_computational[target]:
-            name = dag.scopes[dag.node_scope[source]].origin
-            read[name] = read.get(name, 0) + moved
+            read[dag.scopes[dag.node_scope[source]].origin] += moved
         elif dag.is_computational[source] and dag.is_buffer[target]:
-            name = dag.scopes[dag.node_scope[target]].origin
-            written[name] = written.get(name, 0) + moved
-        elif dag.is_computational[source] and dag.is_computational[target] and not schedule.streamed[edge]:
-            name = _handed_on(dag, source)
-            read[name] = read.get(name, 0) + moved
+            written[dag.scopes[dag.node_scope[target]].origin] += moved
+        elif dag.is_computational[source] and dag.is_computational[target]:
+            read[_handed_on(dag, source)] += moved
             made[source] = max(made.get(source, 0), moved)
     for task, moved in made.items():
-        name = _handed_on(dag, task)
-        written[name] = written.get(name, 0) + moved
+        written[_handed_on(dag, task)] += moved
     total = 0
     for name in {*written, *read}:
         if name not in on_chip:
-            total += written.get(name, 0) + read.get(name, 0)
+            total += written[name] + read[name]
         elif name in arrays:
-            total += _passing(arrays[name], written.get(name, 0), read.get(name, 0))
+            total += _passing(arrays[name], written[name], read[name])
     return total
 
 

@@ -8,11 +8,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked
-from dfcompile.exploration.bounds import Bounds
+from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked, Figures, figures_of, largest_gap, pareto_set
 from dfcompile.exploration.job import Natural, Outcome
-from dfcompile.exploration.objectives import Figures, figures_of, largest_gap, pareto_set
-from dfcompile.exploration.space import Space
+from dfcompile.exploration.space import Bounds, Space
 from dfcompile.records import replace
 
 _BATCH = 8  # schedules that are made before anything is concluded, on however many processors

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.dfmodel_backend import load_system
+from dfcompile.exploration.asked import KB_BYTES, Machine, Objective, figures_of, pareto_set
 from dfcompile.exploration.job import Job, run_job
-from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective, figures_of, pareto_set
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import lower_to_canonical, registered_expansions
 from dfcompile.lowering.level_two import graph_of, level_two

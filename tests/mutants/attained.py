@@ -5,9 +5,7 @@ from tests.mutants.mutant import Mutant
 _STORES = "dfmodel_backend/attained/stores.py"
 _HOLDING = "dfmodel_backend/attained/holding.py"
 _FOOTPRINTS = "dfmodel_backend/attained/footprints.py"
-_RESIDENCY = "dfmodel_backend/attained/residency.py"
 _CORES = "dfmodel_backend/attained/cores.py"
-_BREAKDOWN = "dfmodel_backend/attained/breakdown.py"
 _MAPPING = "dfmodel_backend/attained/mapping.py"
 _COSTS = "dfmodel_backend/attained/least_costs.py"
 _SCHEDULES = "dfmodel_backend/attained/part_schedules.py"
@@ -18,16 +16,16 @@ ATTAINED = (
     Mutant(_STORES, "self._fetched = np.minimum(self._born, self._read)", "self._fetched = self._born"),
     Mutant(_STORES, "table.is_result[place] | (readers < table.readers[place])", "table.is_result[place]"),
     Mutant(_STORES, "elements[dag.edge_volume == dag.edge_distinct] = 0", "elements[:] = 0"),
-    Mutant(_FOOTPRINTS, "(end - begin - reads.work[one] + 1)", "(end - begin - reads.work[one])"),
-    Mutant(_FOOTPRINTS, "shares = several & reads.is_ordered[one] & alike(reads.reader)", "shares = several"),
-    Mutant(_HOLDING, "moved[1:][self._stays[:-1]] = 0", "moved[:] = 0"),
+    Mutant(_FOOTPRINTS, "(end - begin - work[one] + 1)", "(end - begin - work[one])"),
+    Mutant(_FOOTPRINTS, "several & is_ordered[one] & are_alike(reader, order, ", "several & are_alike("),
+    Mutant(_HOLDING, "moved[1:][self.stays[:-1]] = 0", "moved[:] = 0"),
     Mutant(_HOLDING, "end = np.maximum.reduceat(spans.end, starts)", "end = spans.end[starts]"),
-    Mutant(_RESIDENCY, "if (change <= self._left).all():", "if True:"),
+    Mutant(_HOLDING, "if (change <= self._left).all():", "if True:"),
     Mutant(_CORES, "volume = -(-dag.edge_volume // width[at])", "volume = dag.edge_volume // width[at]"),
     Mutant(_MAPPING, "now += own.makespan_cycles", "now = own.makespan_cycles"),
     Mutant(_MAPPING, "np.maximum.at(column, target, ended)", "pass"),
-    Mutant(_BREAKDOWN, "opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)", "opened = np.zeros_like(ends)"),
-    Mutant(_BREAKDOWN, "idle = schedule.pes * schedule.makespan_cycles - occupied", "idle = occupied"),
+    Mutant(_MAPPING, "opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)", "opened = np.zeros_like(ends)"),
+    Mutant(_MAPPING, "idle = schedule.pes * schedule.makespan_cycles - occupied", "idle = occupied"),
     Mutant(_MAPPING, "sram_bytes=max((configuration.sram_bytes", "sram_bytes=min((configuration.sram_bytes"),
     Mutant(_MAPPING, "energy_j=power * time_ns / NS_PER_S,", "energy_j=power * bound_ns / NS_PER_S,"),
     Mutant(_COSTS, "moved[pairs] += np.minimum(elsewhere, taken)", "moved[pairs] += taken"),

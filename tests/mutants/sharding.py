@@ -10,7 +10,7 @@ _GRAPHS = "dfmodel_backend/sharding/graphs.py"
 _SEARCH = "dfmodel_backend/solve/sharding_search.py"
 _SUMS = "dfmodel_backend/solve/sharding_sums.py"
 _MAPPINGS = "dfmodel_backend/check/mappings.py"
-_EXCHANGES = "dfmodel_backend/check/exchanges.py"
+_EXCHANGES = "dfmodel_backend/check/collectives.py"
 _NESTS = "lowering/operators/loop_nest.py"
 
 SHARDING = (

@@ -1,19 +1,16 @@
 """What a design takes for a batch, and what a chip keeps in DRAM meanwhile [ko24, section 4], [rajbhandari20]."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from dfcompile.audit.machine import PER_GIGA
-from dfcompile.audit.network import ChipNetwork
 from dfcompile.dfmodel_backend import StepFigures
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
-from dfcompile.dfmodel_backend.check.network import ONCE
-from dfcompile.dfmodel_backend.check.steps import Step, steps_of
+from dfcompile.dfmodel_backend.check.machines import PER_GIGA, ChipNetwork
+from dfcompile.dfmodel_backend.check.steps import ONCE, Step, steps_of
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
-PER_S = 1e9  # ns
 ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]
 
 
@@ -23,23 +20,28 @@ class Memory(Struct, frozen=True):
     Attributes:
         weights: with what the file adds.
         gradients: of them.
-        optimizer: states of parameters.
-        activations: of micro-batches in flight, and of other layers.
+        optimizer_states: of parameters.
+        activations_in_flight: of micro-batches, and of other layers.
         tables: embeddings, a matrix or a vector.
-        waiting: tensors between configurations, where most of them wait.
+        waiting_tensors: between configurations, where most of them wait.
     """
 
     weights: float
     gradients: float
-    optimizer: float
-    activations: float
+    optimizer_states: float
+    activations_in_flight: float
     tables: float
-    waiting: float
+    waiting_tensors: float
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Each of them by its name."""
+        return asdict(self)
 
     @property
     def total(self) -> float:
         """All of it."""
-        return self.weights + self.gradients + self.optimizer + self.activations + self.tables + self.waiting
+        return sum(self.parts.values())
 
 
 def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
@@ -86,32 +88,53 @@ def _saved_bytes(decided: DecidedDesign, kernels: Kernels) -> float:
 
 
 class DesignAccount:
-    """The figures of a design under a decision; each is computed when it is first asked for.
+    """The figures of a design under a decision.
 
     Attributes:
         decided: the design with its degrees, and what was decided of it.
+        design: the same.
         groups: of its chips.
         steps: its configurations.
+        step_ns: time of the slowest stage, with what it hands on to the next one.
+        batch_ns: time of a batch of one copy: all layers of a stage, for all inputs, while the pipeline fills and
+            drains.
+        latency_ns: time of one input through all stages.
+        flop: operations of a batch, of all copies.
+        peak_flop_per_s: of one chip.
+        memory: DRAM of a chip of the stage that needs most.
+        dram_traffic_bytes: of a batch, all chips.
+        network_traffic_bytes: of a batch, all chips.
+        price_usd: of the machine.
+        power_w: of the machine.
     """
 
     def __init__(self, decided: DecidedDesign, given: Sequence[StepFigures]) -> None:
         """Take what was decided, and what the checker has accepted of each configuration; see `steps_of`."""
         self.decided, self.design, self.groups = decided, decided.design, decided.groups
+        machine, batch = self.design.machine, self.design.execution.batch
         self.steps = steps_of(decided, given)
-
-    @cached_property
-    def step_ns(self) -> float:
-        """Time of the slowest stage, with what it hands on to the next one."""
-        stages = self._stages.items()
-        return max(sum(step.time_ns for step in inside) + self._sent_ns(stage) for stage, inside in stages)
-
-    @cached_property
-    def _stages(self) -> dict[int, list[Step]]:
-        """Configurations by the stage of the pipeline."""
-        stages: dict[int, list[Step]] = {}
+        stages: dict[int, list[Step]] = {}  # of the pipeline
         for step in self.steps:
             stages.setdefault(step.stage, []).append(step)
-        return stages
+        self.memory = max((_of_stage(decided, inside) for inside in stages.values()), key=lambda memory: memory.total)
+        times_ns = {stage: sum(step.time_ns for step in inside) for stage, inside in stages.items()}
+        self.step_ns = max(time_ns + self._sent_ns(stage) for stage, time_ns in times_ns.items())
+        self._layer_bytes = float(batch.hidden * batch.sequence * self.design.execution.word_bytes)  # to the next one
+        self.batch_ns, self.latency_ns = self._batch_ns(), self._latency_ns()
+        self.dram_traffic_bytes = self.groups.runs * sum(step.dram_bytes for step in self.steps)
+        self.network_traffic_bytes = self.groups.runs * sum(step.network_bytes for step in self.steps)
+        of_graph = sum(
+            kernel.outer * kernel.m * kernel.n * max(1, kernel.num_input) * (2 * kernel.k if kernel.systolic else 1)
+            for kernel in self.design.kernels
+        )
+        self.flop = batch.copies * self.groups.repetitions * of_graph
+        units = machine.lanes_per_core * machine.stages_per_core * machine.cores
+        self.peak_flop_per_s = 2.0 * units * machine.frequency_ghz * PER_GIGA
+        prices, network = machine.prices, ChipNetwork(machine.network, batch.copies, decided.compatibility)
+        dram_usd, dram_w = prices.dram_usd_per_gb_per_s, prices.dram_w_per_gb_per_s
+        chip_usd = prices.accelerator_usd + machine.dram_gb_per_s * dram_usd
+        self.price_usd = machine.chips * chip_usd + network.price_usd
+        self.power_w = machine.chips * (prices.accelerator_w + machine.dram_gb_per_s * dram_w) + network.power_w
 
     def _sent_ns(self, stage: int) -> float:
         """Return the time in which a stage sends what later ones read of all that was made."""
@@ -126,15 +149,7 @@ class DesignAccount:
         )
         return self.decided.decision.tiles * crossing / link.gb_per_s
 
-    @cached_property
-    def _layer_bytes(self) -> float:
-        """What one layer of one input hands to the next one."""
-        batch = self.design.execution.batch
-        return float(batch.hidden * batch.sequence * self.design.execution.word_bytes)
-
-    @cached_property
-    def batch_ns(self) -> float:
-        """Time of a batch of one copy: all layers of a stage, for all inputs, while the pipeline fills and drains."""
+    def _batch_ns(self) -> float:
         groups, batch = self.groups, self.design.execution.batch
         if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
             return self.step_ns
@@ -148,63 +163,10 @@ class DesignAccount:
             return busy_ns
         return busy_ns + 2 * batch.layers * self._layer_bytes / link.gb_per_s  # to the next stage, and back
 
-    @cached_property
-    def latency_ns(self) -> float:
-        """Time of one input through all stages."""
+    def _latency_ns(self) -> float:
         groups, link = self.groups, self.groups.links.get("PP")
         through_ns = groups.pipeline * groups.layers_of_stage * self.step_ns
         if link is None:
             return through_ns
         handed_ns = self._layer_bytes / groups.tensor / link.gb_per_s + self.design.machine.link_latency_ns
         return through_ns + (groups.pipeline - 1) * handed_ns
-
-    @cached_property
-    def flop(self) -> int:
-        """Operations of a batch, of all copies."""
-        of_graph = sum(
-            kernel.outer * kernel.m * kernel.n * max(1, kernel.num_input) * (2 * kernel.k if kernel.systolic else 1)
-            for kernel in self.design.kernels
-        )
-        return self.design.execution.batch.copies * self.groups.repetitions * of_graph
-
-    @property
-    def peak_flop_per_s(self) -> float:
-        """Of one chip."""
-        machine = self.design.machine
-        units = machine.lanes_per_core * machine.stages_per_core * machine.cores
-        return 2.0 * units * machine.frequency_ghz * PER_GIGA
-
-    @cached_property
-    def memory(self) -> Memory:
-        """DRAM of a chip of the stage that needs most."""
-        found = [_of_stage(self.decided, inside) for inside in self._stages.values()]
-        return max(found, key=lambda memory: memory.total)
-
-    @property
-    def dram_traffic_bytes(self) -> float:
-        """Of a batch, all chips."""
-        return self.groups.runs * sum(step.dram_bytes for step in self.steps)
-
-    @property
-    def network_traffic_bytes(self) -> float:
-        """Of a batch, all chips."""
-        return self.groups.runs * sum(step.network_bytes for step in self.steps)
-
-    @cached_property
-    def _network(self) -> ChipNetwork:
-        copies = self.design.execution.batch.copies
-        return ChipNetwork(self.design.machine.network, copies, self.decided.compatibility)
-
-    @property
-    def price_usd(self) -> float:
-        """Of the machine."""
-        machine = self.design.machine
-        dram_usd = machine.dram_gb_per_s * machine.prices.dram_usd_per_gb_per_s
-        return machine.chips * (machine.prices.accelerator_usd + dram_usd) + self._network.price_usd
-
-    @property
-    def power_w(self) -> float:
-        """Of the machine."""
-        machine = self.design.machine
-        dram_w = machine.dram_gb_per_s * machine.prices.dram_w_per_gb_per_s
-        return machine.chips * (machine.prices.accelerator_w + dram_w) + self._network.power_w

@@ -1,20 +1,22 @@
-"""The audit of a report on a design: its figures, those of configurations and kernels, and what the search says."""
+"""The audit of a report on a design: its figures, those of configurations and kernels, search and corrections."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_near, expect_text
-from dfcompile.audit.design.batch import PER_S, DesignAccount
-from dfcompile.audit.design.corrections import audit_corrections
-from dfcompile.audit.machine import PER_GIGA
-from dfcompile.audit.mapping.times import audit_bound_by
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_at_least, expect_bound, expect_figures, expect_rows
+from dfcompile.audit.design.batch import DesignAccount
+from dfcompile.audit.mapping.times import audit_bound_by, audit_time
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
-from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Groups
-from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Groups, Kernels
+from dfcompile.dfmodel_backend.check.designs import check_units
+from dfcompile.dfmodel_backend.check.machines import PER_GIGA, PER_S
+from dfcompile.dfmodel_backend.check.steps import sram_of
+from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.report.design.figures import (
+    CorrectionSummary,
     DesignReport,
     DesignSummary,
     KernelSummary,
@@ -49,7 +51,6 @@ def audit_design(
     account = DesignAccount(decided, solution.figures.steps)
     _audit_figures("figures", report.figures, account)
     _audit_memory("figures", report.figures, account)
-    expect("figures.sharding_bytes", report.figures.sharding_bytes, decided.sharding_bytes, MULTIPLIED)
     _audit_search("search", report.search, solution, account)
     _audit_configurations("configurations", report.configurations, solution, account)
     _audit_kernels("kernels", report.kernels, account)
@@ -58,59 +59,40 @@ def audit_design(
 
 
 def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -> None:
-    design, groups = account.design, account.groups
-    time_s = account.batch_ns / PER_S
-    expect(f"{where}.chips", summary.chips, design.execution.batch.copies * groups.chips)
-    expect(f"{where}.chips: of the machine", summary.chips, design.machine.chips)
-    expect(f"{where}.tensor_parallel", summary.tensor_parallel, groups.tensor)
-    expect(f"{where}.pipeline_parallel", summary.pipeline_parallel, groups.pipeline)
-    expect(f"{where}.data_parallel", summary.data_parallel, groups.data)
-    expect(f"{where}.sequence_parallel", summary.sequence_parallel, groups.sequence)
-    expect(f"{where}.micro_batch", summary.micro_batch, max(1, design.execution.batch.micro_batch))
-    expect(f"{where}.tiles", summary.tiles, account.decided.decision.tiles)
-    expect(f"{where}.time_s", summary.time_s, time_s, ROUNDING)
-    expect(f"{where}.step_s", summary.step_s, account.step_ns / PER_S, ROUNDING)
-    expect(f"{where}.latency_s", summary.latency_s, account.latency_ns / PER_S, ROUNDING)
-    expect(f"{where}.flop", summary.flop, account.flop)
-    peak = account.peak_flop_per_s * design.machine.chips * time_s
-    expect(f"{where}.utilization", summary.utilization, account.flop / peak if peak else 0.0, ROUNDING)
-    expect(f"{where}.cost_usd", summary.cost_usd, account.price_usd, MULTIPLIED)
-    expect(f"{where}.power_w", summary.power_w, account.power_w, MULTIPLIED)
-    expect(f"{where}.energy_j", summary.energy_j, account.power_w * time_s, ROUNDING)
-    expect(f"{where}.chip_flop_per_s", summary.chip_flop_per_s, account.peak_flop_per_s, MULTIPLIED)
-    bandwidth = design.machine.dram_gb_per_s * PER_GIGA
-    expect(f"{where}.dram_bytes_per_s", summary.dram_bytes_per_s, bandwidth, MULTIPLIED)
-    expect(f"{where}.dram_traffic_bytes", summary.dram_traffic_bytes, account.dram_traffic_bytes, MULTIPLIED)
-    expect(f"{where}.network_traffic_bytes", summary.network_traffic_bytes, account.network_traffic_bytes, MULTIPLIED)
+    machine, batch, groups = account.design.machine, account.design.execution.batch, account.groups
+    time_s, rate, power = account.batch_ns / PER_S, account.peak_flop_per_s, account.power_w
+    peak = rate * machine.chips * time_s
+    expect_figures(f"{where}: of the machine", summary, chips=machine.chips)
+    expect_figures(where, summary, chips=batch.copies * groups.chips, tiles=account.decided.decision.tiles)
+    expect_figures(where, summary, tensor_parallel=groups.tensor, pipeline_parallel=groups.pipeline)
+    expect_figures(where, summary, data_parallel=groups.data, sequence_parallel=groups.sequence)
+    expect_figures(where, summary, micro_batch=max(1, batch.micro_batch), flop=account.flop)
+    expect_figures(where, summary, ROUNDING, time_s=time_s, step_s=account.step_ns / PER_S)
+    expect_figures(where, summary, ROUNDING, latency_s=account.latency_ns / PER_S, energy_j=power * time_s)
+    expect_figures(where, summary, ROUNDING, utilization=account.flop / peak if peak else 0.0)
+    expect_figures(where, summary, MULTIPLIED, cost_usd=account.price_usd, power_w=power, chip_flop_per_s=rate)
+    expect_figures(where, summary, MULTIPLIED, dram_bytes_per_s=machine.dram_gb_per_s * PER_GIGA)
+    expect_figures(where, summary, MULTIPLIED, dram_traffic_bytes=account.dram_traffic_bytes)
+    expect_figures(where, summary, MULTIPLIED, network_traffic_bytes=account.network_traffic_bytes)
+    expect_figures(where, summary, MULTIPLIED, sharding_bytes=account.decided.sharding_bytes)
 
 
 def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) -> None:
-    machine, memory, parts = account.design.machine, account.memory, summary.dram_parts_bytes
-    expect(f"{where}.sram_capacity_bytes", summary.sram_capacity_bytes, machine.sram_bytes)
-    expect(f"{where}.dram_capacity_bytes", summary.dram_capacity_bytes, machine.dram_bytes)
-    expect(f"{where}.dram_bytes", summary.dram_bytes, memory.total, MULTIPLIED)
+    machine, memory = account.design.machine, account.memory
+    expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
+    expect_figures(where, summary, MULTIPLIED, dram_bytes=memory.total)
     if machine.dram_bytes:
         expect_at_least(f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
-    where = f"{where}.dram_parts_bytes"
-    expect(f"{where}.weights", parts.weights, memory.weights, MULTIPLIED)
-    expect(f"{where}.gradients", parts.gradients, memory.gradients, MULTIPLIED)
-    expect(f"{where}.optimizer_states", parts.optimizer_states, memory.optimizer, MULTIPLIED)
-    expect(f"{where}.activations_in_flight", parts.activations_in_flight, memory.activations, MULTIPLIED)
-    expect(f"{where}.tables", parts.tables, memory.tables, MULTIPLIED)
-    expect(f"{where}.waiting_tensors", parts.waiting_tensors, memory.waiting, MULTIPLIED)
+    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **memory.parts)
 
 
 def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, account: DesignAccount) -> None:
     time_s = account.batch_ns / PER_S
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
-    expect(f"{where}.optimal", summary.optimal, solution.optimal)
-    expect(f"{where}.bound_time_s", summary.bound_time_s, bound_s, ROUNDING)
-    expect_at_least("figures.time_s", time_s, summary.bound_time_s, f"{where}.bound_time_s", ROUNDING)
-    expect_near(f"{where}.gap", summary.gap, time_s / bound_s - 1 if bound_s else 0.0, 2 * ROUNDING)
-    expect_text(f"{where}.solver", summary.solver, solution.solver)
     points = count_of_choices(solution.asked, solution.options.compatibility)
-    expect(f"{where}.points", summary.points, points)
-    expect(f"{where}.fused_points", summary.fused_points, solution.fused_points)
+    expect_figures(where, summary, solver=solution.solver)
+    expect_figures(where, summary, points=points, fused_points=solution.fused_points)
+    expect_bound(where, summary, time_s, bound_s, is_optimal=solution.optimal)
     expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
 
 
@@ -118,35 +100,24 @@ def _audit_configurations(
     where: str, summaries: Sequence[StepSummary], solution: DesignSolution, account: DesignAccount
 ) -> None:
     steps = [(number, step) for number, step in enumerate(account.steps) if step.kernels]
-    expect(f"{where}: their number", len(summaries), len(steps))
-    for place, (summary, (number, step)) in enumerate(zip(summaries, steps, strict=True)):
-        at = f"{where}[{place}]"
-        expect(f"{at}.configuration", summary.configuration, number)
-        expect(f"{at}.stage", summary.stage, step.stage)
-        expect_text(f"{at}.kernels", summary.kernels, tuple(kernel.name for kernel in step.kernels))
-        for part in ("compute", "memory", "network", "time"):
-            expect(f"{at}.{part}_s", getattr(summary, f"{part}_s"), getattr(step, f"{part}_ns") / PER_S, ROUNDING)
-        audit_bound_by(f"{at}.bound_by", summary.bound_by, step.compute_ns, step.memory_ns, step.network_ns)
-        expect(f"{at}.sram_bytes", summary.sram_bytes, step.sram_bytes, MULTIPLIED)
-        expect(f"{at}.weight_tiles", summary.weight_tiles, solution.figures.steps[number].weight_tiles)
+    for at, summary, (number, step) in expect_rows(where, summaries, steps):
+        kernels = tuple(kernel.name for kernel in step.kernels)
+        weight_tiles = solution.figures.steps[number].weight_tiles
+        expect_figures(at, summary, configuration=number, stage=step.stage, kernels=kernels, weight_tiles=weight_tiles)
+        expect_figures(at, summary, MULTIPLIED, sram_bytes=step.sram_bytes)
+        audit_time(at, summary, (step.compute_ns, step.memory_ns, step.network_ns), step.time_ns)
 
 
 def _audit_kernels(where: str, summaries: Sequence[KernelSummary], account: DesignAccount) -> None:
-    decided, kernels = account.decided, account.design.kernels
-    expect(f"{where}: their number", len(summaries), len(kernels))
-    for place, (summary, kernel) in enumerate(zip(summaries, kernels, strict=True)):
-        at, number = f"{where}[{place}]", decided.decision.configs[kernel.id]
-        step, (rows, k, columns) = account.steps[number], decided.extents(kernel)
-        operations = (2 * k if kernel.systolic else 1) * rows * columns
-        expect_text(f"{at}.name", summary.name, kernel.name)
-        expect_text(f"{at}.sharding", summary.sharding, decided.split(kernel).value)
-        expect(f"{at}.configuration", summary.configuration, number)
-        for name, extent in (("rows", rows), ("k", k), ("n", columns)):
-            expect(f"{at}.{name}", getattr(summary, name), extent)
-        expect(f"{at}.flop", summary.flop, float(step.runs * step.tiles * operations))
-        expect(f"{at}.dram_bytes", summary.dram_bytes, step.runs * step.traffic[kernel.id], MULTIPLIED)
-        expect(f"{at}.time_s", summary.time_s, step.time_ns / PER_S, ROUNDING)
-        audit_bound_by(f"{at}.bound_by", summary.bound_by, step.compute_ns, step.memory_ns, step.network_ns)
+    decided = account.decided
+    for at, summary, kernel in expect_rows(where, summaries, account.design.kernels):
+        number, (rows, k, columns) = decided.decision.configs[kernel.id], decided.extents(kernel)
+        step, flop = account.steps[number], (2 * k if kernel.systolic else 1) * rows * columns
+        expect_figures(at, summary, name=kernel.name, sharding=decided.split(kernel).value, configuration=number)
+        expect_figures(at, summary, rows=rows, k=k, n=columns, flop=float(step.runs * step.tiles * flop))
+        expect_figures(at, summary, MULTIPLIED, dram_bytes=step.runs * step.traffic[kernel.id])
+        expect_figures(at, summary, ROUNDING, time_s=step.time_ns / PER_S)
+        audit_bound_by(f"{at}.bound_by", summary.bound_by, (step.compute_ns, step.memory_ns, step.network_ns))
 
 
 def count_of_choices(asked: Design, compatibility: Compatibility) -> int:
@@ -213,9 +184,6 @@ def _tiles(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
     return len({math.ceil(sequence / size) for size in range(1, min(batch.tile or sequence, sequence) + 1)})
 
 
-Cells = Iterable[tuple[int, int]]  # x and y of each
-
-
 def audit_placements(
     where: str,
     summaries: Sequence[PlacementSummary],
@@ -227,70 +195,120 @@ def audit_placements(
     Raises:
         VerificationError: naming the figure, as found and as recomputed.
     """
-    expect(f"{where}: their number", len(summaries), len(placed))
-    for number, (summary, one) in enumerate(zip(summaries, placed, strict=True)):
-        _audit_placement(f"{where}[{number}]", summary, one, solution)
+    grid = solution.design.machine.pmu
+    for at, summary, one in expect_rows(where, summaries, placed):
+        if grid is None:
+            raise VerificationError(f"{at}: found a placement against a chip without a grid")
+        pcus = sum(kernel.split.lanes * kernel.split.stages for kernel in one.units.kernels)
+        pmus = len({cell for tensor in one.units.tensors for cell in tensor.cells})
+        expect_figures(at, summary, configuration=one.configuration, columns=grid.x, rows=grid.y, pcus=pcus, pmus=pmus)
+        _audit_units(at, summary, one, solution.design, grid.x)
 
 
-def _audit_placement(
-    where: str, summary: PlacementSummary, placed: PlacedConfiguration, solution: DesignSolution
+def _audit_units(
+    where: str, summary: PlacementSummary, placed: PlacedConfiguration, design: Design, columns: int
 ) -> None:
-    grid, units = solution.design.machine.pmu, placed.units
-    if grid is None:
-        raise VerificationError(f"{where}: found a placement against a chip without a grid")
+    """Number the cells of kernels, tensors, wires and links of a configuration row by row of the grid."""
 
-    def numbers(cells: Cells) -> tuple[int, ...]:
-        return tuple(x + grid.x * y for x, y in cells)
+    def numbers(cells: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+        return tuple(x + columns * y for x, y in cells)
 
-    expect(f"{where}.configuration", summary.configuration, placed.configuration)
-    expect(f"{where}.columns", summary.columns, grid.x)
-    expect(f"{where}.rows", summary.rows, grid.y)
-    expect(f"{where}.pcus", summary.pcus, sum(kernel.split.lanes * kernel.split.stages for kernel in units.kernels))
-    expect(f"{where}.pmus", summary.pmus, len({cell for tensor in units.tensors for cell in tensor.cells}))
-    names = [solution.design.kernels[kernel.kernel].name for kernel in units.kernels]
-    found: list[tuple[object, ...]] = [(one.name, one.lanes, one.stages, one.cells) for one in summary.kernels]
-    expected: list[tuple[object, ...]] = [
-        (name, kernel.split.lanes, kernel.split.stages, numbers(kernel.cells))
-        for name, kernel in zip(names, units.kernels, strict=True)
-    ]
-    _compare(f"{where}.kernels", found, expected)
-    _compare(
-        f"{where}.tensors",
-        [(one.role, one.cells) for one in summary.tensors],
-        [(tensor.role.value, numbers(tensor.cells)) for tensor in units.tensors],
-    )
-    _compare(
-        f"{where}.wires",
-        [(one.tensor, one.kernel, one.direction, one.pmu_cells, one.pcu_cells) for one in summary.wires],
-        [
-            (
-                wires.tensor,
-                wires.kernel,
-                "out" if wires.is_write else "in",
-                numbers(pmu for pmu, _ in wires.pairs),
-                numbers(pcu for _, pcu in wires.pairs),
-            )
-            for wires in units.wires
-        ],
-    )
-    _compare(
-        f"{where}.links",
-        [(one.tensor, one.kernel, one.direction, one.dimension, one.border, one.cells) for one in summary.links],
-        [
-            (
-                link.tensor,
-                link.kernel,
-                "in" if link.is_incoming else "out",
-                link.dimension,
-                link.border.value,
-                numbers(link.cells),
-            )
-            for link in placed.links
-        ],
-    )
+    unit: object
+    for at, unit, kernel in expect_rows(f"{where}.kernels", summary.kernels, placed.units.kernels):
+        expect_figures(at, unit, name=design.kernels[kernel.kernel].name, cells=numbers(kernel.cells))
+        expect_figures(at, unit, lanes=kernel.split.lanes, stages=kernel.split.stages)
+    for at, unit, tensor in expect_rows(f"{where}.tensors", summary.tensors, placed.units.tensors):
+        expect_figures(at, unit, role=tensor.role.value, cells=numbers(tensor.cells))
+    for at, unit, wires in expect_rows(f"{where}.wires", summary.wires, placed.units.wires):
+        pmus, pcus = (numbers(pair[end] for pair in wires.pairs) for end in (0, 1))
+        expect_figures(at, unit, tensor=wires.tensor, kernel=wires.kernel, direction="out" if wires.is_write else "in")
+        expect_figures(at, unit, pmu_cells=pmus, pcu_cells=pcus)
+    for at, unit, link in expect_rows(f"{where}.links", summary.links, placed.links):
+        expect_figures(at, unit, tensor=link.tensor, kernel=link.kernel, direction="in" if link.is_incoming else "out")
+        expect_figures(at, unit, dimension=link.dimension, border=link.border.value, cells=numbers(link.cells))
 
 
-def _compare(where: str, found: Sequence[tuple[object, ...]], expected: Sequence[tuple[object, ...]]) -> None:
-    expect(f"{where}: their number", len(found), len(expected))
-    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
-        expect_text(f"{where}[{number}]", one, other)
+def audit_corrections(
+    where: str,
+    summaries: Sequence[CorrectionSummary],
+    solution: DesignSolution,
+    account: DesignAccount,
+    corrections: Sequence[Correction],
+) -> None:
+    """Compute anew what figures are, and what they would be with a switch turned.
+
+    Args:
+        where: path of the part in the report.
+        summaries: the part.
+        solution: that the report is of.
+        account: of it.
+        corrections: with the configurations under the turned switch, whose splits of cores are as decided there.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed.
+    """
+    own = _named(account)
+    turned: dict[str, Mapping[str, float]] = {}
+    for at, summary, correction in expect_rows(where, summaries, corrections):
+        switch = correction.switch
+        is_right = getattr(solution.options.compatibility, switch) == getattr(RIGHT, switch)
+        expect_figures(at, summary, switch=switch.replace("_", "-"), text=CORRECTIONS[switch], applied=is_right)
+        expect_figures(at, summary, figure=correction.figure)
+        if not correction.steps:
+            _audit_more_pmus(at, summary, correction, solution)
+            continue
+        if switch not in turned:
+            turned[switch] = _turned(at, solution, correction, is_right=is_right)
+        other = turned[switch][summary.figure]
+        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=other)
+
+
+def _named(account: DesignAccount) -> Mapping[str, float]:
+    return {
+        "time of a batch (s)": account.batch_ns / PER_S,
+        "DRAM of a chip (bytes)": account.memory.total,
+        "DRAM traffic of a batch (bytes)": account.dram_traffic_bytes,
+        "most SRAM of a configuration (bytes)": max(step.sram_bytes for step in account.steps),
+        "cost (USD)": account.price_usd,
+        "power (W)": account.power_w,
+    }
+
+
+def _audit_more_pmus(where: str, summary: CorrectionSummary, correction: Correction, solution: DesignSolution) -> None:
+    """Hold memory units that a configuration needs against those of the chip: turned, they are too many."""
+    grid = solution.design.machine.pmu
+    if grid is None or not correction.value <= grid.pmus < correction.other_value:
+        raise VerificationError(f"{where}: found {correction.value} PMUs, then {correction.other_value}")
+    expect_figures(where, summary, value=correction.value, other_value=correction.other_value)
+
+
+def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_right: bool) -> Mapping[str, float]:
+    """Return the figures with a switch turned, of configurations whose weights come in as many tiles as they must."""
+    switch = correction.switch
+    flipped: Mapping[str, bool] = {switch: getattr(ORIGINAL if is_right else RIGHT, switch)}
+    turned = replace(solution.options.compatibility, **flipped)
+    decided = DecidedDesign(solution.design, solution.decision, turned)
+    for number, step in enumerate(correction.steps):
+        inside, at = decided.inside(number), f"{where}: configuration {number}"
+        if not inside:
+            continue
+        if solution.design.machine.pmu is not None:
+            check_units(decided, step, at)
+        else:
+            compute_ns, tiles = solution.figures.steps[number].compute_ns, _fewest_weight_tiles(decided, inside)
+            expect_figures(at, step, compute_ns=compute_ns, weight_tiles=tiles)
+    return _named(DesignAccount(decided, correction.steps))
+
+
+def _fewest_weight_tiles(decided: DecidedDesign, inside: Kernels) -> int:
+    """Return the fewest tiles of the weights of a kernel alone with which it fits SRAM; if none do they come whole."""
+    capacity = decided.design.machine.sram_bytes
+    if len(inside) != 1 or not capacity or decided.design.execution.batch.kind is not WorkloadKind.LLM:
+        return 1
+    whole, halves = (sram_of(decided, inside, tiles) for tiles in (1, 2))
+    shared = 2 * (whole - halves)
+    rows, _, _ = decided.extents(inside[0])
+    if whole <= capacity or whole - shared >= capacity or not inside[0].has_weight:
+        return 1
+    tiles = math.ceil(shared / (capacity - (whole - shared)))
+    return tiles if tiles <= rows else 1

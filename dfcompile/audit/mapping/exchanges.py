@@ -1,40 +1,26 @@
-"""The audit of what chips exchange: bytes and time of each step, from the layouts that it is between [ko24]."""
+"""The audit of what each of several chips has of a graph, and of what they exchange, from layouts alone [ko24]."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
-from dfcompile.audit.mapping.array_shares import are_alike, elements_apart, layout_of, most_elements
-from dfcompile.audit.network import ChipNetwork
-from dfcompile.canonical_dag import Kernel
+from dfcompile.canonical_dag import Kernel, LoopPart
+from dfcompile.dfmodel_backend.check import array_shares
+from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
 from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 
 Sharding = Mapping[str, Sequence[int]]  # by name of the kernel, per dimension of the network
-
-
-class ExchangeFigures(Struct, frozen=True):
-    """What an exchange takes, computed anew.
-
-    Attributes:
-        message_bytes: that the chips of one group have of the tensor together, at most.
-        moved_bytes: that all chips together receive.
-        time_ns: of it.
-    """
-
-    message_bytes: int
-    moved_bytes: int
-    time_ns: float
 
 
 class ShardedGraph:
     """A dataflow graph on several chips: how each tensor is made and needed, and what each exchange of it takes."""
 
     def __init__(self, graph: DataflowGraph, system: System, sharding: Sharding) -> None:
+        self._graph = graph
         self.network = ChipNetwork(system.network)
         self.chips = self.network.chips
         self.sharding = sharding
@@ -59,10 +45,10 @@ class ShardedGraph:
                 yield self._layout(kernel, place, is_result=False)
 
     def _layout(self, kernel: Kernel, place: int, *, is_result: bool) -> Layout:
-        return layout_of(kernel, place, self.sharding[kernel.name], self.chips, is_result=is_result)
+        return array_shares.layout_of(kernel, place, self.sharding[kernel.name], self.chips, is_result=is_result)
 
-    def figures(self, where: str, exchanges: Sequence[Exchange]) -> list[ExchangeFigures]:
-        """Return what each of some exchanges takes, in their order.
+    def recounted(self, where: str, exchanges: Sequence[Exchange]) -> list[Exchange]:
+        """Return some exchanges with the bytes and times that are found anew.
 
         Each must start from what the source of its tensor makes, or from what an exchange before it leads to; and
         every kernel must have what it needs of every tensor then.
@@ -79,7 +65,7 @@ class ShardedGraph:
             if not any(_can_keep(layout, before, elements) for layout in there[exchange.tensor]):
                 raise VerificationError(f"{at}: starts from a layout of {exchange.tensor!r} that nobody has")
             there[exchange.tensor].append(after)
-            found.append(self._figures(at, exchange))
+            found.append(self._recounted(at, exchange))
         self._require_needs(where, there)
         return found
 
@@ -93,7 +79,7 @@ class ShardedGraph:
                     if not any(_can_keep(layout, needed, tensor.elements) for layout in layouts):
                         raise VerificationError(f"{where}: nobody has {name!r} as kernel {use.kernel!r} needs it")
 
-    def _figures(self, where: str, exchange: Exchange) -> ExchangeFigures:
+    def _recounted(self, where: str, exchange: Exchange) -> Exchange:
         before, after = exchange.layouts
         tensor, places = self.tensors[exchange.tensor], exchange.dimensions
         _require_change(where, exchange)
@@ -104,15 +90,16 @@ class ShardedGraph:
         rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
         received = rounds * (group - 1) * elements
         if exchange.kind is ExchangeKind.ALL_TO_ALL:
-            kept = tuple(before[place] for place in places), tuple(after[place] for place in places)
-            received = elements_apart(*kept, elements)
-        message = most_elements(tuple(before[place] for place in others), elements) * size
+            ends = (tuple(layout[place] for place in places) for layout in (before, after))
+            received = array_shares.elements_missing(*ends, elements, tuple(self.chips[place] for place in places))
+        message = array_shares.most_elements(tuple(before[place] for place in others), elements) * size
         if len(places) > 1:
             time_ns = self.network.together_ns(exchange.kind, message)
         else:
             passing = self._passing(places[0], before, elements) * size
             time_ns = self.network.step_ns(exchange.kind, places[0], passing)
-        return ExchangeFigures(message, received * copies * size, time_ns)
+        moved = received * copies * size
+        return replace(exchange, message_bytes=message, moved_bytes=moved, time_ns=time_ns)
 
     def _passing(self, place: int, before: Layout, elements: int) -> int:
         """Return the elements of all chips that share the links along a dimension.
@@ -127,13 +114,67 @@ class ShardedGraph:
         else:
             inner = zip(self.chips, before[:place], strict=False)
             partial = math.prod(count for count, held in inner if isinstance(held, Partial))
-        return partial * most_elements(others, elements)
+        return partial * array_shares.most_elements(others, elements)
+
+    def share(self, exchanges: Sequence[Exchange]) -> DataflowGraph:
+        """Return what the chip with most of it has of the graph."""
+        return replace(
+            self._graph,
+            kernels=tuple(map(self._kernel_share, self._graph.kernels)),
+            tensors=tuple(self._tensor_share(tensor, exchanges) for tensor in self._graph.tensors),
+            exchanges=tuple(exchanges),
+        )
+
+    def _kernel_share(self, kernel: Kernel) -> Kernel:
+        """Return a kernel of the iterations of one chip; elements of one that contracts nothing in any order."""
+        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
+        part, whole = self._iterations(kernel)
+        if kernel.variant.is_gemm:
+            for number, left in array_shares.iterations_left(kernel, self.sharding[kernel.name], self.chips):
+                loop = kernel.loops[number]
+                sizes[loop.part] = sizes[loop.part] * left // loop.extent
+        elif part < whole:
+            elements = -(-kernel.outer * kernel.m * kernel.n * part // whole)
+            sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
+        outer, m, k, n = (sizes[part] for part in (LoopPart.OUTER, LoopPart.M, LoopPart.K, LoopPart.N))
+        return replace(kernel, outer=outer, m=m, k=k, n=n)
+
+    def _iterations(self, kernel: Kernel) -> tuple[int, int]:
+        """Return how many iterations of loops that are split one chip has, and how many there are."""
+        left = list(array_shares.iterations_left(kernel, self.sharding[kernel.name], self.chips))
+        return math.prod(part for _, part in left), math.prod(kernel.loops[number].extent for number, _ in left)
+
+    def _tensor_share(self, tensor: Tensor, exchanges: Sequence[Exchange]) -> Tensor:
+        """Return a tensor as the chip with most of it holds it; of the world's, in each layout that kernels need."""
+        if tensor.is_looked_up:
+            part, whole = self._iterations(self.kernels[tensor.uses[0].kernel])
+            return replace(tensor, size_bytes=-(-tensor.size_bytes * part // whole))
+        layouts = [layout for use in tensor.uses for layout in self.needed(tensor, use.kernel)]
+        if tensor.source:
+            layouts.append(self.made(tensor))
+            made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
+            layouts += made[-1:] if not tensor.uses else []  # an output that is completed
+            held = max(array_shares.most_elements(layout, tensor.elements) for layout in layouts)
+        else:
+            held = sum(
+                array_shares.most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements)
+            )
+            held = held if layouts else tensor.elements
+        return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
+
+
+def _different(layouts: Sequence[Layout], elements: int) -> Sequence[Layout]:
+    found: list[Layout] = []
+    for layout in layouts:
+        if not any(all(map(array_shares.are_alike, layout, other, [elements] * len(layout))) for other in found):
+            found.append(layout)
+    return found
 
 
 def _can_keep(layout: Layout, needed: Layout, elements: int) -> bool:
     """Return whether chips have what they need, or more of it: nothing moves."""
     return all(
-        are_alike(held, need, elements) or (held is None and isinstance(need, Split))
+        array_shares.are_alike(held, need, elements) or (held is None and isinstance(need, Split))
         for held, need in zip(layout, needed, strict=True)
     )
 

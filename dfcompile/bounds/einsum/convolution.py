@@ -144,7 +144,9 @@ class _Tilings:
     def __init__(self, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> None:
         if rules.halo is Halo.FORGET:
             shape = shape.unpadded()
-        check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * _slack(shape))
+        # It may move more than its work: boxes hold words that strides and dilations skip.
+        slack = prod(-(-axis.span // axis.outputs) for axis in shape.axes)
+        check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * slack)
         self.shape, self.rules, self.units = shape, rules, units
         self.batch, self.channels, self.filters = (
             tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
@@ -180,10 +182,11 @@ class _Tilings:
         """Yield sizes and traffic for some tiles of the channels at once; these, those of filters and of the batch."""
         shape, grid = self.shape, self.grid
         places = np.arange(grid.points) if places is None else places
+        over_batch, over_channels = (kind.is_whole and kind.keeps == each for each in ("W", "O"))
         one = np.ones(1, dtype=np.int64)
-        batch = one if reduces and kind.keeps_over_batch else self.batch
+        batch = one if reduces and over_batch else self.batch
         filters = one if reduces and kind.keeps == "I" else self.filters
-        channels = one if reduces and kind.keeps_over_channels else self.channels
+        channels = one if reduces and over_channels else self.channels
         number_of = {int(tile): number for number, tile in enumerate(self.filters)}
         rows = np.array([number_of[int(tile)] for tile in filters])
         input_words = kind.input_words[np.ix_(rows, places)][:, None, :] * (shape.batch * shape.channels)
@@ -191,13 +194,13 @@ class _Tilings:
         taps, outputs, box = grid.taps[places], grid.outputs[places], grid.footprint[places]
         weight_words, result_words = shape.weight_words // shape.groups, shape.result_words // shape.groups
         units = self.units
-        weight_trips = kind.weight_trips[places] * (1 if kind.keeps_over_batch else trips_of(shape.batch, n))
+        weight_trips = kind.weight_trips[places] * (1 if over_batch else trips_of(shape.batch, n))
         fixed = units["W"] * weight_words * weight_trips + units["I"] * input_words
         at_once = max(1, _AT_ONCE // (len(filters) * len(batch) * len(places)))
         for start in range(0, len(channels), at_once):
             some = channels[start : start + at_once]
             c = some[:, None, None, None]
-            channel_trips = np.ones_like(c) if kind.keeps_over_channels else trips_of(shape.channels, c)
+            channel_trips = np.ones_like(c) if over_channels else trips_of(shape.channels, c)
             moved = result_words * channel_trips * kind.result_trips[places]
             traffic = fixed + units["O"] * self.rules.result_words(moved, result_words)
             sizes = units["W"] * c * k * taps + units["I"] * n * c * box + units["O"] * n * k * outputs
@@ -208,17 +211,12 @@ class _Tilings:
 
 @lru_cache(maxsize=4)  # of large ones: their tables take tens of megabytes
 def _grid(axes: tuple[WindowAxis, ...], tiles: Tiles) -> WindowGrid:
-    return WindowGrid.of(tuple(axis_tables(axis, tiles) for axis in axes), axes)
+    return WindowGrid(tuple(axis_tables(axis, tiles) for axis in axes), axes)
 
 
 @lru_cache(maxsize=4)
 def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Halo) -> tuple[OrderClass, ...]:
     return order_classes(_grid(axes, tiles), trips_of(filters, tile_sizes(filters, tiles)), halo)
-
-
-def _slack(shape: Convolution) -> int:
-    """Return how much more than its work a convolution may move: boxes hold words that strides and dilations skip."""
-    return prod(-(-axis.span // axis.outputs) for axis in shape.axes)
 
 
 class Pooling(Struct, frozen=True):

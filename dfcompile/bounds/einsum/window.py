@@ -127,11 +127,6 @@ class AxisTables(Struct, frozen=True, eq=False):
     shared: dict[Roles, Int64]
     steady: dict[tuple[Role, Roles], Int64]
 
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of tiles."""
-        return len(self.footprint)
-
     def of(self, pairs: Int64) -> "AxisTables":
         """Return the sums of some pairs alone."""
         return AxisTables(

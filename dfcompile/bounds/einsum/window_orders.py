@@ -19,12 +19,13 @@ FILTERS: Loop = (-1, 0)  # the loop over filters: it does not index the input
 _AT_ONCE = 2**14  # points, times tiles of filters: what the sets of loops save takes some megabytes
 
 
-class WindowGrid(Struct, frozen=True, eq=False):
+class WindowGrid:
     """Every combination of the pairs of tiles of all axes, numbered; the last axis varies fastest.
 
     Attributes:
         tables: of the axes.
         axes: the axes.
+        points: number of combinations.
         places: number of the pair of each axis, shape [points, axes].
         tiles: of the outputs of all axes, then of the taps, shape [points, 2 * axes].
         footprint: words of the box in the input, of one channel of one image, shape [points].
@@ -32,36 +33,18 @@ class WindowGrid(Struct, frozen=True, eq=False):
         taps: words of a tile of one filter of one channel, shape [points].
     """
 
-    tables: tuple[AxisTables, ...]
-    axes: tuple[WindowAxis, ...]
-    places: Int64
-    tiles: Int64
-    footprint: Int64
-    outputs: Int64
-    taps: Int64
-
-    @classmethod
-    def of(cls, tables: tuple[AxisTables, ...], axes: tuple[WindowAxis, ...]) -> "WindowGrid":
-        """Return the grid of some axes."""
-        pairs = tuple(table.pairs for table in tables)
-        places = np.stack(np.unravel_index(np.arange(np.prod(pairs)), pairs), axis=1).astype(np.int64)
-        outputs = [table.outputs[places[:, axis]] for axis, table in enumerate(tables)]
-        taps = [table.taps[places[:, axis]] for axis, table in enumerate(tables)]
-        footprint = [table.footprint[places[:, axis]] for axis, table in enumerate(tables)]
-        return cls(
-            tables=tables,
-            axes=axes,
-            places=places,
-            tiles=np.stack([*outputs, *taps], axis=1),
-            footprint=np.asarray(np.prod(footprint, axis=0)),
-            outputs=np.asarray(np.prod(outputs, axis=0)),
-            taps=np.asarray(np.prod(taps, axis=0)),
+    def __init__(self, tables: tuple[AxisTables, ...], axes: tuple[WindowAxis, ...]) -> None:
+        self.tables, self.axes = tables, axes
+        pairs = tuple(len(table.footprint) for table in tables)
+        self.points = prod(pairs)
+        self.places = np.stack(np.unravel_index(np.arange(self.points), pairs), axis=1).astype(np.int64)
+        outputs = [self.spread(axis, table.outputs) for axis, table in enumerate(tables)]
+        taps = [self.spread(axis, table.taps) for axis, table in enumerate(tables)]
+        footprint = [self.spread(axis, table.footprint) for axis, table in enumerate(tables)]
+        self.tiles: Int64 = np.stack([*outputs, *taps], axis=1)
+        self.footprint, self.outputs, self.taps = (
+            np.asarray(np.prod(columns, axis=0)) for columns in (footprint, outputs, taps)
         )
-
-    @property
-    def points(self) -> int:
-        """Number of combinations."""
-        return len(self.places)
 
     def spread(self, axis: int, column: Int64) -> Int64:
         """Return a column of an axis' pairs, shape [pairs], as one of all combinations, shape [points]."""
@@ -89,8 +72,6 @@ class OrderClass(Struct, frozen=True, eq=False):
     Attributes:
         keeps: the tensor whose tile stays over the innermost loops.
         is_whole: whether it stays over all loops that do not index it.
-        keeps_over_batch: whether the weights stay over the batch.
-        keeps_over_channels: whether the result stays over the input channels.
         weight_trips: times that the weights move, without those of the batch, shape [points].
         result_trips: times that the result moves, without those of the channels, shape [points].
         input_words: that the best of the orders moves of one channel of one image, by the trips of the filters,
@@ -99,8 +80,6 @@ class OrderClass(Struct, frozen=True, eq=False):
 
     keeps: Kept
     is_whole: bool
-    keeps_over_batch: bool
-    keeps_over_channels: bool
     weight_trips: Int64
     result_trips: Int64
     input_words: Int64
@@ -119,8 +98,6 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
             OrderClass(
                 keeps=keeps,
                 is_whole=is_whole,
-                keeps_over_batch=keeps == "W" and is_whole,
-                keeps_over_channels=keeps == "O" and is_whole,
                 weight_trips=whole // held if keeps == "W" else whole,
                 result_trips=taps // held if keeps == "O" else taps,
                 input_words=words,

@@ -50,14 +50,15 @@ class _State(Struct, frozen=True):
     """What was decided: the bytes moved so far, and the last decision with the state before it."""
 
     traffic: int
-    before: "tuple[int, int] | None"
-    operator: int
-    cost: int
-    free: int
-    made: int  # mask of the tensors that this operator keeps
+    before: "_State | None" = None
+    operator: int = -1
+    cost: int = 0
+    free: int = 0
+    made: int = 0  # mask of the tensors that this operator keeps
 
 
-_Layer = dict[tuple[int, int], _State]  # by operators that are done, and tensors that are held; both masks
+_Key = tuple[int, int]  # operators that are done, and tensors that are held; both masks
+_Layer = dict[_Key, _State]
 
 
 def least_residency(
@@ -76,9 +77,9 @@ def least_residency(
         InfeasibleError: the buffer is too small for the smallest tiles of an operator.
     """
     search = _Search(model, size_bytes, rules, most_states)
-    layers = search.layers(orders=True) or search.layers(orders=False)
-    assert layers is not None
-    return search.plan(layers)
+    layer = search.last_layer(orders=True) or search.last_layer(orders=False)
+    assert layer is not None
+    return search.plan(layer)
 
 
 class _Search:
@@ -87,68 +88,61 @@ class _Search:
     def __init__(self, model: BoundedModel, size_bytes: int, rules: Rules, most_states: int) -> None:
         self.model, self.size, self.rules, self.most_states = model, size_bytes, rules, most_states
         self.is_exact = True
-        self.sizes = {tensor.name: tensor.words * tensor.element_bytes for tensor in model.tensors}
-        outputs = {tensor.name for tensor in model.tensors if tensor.role is TensorRole.OUTPUT}
-        made = [operand.tensor for op in model.operators for operand in op.writes]
-        self.number = {name: number for number, name in enumerate(made)}
-        self.names = tuple(made)
-        self.readers = [0] * len(made)
+        tensors = {tensor.name: tensor for tensor in model.tensors}
         maker = {operand.tensor: at for at, op in enumerate(model.operators) for operand in op.writes}
+        self.names = tuple(maker)
+        self.number = {name: number for number, name in enumerate(maker)}
+        self.sizes = [tensors[name].words * tensors[name].element_bytes for name in maker]
+        is_output = [tensors[name].role is TensorRole.OUTPUT for name in maker]
+        self.written = [size * is_result for size, is_result in zip(self.sizes, is_output, strict=True)]
+        self.readers = [0] * len(maker)
         self.needs = [0] * len(model.operators)
         for at, op in enumerate(model.operators):
-            for operand in op.reads:
-                if operand.tensor in self.number:
-                    self.readers[self.number[operand.tensor]] |= 1 << at
-                    self.needs[at] |= 1 << maker[operand.tensor]
-        self.written = [self.sizes[name] if name in outputs else 0 for name in made]
+            for name in (operand.tensor for operand in op.reads if operand.tensor in maker):
+                self.readers[self.number[name]] |= 1 << at
+                self.needs[at] |= 1 << maker[name]
         self.memo: dict[tuple[int, int, int], int | None] = {}
 
-    def layers(self, *, orders: bool) -> list[_Layer] | None:
-        """Return the states after 0, 1, … operators; ``None`` if there are too many for all orders."""
-        found: list[_Layer] = [{(0, 0): _State(0, None, -1, 0, 0, 0)}]
+    def last_layer(self, *, orders: bool) -> _Layer | None:
+        """Return the states after all operators; ``None`` if there are too many on the way for all orders."""
+        layer: _Layer = {(0, 0): _State(0)}
         self.is_exact = orders
         for step in range(len(self.model.operators)):
-            layer: _Layer = {}
-            for key, state in found[-1].items():
+            following: _Layer = {}
+            for key, state in layer.items():
                 for at in self._ready(key[0]) if orders else (step,):
-                    for after, following in self._moves(key, state, at):
-                        known = layer.get(after)
-                        if known is None or following.traffic < known.traffic:
-                            layer[after] = following
-            if not layer:
+                    for after, found in self._moves(key, state, at):
+                        known = following.get(after)
+                        if known is None or found.traffic < known.traffic:
+                            following[after] = found
+            if not following:
                 raise self._too_small(step)
-            if len(layer) > self.most_states:
+            if len(following) > self.most_states:
                 if orders:
                     return None
-                best = sorted(layer, key=lambda key: (layer[key].traffic, key))[: self.most_states]
-                layer = {key: layer[key] for key in best}
-            found.append(layer)
-        return found
+                best = sorted(following, key=lambda key: (following[key].traffic, key))[: self.most_states]
+                following = {key: following[key] for key in best}
+            layer = following
+        return layer
 
     def _ready(self, done: int) -> Iterator[int]:
         for at, needed in enumerate(self.needs):
             if not done >> at & 1 and needed & ~done == 0:
                 yield at
 
-    def _moves(self, key: tuple[int, int], state: _State, at: int) -> Iterator[tuple[tuple[int, int], _State]]:
+    def _moves(self, key: _Key, state: _State, at: int) -> Iterator[tuple[_Key, _State]]:
         """Yield the states after an operator: each set of its results is held that fits."""
-        done, held = key
-        op = self.model.operators[at]
-        used = sum(self.sizes[self.names[number]] for number in _bits(held))
-        done |= 1 << at
-        results = [self.number[operand.tensor] for operand in op.writes]
+        done, held = key[0] | 1 << at, key[1]
+        results = [self.number[operand.tensor] for operand in self.model.operators[at].writes]
         keepable = [number for number in results if self.readers[number]]
         for choice in range(1 << len(keepable)):
             made = sum(1 << number for place, number in enumerate(keepable) if choice >> place & 1)
-            free = self.size - used - sum(self.sizes[self.names[number]] for number in _bits(made))
+            free = self.size - sum(self.sizes[number] for number in _bits(held | made))
             cost = self._cost(at, held, made, free)
-            if cost is None:
-                continue
-            after = held | made
-            for number in _bits(after):
-                if self.readers[number] & ~done == 0:
-                    after &= ~(1 << number)
-            yield (done, after), _State(state.traffic + cost, key, at, cost, free, made)
+            if cost is not None:
+                over = (number for number in _bits(held | made) if self.readers[number] & ~done == 0)
+                after = (held | made) & ~sum(1 << number for number in over)
+                yield (done, after), _State(state.traffic + cost, state, at, cost, free, made)
 
     def _cost(self, at: int, held: int, made: int, free: int) -> int | None:
         """Return the bytes that an operator moves with some of its tensors held, and ``free`` bytes for its tiles."""
@@ -174,18 +168,14 @@ class _Search:
             enough=least[name],
         )
 
-    def plan(self, layers: list[_Layer]) -> ResidencyPlan:
+    def plan(self, layer: _Layer) -> ResidencyPlan:
         """Return the plan of the best last state."""
-        key = min(layers[-1], key=lambda found: (layers[-1][found].traffic, found))
-        total = layers[-1][key].traffic
-        shares: list[OperatorShare] = []
-        kept: list[str] = []
-        for layer in reversed(layers[1:]):
-            state = layer[key]
+        state = layer[min(layer, key=lambda key: (layer[key].traffic, key))]
+        total, shares, kept = state.traffic, list[OperatorShare](), list[str]()
+        while state.before is not None:
             shares.append(OperatorShare(self.model.operators[state.operator].name, state.cost, state.free))
             kept.extend(self.names[number] for number in reversed(list(_bits(state.made))))
-            assert state.before is not None
-            key = state.before
+            state = state.before
         # Of what none makes and several read, each reads it anew, though it could be held.
         read = Counter(operand.tensor for op in self.model.operators for operand in op.reads)
         is_exact = self.is_exact and all(name in self.number for name, count in read.items() if count > 1)

@@ -1,47 +1,86 @@
-"""Reads of the same elements: what several tasks read at about the same time comes from DRAM once."""
+"""What a configuration reads from memory and when: what several tasks read at about the same time comes once."""
 
 from bisect import bisect_left
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.distinct import first_places
 
+Numbers = npt.NDArray[np.integer]
 
-class Reads(Struct, frozen=True, eq=False):
-    """Reads of a configuration through memory, one per edge.
+
+class Spans(Struct, frozen=True, eq=False):
+    """Bytes that SRAM holds from one cycle to before another.
 
     Attributes:
-        keeper: what they read from: a buffer, or the task that made it, shape [reads].
-        place: of the first element, equal in reads of the same elements; negative where it is not known, shape [reads].
-        is_all: whether a read has every element of what it reads from, shape [reads].
-        is_ordered: whether the order of its elements is known, shape [reads].
-        order: number of that order, shape [reads].
-        reader: scope of the task that reads, shape [reads].
-        begin: cycle in which the task starts, shape [reads].
-        end: cycle in which it has ended, shape [reads].
-        work: its cycles, shape [reads].
-        word: bytes that it reads in a cycle, shape [reads].
-        size: bytes that it reads, shape [reads].
-        distinct: bytes of the different elements, shape [reads].
-        reused: bytes that must be at hand so that a task that reads alone takes none twice, shape [reads].
+        begin: shape [spans].
+        end: shape [spans].
+        size: in bytes, shape [spans].
     """
 
-    keeper: Int64
-    place: Int64
-    is_all: Bool
-    is_ordered: Bool
-    order: Int64
-    reader: Int64
     begin: Int64
     end: Int64
-    work: Int64
-    word: Int64
     size: Int64
-    distinct: Int64
-    reused: Int64
+
+    def take(self, which: Bool | Int64) -> "Spans":
+        """Return some of them."""
+        return Spans(self.begin[which], self.end[which], self.size[which])
+
+    @staticmethod
+    def joined(*parts: "Spans") -> "Spans":
+        """Return several together."""
+        return Spans(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "end", "size")))
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that are held at a time."""
+        cycles = np.concatenate([self.end, self.begin])  # what ends at a cycle makes room for what begins then
+        change = np.concatenate([-self.size, self.size])
+        load = np.cumsum(change[np.argsort(cycles, kind="stable")])
+        return int(load.max(initial=0))
+
+
+def sums(row: Numbers, values: Int64 | Bool, count: int) -> Int64:
+    """Return the sum of the values of each row, shape [count]."""
+    found = np.zeros(count, dtype=np.int64)
+    np.add.at(found, row, values)
+    return found
+
+
+def largest(row: Numbers, values: Int64, count: int) -> Int64:
+    """Return the largest value of each row, 0 of those without any, shape [count]."""
+    found = np.zeros(count, dtype=np.int64)
+    np.maximum.at(found, row, values)
+    return found
+
+
+class MemoryEdges(Struct, frozen=True, eq=False):
+    """The edges of a configuration that do not stream, and when they are used.
+
+    Attributes:
+        edge: numbers, ascending.
+        is_read: whether a task of the configuration reads over it, shape [edges].
+        is_written: whether a task of the configuration writes over it, shape [edges].
+        reader: cycles in which the reading task starts and has ended, shape [2, edges].
+        writer: the same of the writing task; of what is there before 0, shape [2, edges].
+        work: cycles of the reading task, shape [edges].
+        word_bytes: that it reads in a cycle, shape [edges].
+        fifos: of the streams.
+    """
+
+    edge: Int64
+    is_read: Bool
+    is_written: Bool
+    reader: Int64
+    writer: Int64
+    work: Int64
+    word_bytes: Int64
+    fifos: Spans
 
 
 class Fetches(Struct, frozen=True, eq=False):
@@ -75,56 +114,60 @@ class Fetches(Struct, frozen=True, eq=False):
     rolling: Int64
 
 
-def fetches_of(reads: Reads) -> Fetches:
+def fetches_of(dag: CanonicalDag, edges: MemoryEdges, keeper: Int64, is_all: Bool, reused: Int64) -> Fetches:
     """Return which reads have the same elements at about the same time.
 
     A task reads an element in each cycle of its work. Of two tasks that read the same elements in the same order one is
     never farther ahead than the cycles from the first start to the last end but for the work.
+
+    Args:
+        dag: the lowering, with volumes in elements.
+        edges: of a configuration; the reads are those over which a task reads.
+        keeper: what each read is from: a buffer, or the task that made it, shape [reads].
+        is_all: whether a read has every element of what it reads from, shape [reads].
+        reused: bytes that must be at hand so that a task that reads alone takes none twice, shape [reads].
     """
-    footprint = _footprints(reads)
-    by_time = np.lexsort((reads.begin, footprint))
-    of_read = np.empty(len(footprint), dtype=np.int64)
-    of_read[by_time] = _numbered(footprint[by_time], reads.begin[by_time], reads.end[by_time])
+    edge, work, word = (column[edges.is_read] for column in (edges.edge, edges.work, edges.word_bytes))
+    starts, ends = edges.reader[:, edges.is_read]
+    size, distinct = (column[edge] * dag.edge_element_bytes[edge] for column in (dag.edge_volume, dag.edge_distinct))
+    is_ordered, order, place = dag.is_ordered[edge], dag.edge_order[edge].astype(np.int64), dag.edge_first[edge]
+    is_known = is_all | ((place >= 0) & is_ordered)
+    apart = np.where(is_known, -1, np.arange(len(edge)))  # what is not known is like nothing
+    partly = is_known & ~is_all
+    keys = (np.where(partly, key, -1) for key in (place, order, size, distinct))
+    _, footprint, _ = equal_rows([keeper, apart, *keys])
+    by_time = np.lexsort((starts, footprint))
+    of_read = np.empty(len(edge), dtype=np.int64)
+    of_read[by_time] = _numbered(footprint[by_time], starts[by_time], ends[by_time])
     _, one = first_places(of_read)
     fetches = len(one)
 
-    def alike(column: Int64 | Bool) -> Bool:
+    def are_alike(*columns: Int64 | Bool) -> Bool:
         same = np.ones(fetches, dtype=np.bool_)
-        same[of_read[column != column[one][of_read]]] = False
+        for column in columns:
+            same[of_read[column != column[one][of_read]]] = False
         return same
 
-    begin, end = reads.begin[one].copy(), reads.end[one].copy()
-    np.minimum.at(begin, of_read, reads.begin)
-    np.maximum.at(end, of_read, reads.end)
+    begin, end = starts[one].copy(), ends[one].copy()
+    np.minimum.at(begin, of_read, starts)
+    np.maximum.at(end, of_read, ends)
     several = np.bincount(of_read, minlength=fetches) > 1
-    shares = several & reads.is_ordered[one] & alike(reads.reader) & alike(reads.order) & alike(reads.size)
-    shares &= alike(reads.word) & alike(reads.work) & alike(reads.is_ordered) & alike(reads.place)
-    size = np.zeros(fetches, dtype=np.int64)
-    np.add.at(size, of_read, reads.size)
-    window = np.where(shares, (end - begin - reads.work[one] + 1) * reads.word[one], 0)
-    distinct = reads.distinct[one]
+    reader = dag.node_scope[dag.edge_target[edge]].astype(np.int64)
+    shares = several & is_ordered[one] & are_alike(reader, order, size, word, work, is_ordered, place)
+    window = np.where(shares, (end - begin - work[one] + 1) * word[one], 0)
+    each = distinct[one]
     return Fetches(
         of_read=of_read,
         footprint=footprint[one],
-        keeper=reads.keeper[one],
+        keeper=keeper[one],
         begin=begin,
         end=end,
-        size=size,
-        distinct=distinct,
-        once=reads.size[one],
+        size=sums(of_read, size, fetches),
+        distinct=each,
+        once=size[one],
         window=window,
-        rolling=np.where(shares | ~several, np.minimum(reads.reused[one] + window, distinct), distinct),
+        rolling=np.where(shares | ~several, np.minimum(reused[one] + window, each), each),
     )
-
-
-def _footprints(reads: Reads) -> Int64:
-    """Return a number for each read that those of the same elements share, shape [reads]."""
-    known = reads.is_all | ((reads.place >= 0) & reads.is_ordered)
-    apart = np.where(known, -1, np.arange(len(known)))  # what is not known is like nothing
-    partly = known & ~reads.is_all
-    keys = (reads.place, reads.order, reads.size, reads.distinct)
-    _, number, _ = equal_rows([reads.keeper, apart, *(np.where(partly, key, -1) for key in keys)])
-    return number
 
 
 def _numbered(footprint: Int64, begin: Int64, end: Int64) -> Int64:

@@ -1,13 +1,17 @@
 """What of the data of a configuration SRAM holds, so that least is moved."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int8, Int64
-from dfcompile.dfmodel_backend.attained.footprints import Fetches
-from dfcompile.dfmodel_backend.attained.residency import Room, Spans
+from dfcompile.dfmodel_backend.attained.footprints import Fetches, Spans, sums
 from dfcompile.distinct import distinct
 
+_GRID = 2048  # cycles at which what is held may change while it is chosen; between them the most counts
+_TRIES = 4096  # to put in some of many spans: some tenths of a second
+_LOOKS = 16  # tries after which those that do not fit any more are left out
 KEPT = 0  # all elements are, from the start of the first task to the end of the last
 ROLLING = 1  # what the tasks need again, or the last has yet to read
 SHARED = 2  # what the last task has yet to read: what it reads again is fetched again
@@ -29,32 +33,7 @@ class Wholes(Struct, frozen=True, eq=False):
     written: Int64
 
 
-class Held(Struct, frozen=True, eq=False):
-    """What SRAM holds.
-
-    Attributes:
-        wholes: whether each of `Wholes` is, shape [wholes].
-        is_held: whether what each fetch brings is, until its last task has read it, shape [fetches].
-        is_shared: whether the tasks of each fetch share a stream instead, shape [fetches].
-        way: of each fetch that is held or shared `KEPT`, `ROLLING` or `SHARED`, shape [fetches].
-        stays: whether what a fetch brings is held until the next of the same elements, which needs none then,
-            shape [fetches].
-        spans: all of it.
-        moved_by_fetch: bytes of DRAM traffic, shape [fetches].
-        moved: bytes of DRAM traffic of all.
-    """
-
-    wholes: Bool
-    is_held: Bool
-    is_shared: Bool
-    way: Int8
-    stays: Bool
-    spans: Spans
-    moved_by_fetch: Int64
-    moved: int
-
-
-def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> Held:
+def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> "Holding":
     """Choose what SRAM holds: first what saves most DRAM traffic per byte and cycle, as long as there is room.
 
     Tasks share streams first, as that takes little. Then comes what is fetched, and as a whole arrays whose parts
@@ -67,111 +46,121 @@ def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> Held:
         fifos: what FIFOs take.
         room: bytes of SRAM.
     """
-    choice = _Choice(wholes, fetches, fifos, room)
-    first = choice.made(are_arrays_first=True)
-    if not choice.has_arrays or (first.wholes | ~choice.wanted).all():
+    first = Holding(wholes, fetches, fifos, room, are_arrays_first=True)
+    if not (first.wanted & wholes.is_array).any() or (first.is_whole | ~first.wanted).all():
         return first
-    return min(first, choice.made(are_arrays_first=False), key=lambda held: held.moved)
+    return min(first, Holding(wholes, fetches, fifos, room, are_arrays_first=False), key=lambda held: held.moved)
 
 
-class _Choice:
-    def __init__(self, wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> None:
-        self._wholes, self._fetches, self._fifos = wholes, fetches, fifos
-        self._limit = room
-        fetch = Spans(fetches.begin, fetches.end, fetches.distinct)
-        self._spans = fetch
-        self._rolling = Spans(fetches.begin, fetches.end, fetches.rolling)
-        self._windows = Spans(fetches.begin, fetches.end, fetches.window)
-        self._next = np.flatnonzero(fetches.footprint[1:] == fetches.footprint[:-1])
-        # Of fetches of the same elements one begins before the one before it has ended, or after.
-        self._links = Spans(
-            np.minimum(fetch.end[self._next], fetch.begin[self._next + 1]),
-            fetch.begin[self._next + 1],
-            fetch.size[self._next],
-        )
-        keepers = len(wholes.moved)
-        is_first = np.ones(len(fetches.footprint), dtype=np.bool_)
-        is_first[1:] = fetches.footprint[1:] != fetches.footprint[:-1]
-        least = _sums(fetches.keeper[is_first], fetches.distinct[is_first], keepers)
-        can_share = (fetches.window > 0) & (fetches.window < self._rolling.size)
-        best = np.minimum(np.where(can_share, fetches.once, fetches.size), fetches.distinct)
-        saved = _sums(fetches.keeper, best, keepers) + wholes.written - wholes.moved
-        self.wanted = (least + wholes.written > wholes.moved) & (saved > 0)
-        self.has_arrays = bool((self.wanted & wholes.is_array).any())
-        self._whole_saves = saved
-        self._whole_order = _by_worth(saved, wholes.spans, self.wanted)
+class Holding:
+    """What SRAM holds.
 
-    def made(self, *, are_arrays_first: bool) -> Held:
+    Attributes:
+        wanted: which of `Wholes` are worth holding, shape [wholes].
+        is_whole: which of them are held, shape [wholes].
+        is_held: whether what each fetch brings is, until its last task has read it, shape [fetches].
+        is_shared: whether the tasks of each fetch share a stream instead, shape [fetches].
+        stays: whether what a fetch brings is held until the next of the same elements, which needs none then,
+            shape [fetches].
+        way: of each fetch that is held or shared `KEPT`, `ROLLING` or `SHARED`, shape [fetches].
+        peak: the most bytes that are held at a time, FIFOs included.
+        moved_by_fetch: bytes of DRAM traffic, shape [fetches].
+        moved: bytes of DRAM traffic of all.
+    """
+
+    def __init__(self, wholes: Wholes, fetches: Fetches, fifos: Spans, room: float, *, are_arrays_first: bool) -> None:
         """Choose; arrays as a whole together with what is fetched of others, or where there is room after that."""
-        fetches, wholes, spans = self._fetches, self._wholes, self._spans
-        self._room = Room(self._fifos, Spans.joined(wholes.spans, spans), self._limit)
-        self._shared, self._held, self._stays = np.zeros((3, len(spans.size)), dtype=np.bool_)
-        self._is_whole = np.zeros(len(wholes.moved), dtype=np.bool_)
+        self._wholes, self._fetches = wholes, fetches
+        self._spans, self._rolling, self._windows = (
+            Spans(fetches.begin, fetches.end, size) for size in (fetches.distinct, fetches.rolling, fetches.window)
+        )
+        self._next = np.flatnonzero(fetches.footprint[1:] == fetches.footprint[:-1])
+        self._can_share = (fetches.window > 0) & (fetches.window < fetches.rolling)
+        self._room = Room(fifos, Spans.joined(wholes.spans, self._spans), room)
+        self.is_shared, self.is_held, self.stays = np.zeros((3, len(fetches.size)), dtype=np.bool_)
+        self.is_whole = np.zeros(len(wholes.moved), dtype=np.bool_)
+        self._whole_saves, self.wanted = self._worth()
         tried = self.wanted & (are_arrays_first | ~wholes.is_array)
         self._put(~tried[fetches.keeper], np.flatnonzero(tried))
-        left = tried & ~self._is_whole
+        left = tried & ~self.is_whole
         if left.any():
             self._put(left[fetches.keeper], np.zeros(0, dtype=np.int64))
         self._put_links()
         if not are_arrays_first:
-            self._put_wholes_instead(self._whole_order[wholes.is_array[self._whole_order]])
-        return self._found()
+            self._put_wholes_instead(_by_worth(self._whole_saves, wholes.spans, self.wanted & wholes.is_array))
+        self.way: Int8 = np.where(self.is_shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8)
+        self.peak = Spans.joined(fifos, wholes.spans.take(self.is_whole), self._taken()[0]).peak
+        self.moved_by_fetch = np.where(self.is_whole[fetches.keeper], 0, self._moved_each())
+        of_wholes = np.where(self.is_whole, wholes.moved, wholes.written)
+        self.moved = int(self.moved_by_fetch.sum()) + int(of_wholes.sum())
+
+    def _worth(self) -> tuple[Int64, Bool]:
+        """Return what each whole saves against the best of its fetches, and whether it is worth holding."""
+        fetches, wholes, count = self._fetches, self._wholes, len(self.is_whole)
+        is_first = np.ones(len(fetches.size), dtype=np.bool_)
+        is_first[self._next + 1] = False
+        least = sums(fetches.keeper[is_first], fetches.distinct[is_first], count)
+        best = np.minimum(np.where(self._can_share, fetches.once, fetches.size), fetches.distinct)
+        saved = sums(fetches.keeper, best, count) + wholes.written - wholes.moved
+        return saved, (least + wholes.written > wholes.moved) & (saved > 0)
 
     def _put(self, which: Bool, wholes: Int64) -> None:
         """Share streams of some fetches; then hold what they bring, and some wholes, what saves most first."""
         fetches, spans = self._fetches, self._spans
-        wants = which & (fetches.window > 0) & (fetches.window < self._rolling.size)
-        self._shared |= self._room.put(self._windows, _by_worth(fetches.size - fetches.once, self._windows, wants))
-        now = np.where(self._shared, fetches.once, fetches.size)
-        more = Spans(spans.begin, spans.end, fetches.rolling - np.where(self._shared, fetches.window, 0))
+        wants = which & self._can_share
+        self.is_shared |= self._room.put(self._windows, _by_worth(fetches.size - fetches.once, self._windows, wants))
+        now = np.where(self.is_shared, fetches.once, fetches.size)
+        more = Spans(spans.begin, spans.end, fetches.rolling - np.where(self.is_shared, fetches.window, 0))
         both = Spans.joined(more, self._wholes.spans.take(wholes))
         saved = np.concatenate([now - spans.size, self._whole_saves[wholes]])
         wanted = np.append(which & (now > spans.size), np.ones(len(wholes), dtype=np.bool_))
         is_in = self._room.put(both, _by_worth(saved, both, wanted))
-        self._held |= is_in[: len(now)]
-        self._shared &= ~self._held
-        self._is_whole[wholes] = is_in[len(now) :]
+        self.is_held |= is_in[: len(now)]
+        self.is_shared &= ~self.is_held
+        self.is_whole[wholes] = is_in[len(now) :]
 
     def _put_wholes_instead(self, order: Int64) -> None:
         """Hold arrays as a whole where that moves less than what is held of them."""
-        wholes, keeper, count = self._wholes, self._fetches.keeper, len(self._is_whole)
-        moved = _sums(keeper, self._moved_each(), count) + wholes.written
+        wholes, keeper, count = self._wholes, self._fetches.keeper, len(self.is_whole)
+        moved = sums(keeper, self._moved_each(), count) + wholes.written
         parts, owner = self._taken()
         by_owner = np.argsort(owner, kind="stable")
         starts = np.searchsorted(owner[by_owner], np.arange(count + 1))
         better = order[moved[order] > wholes.moved[order]]
-        self._is_whole |= self._room.put(wholes.spans, better, instead=(parts.take(by_owner), starts))
-        own = self._is_whole[keeper]
-        self._shared[own] = self._held[own] = self._stays[own] = False
+        self.is_whole |= self._room.put(wholes.spans, better, instead=(parts.take(by_owner), starts))
+        own = self.is_whole[keeper]
+        self.is_shared[own] = self.is_held[own] = self.stays[own] = False
 
     def _put_links(self) -> None:
         """Let what is fetched stay until it is needed again; what tasks read once is held for that."""
         fetches, spans, before = self._fetches, self._spans, self._next
-        now = np.where(self._shared, fetches.once, fetches.size)
-        able = (self._held | (now <= spans.size)) & ~self._is_whole[fetches.keeper]
+        now = np.where(self.is_shared, fetches.once, fetches.size)
+        able = (self.is_held | (now <= spans.size)) & ~self.is_whole[fetches.keeper]
         wants = able[before] & able[before + 1]
-        is_kept = self._held & (fetches.rolling == spans.size)
+        is_kept = self.is_held & (fetches.rolling == spans.size)
         for is_held in (True, False):  # links between what is held first: they need no more than themselves
             both = is_kept[before] & is_kept[before + 1]
-            begin = np.where(is_kept[before], self._links.begin, spans.begin[before])
-            end = np.where(is_kept[before + 1], self._links.end, spans.end[before + 1])
+            # Of fetches of the same elements one begins before the one before it has ended, or after.
+            gap = np.minimum(spans.end[before], spans.begin[before + 1])
+            begin = np.where(is_kept[before], gap, spans.begin[before])
+            end = np.where(is_kept[before + 1], spans.begin[before + 1], spans.end[before + 1])
             end = np.maximum(end, np.where(is_kept[before], begin, spans.end[before]))
-            links = Spans(begin, end, self._links.size)
-            places = np.flatnonzero(wants & (both == is_held) & ~self._stays[before])
+            links = Spans(begin, end, spans.size[before])
+            places = np.flatnonzero(wants & (both == is_held) & ~self.stays[before])
             is_in = self._room.put(links, places[np.argsort((links.end - begin)[places], kind="stable")])
-            self._stays[before[is_in]] = True
+            self.stays[before[is_in]] = True
             ends = distinct(np.concatenate([before[is_in], before[is_in] + 1]))
-            self._room.release(self._windows, ends[self._shared[ends]])
-            self._room.release(self._rolling, ends[self._held[ends] & ~is_kept[ends]])
-            is_kept[ends] = self._held[ends] = True
-            self._shared[ends] = False
+            self._room.release(self._windows, ends[self.is_shared[ends]])
+            self._room.release(self._rolling, ends[self.is_held[ends] & ~is_kept[ends]])
+            is_kept[ends] = self.is_held[ends] = True
+            self.is_shared[ends] = False
 
     def _taken(self) -> tuple[Spans, Int64]:
         """Return what fetches take, and of what: those of the same elements that stay are one with the next."""
         kept = self._is_kept()
-        shared, rolls, held = (np.flatnonzero(which) for which in (self._shared, self._held & ~kept, kept))
+        shared, rolls, held = (np.flatnonzero(which) for which in (self.is_shared, self.is_held & ~kept, kept))
         is_first = np.ones(len(held), dtype=np.bool_)
-        is_first[1:] = ~self._stays[held[:-1]]
+        is_first[1:] = ~self.stays[held[:-1]]
         starts = np.flatnonzero(is_first)
         spans = self._spans.take(held)
         if len(held):
@@ -182,32 +171,16 @@ class _Choice:
 
     def _is_kept(self) -> Bool:
         """Return of which fetches all elements are held: where no less will do, or they stay."""
-        stays = self._stays.copy()
-        stays[1:] |= self._stays[:-1]
-        kept: Bool = self._held & (stays | (self._fetches.rolling == self._fetches.distinct))
+        stays = self.stays.copy()
+        stays[1:] |= self.stays[:-1]
+        kept: Bool = self.is_held & (stays | (self._fetches.rolling == self._fetches.distinct))
         return kept
 
     def _moved_each(self) -> Int64:
         fetches = self._fetches
-        moved = np.where(self._held, fetches.distinct, np.where(self._shared, fetches.once, fetches.size))
-        moved[1:][self._stays[:-1]] = 0
+        moved = np.where(self.is_held, fetches.distinct, np.where(self.is_shared, fetches.once, fetches.size))
+        moved[1:][self.stays[:-1]] = 0
         return moved
-
-    def _found(self) -> Held:
-        wholes = self._wholes
-        moved = self._moved_each()
-        moved[self._is_whole[self._fetches.keeper]] = 0
-        kept = int(np.where(self._is_whole, wholes.moved, wholes.written).sum())
-        return Held(
-            wholes=self._is_whole,
-            is_held=self._held,
-            is_shared=self._shared,
-            way=np.where(self._shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8),
-            stays=self._stays,
-            spans=Spans.joined(self._fifos, wholes.spans.take(self._is_whole), self._taken()[0]),
-            moved_by_fetch=moved,
-            moved=int(moved.sum()) + kept,
-        )
 
 
 def _by_worth(saved: Int64, spans: Spans, wanted: Bool) -> Int64:
@@ -217,7 +190,108 @@ def _by_worth(saved: Int64, spans: Spans, wanted: Bool) -> Int64:
     return found[np.argsort(-(saved[found] / np.maximum(cost[found], 1)), kind="stable")]
 
 
-def _sums(row: Int64, values: Int64, count: int) -> Int64:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, row, values)
-    return sums
+class Room:
+    """Bytes of SRAM that are left, cycle by cycle of a grid."""
+
+    def __init__(self, taken: Spans, wanted: Spans, room: float) -> None:
+        """Begin with what is taken in any case.
+
+        Args:
+            taken: by FIFOs.
+            wanted: all that may be put in.
+            room: bytes of SRAM.
+        """
+        both = Spans.joined(taken, wanted)
+        cycles, place = np.unique(np.concatenate([both.begin, both.end, [0]]), return_inverse=True)
+        if len(cycles) > _GRID:  # those stay at which most begins or ends, in bytes and cycles
+            weight = np.append(np.tile(both.size * (both.end - both.begin).astype(float), 2), np.inf)
+            heaviest = np.argsort(-np.bincount(place, weight), kind="stable")[: _GRID - 1]
+            cycles = distinct(np.append(cycles[heaviest], cycles[-1]))
+        self._cycles = cycles
+        self._left = np.full(len(cycles), room)
+        self._left = self._left - self._change(taken, np.arange(len(taken.size)))
+
+    def _places(self, spans: Spans) -> tuple[Int64, Int64]:
+        """Return the first place of the grid that each span touches, and the one behind its last."""
+        first = np.searchsorted(self._cycles, spans.begin, side="right") - 1
+        return np.maximum(first, 0), np.searchsorted(self._cycles, spans.end, side="left")
+
+    def _change(self, spans: Spans, which: Int64) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        first, behind = self._places(spans.take(which))
+        change = np.zeros(len(self._cycles) + 1, dtype=np.int64)
+        some = spans.size[which]
+        np.add.at(change, first, some)
+        np.add.at(change, np.maximum(behind, first), -some)
+        return np.cumsum(change[:-1])
+
+    def release(self, spans: Spans, which: Int64) -> None:
+        """Give back what some spans took."""
+        self._left = self._left + self._change(spans, which)
+
+    def put(self, spans: Spans, order: Int64, instead: tuple[Spans, Int64] | None = None) -> Bool:
+        """Put in spans one after another where they fit; return whether each is in.
+
+        What fits together is put in together: twice as many each time, half as many where they do not fit.
+
+        Args:
+            spans: shape [spans].
+            order: numbers of those that are put in.
+            instead: what is in and leaves if a span is put in, ordered by the number of that span; and for each span
+                the place of its first one, then the end, shape [spans + 1].
+        """
+        is_in = np.zeros(len(spans.size), dtype=np.bool_)
+        size, looked = max(len(order), 1), 0
+        freed = np.zeros(len(spans.size), dtype=np.int64)
+        if instead is not None:
+            freed[order] = np.diff(np.append(0, np.cumsum(instead[0].size))[instead[1]])[order]
+        for number in range(_TRIES):
+            some = order[:size]
+            if not len(some):
+                break
+            change = self._change(spans, some)
+            if instead is not None:
+                change -= self._change(instead[0], _ranges(instead[1][some], instead[1][some + 1]))
+            if (change <= self._left).all():
+                self._left = self._left - change
+                is_in[some] = True
+                order, size = order[size:], 2 * size
+                continue
+            size = -(-len(some) // 2)
+            if len(some) == 1:
+                order = order[1:]
+            if number >= looked:  # now and then: it looks at all of them
+                fits = self._least_left(spans, order) + freed[order] >= spans.size[order]
+                order, looked = order[fits], number + _LOOKS
+        return is_in
+
+    def _least_left(self, spans: Spans, which: Int64) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return the least that is left while each span lasts: of two runs of a power of two that cover it."""
+        first, behind = self._places(spans.take(which))
+        length = np.maximum(behind - first, 1)
+        level = np.frexp(length)[1] - 1
+        found = np.empty(len(which))
+        for number, runs in enumerate(_runs(self._left)):
+            at = np.flatnonzero(level == number)
+            last = np.maximum(first[at] + length[at] - (1 << number), first[at])
+            found[at] = np.minimum(runs[first[at]], runs[np.minimum(last, len(runs) - 1)])
+        return found
+
+
+def _ranges(first: Int64, behind: Int64) -> Int64:
+    """Return the numbers of several ranges, one after another."""
+    count = behind - first
+    found: Int64 = np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
+    return found
+
+
+def _runs(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> Iterator[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Yield the least of every 1, 2, 4 … neighbours."""
+    runs, reach = values, 1
+    while True:
+        yield runs
+        if len(runs) <= reach:
+            return
+        runs = np.minimum(runs[:-reach], runs[reach:])
+        reach *= 2

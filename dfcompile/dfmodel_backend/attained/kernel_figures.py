@@ -1,28 +1,28 @@
 """What each kernel of a mapping does: its operations, what it moves, how long it takes and what bounds it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
-from dfcompile.canonical_dag.dag import Int64, Scope
+from dfcompile.canonical_dag.dag import Bool, Int64, Scope
 from dfcompile.canonical_dag.part import OUTSIDE
+from dfcompile.dfmodel_backend.attained.footprints import sums
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel, Timed
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT, owners_of
 from dfcompile.distinct import numbered
+from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.operator_times import shared
 
-_Kernels = tuple[Int64, list[Kernel | Scope]]  # see `owners_of`
 
-
-class KernelFigures(Struct, frozen=True):
+class KernelFigures(Timed, frozen=True, kw_only=True):
     """A kernel in the configuration that it is in, on one chip.
 
     A roofline holds for it: operations / time is at most operations / bytes x bandwidth, of DRAM and of the network,
     and at most the peak of the chip, unless a task joins more streams than it has operations in a cycle: it takes
-    an element of each at once [dematteis23].
+    an element of each at once [dematteis23]. Compute lasts from the start of its first task to the end of its last one;
+    memory is DRAM bytes / bandwidth; network is that of the exchanges of its results.
 
     Attributes:
         name: of the kernel; of tasks without one, of their scope.
@@ -33,10 +33,6 @@ class KernelFigures(Struct, frozen=True):
             proportion to what each of them reads.
         chip_bytes: that its tasks read and write, through FIFOs and memories, each element as often as they do.
         received_bytes: that the exchanges of its results bring to all chips.
-        compute_ns: from the start of its first task to the end of its last one.
-        memory_ns: DRAM bytes / bandwidth.
-        network_ns: of the exchanges of its results.
-        time_ns: of all, overlapped as in its configuration.
     """
 
     name: str
@@ -46,99 +42,94 @@ class KernelFigures(Struct, frozen=True):
     dram_bytes: int
     chip_bytes: int
     received_bytes: int
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
-
-    @property
-    def bound_by(self) -> str:
-        """Which of compute, memory and network takes longest."""
-        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
-        return max(times, key=lambda kind: times[kind])
 
 
-def kernel_figures(model: TaskModel, configurations: Sequence[TaskConfiguration]) -> tuple[KernelFigures, ...]:
+def kernel_figures(
+    model: TaskModel, schedule: Schedule, configurations: Sequence[TaskConfiguration]
+) -> tuple[KernelFigures, ...]:
     """Return the figures of all kernels with tasks, in the order of configurations, then of the lowering.
 
     Args:
         model: of the lowering on a chip.
+        schedule: of all configurations.
         configurations: in order of execution; together they hold every task once.
     """
-    of_node, owners = owners_of(model.dag)
-    chip_bytes = _chip_bytes(model.stores, of_node, len(owners))
+    kernel, owners = owners_of(model.dag)
+    place = np.zeros(len(owners), dtype=np.int64)
+    for number, configuration in enumerate(configurations):
+        part = configuration.part
+        place[kernel[part.node[(part.node != OUTSIDE) & part.dag.is_computational]]] = number
+    tasks = np.flatnonzero(kernel != NO_UNIT)
+    first, last = np.full(len(owners), schedule.makespan_cycles), np.zeros(len(owners), dtype=np.int64)
+    np.minimum.at(first, kernel[tasks], schedule.start[tasks])
+    np.maximum.at(last, kernel[tasks], schedule.last_out[tasks])
+    moved = _dram_bytes(model.stores, (kernel, place), ~schedule.streamed, configurations)
+    chip_bytes = _chip_bytes(model.stores, kernel, len(owners))
     return tuple(
-        figures
-        for number, configuration in enumerate(configurations)
-        for figures in _of_configuration(model, (of_node, owners), chip_bytes, number, configuration)
+        _figures(model, owners[at], int(place[at]), (int(last[at] - first[at]), moved[at], int(chip_bytes[at])))
+        for at in np.argsort(place, kind="stable").tolist()
     )
 
 
-def _chip_bytes(stores: StoreTable, of_node: Int64, kernels: int) -> Int64:
+def _figures(model: TaskModel, owner: Kernel | Scope, place: int, amounts: tuple[int, int, int]) -> KernelFigures:
+    cycles, dram_bytes, chip_bytes = amounts
+    exchanges = [] if model.chips is None else [one for one in model.chips.exchanges if one.source == owner.name]
+    compute_ns = cycles / model.system.accelerator.frequency_ghz
+    memory_ns = dram_bytes / model.system.dram_gb_per_s
+    network_ns = sum((one.time_ns for one in exchanges), 0.0)
+    return KernelFigures(
+        name=owner.name,
+        op=owner.op if isinstance(owner, Kernel) else "",
+        configuration=place,
+        flop=owner.flop if isinstance(owner, Kernel) else 0,
+        dram_bytes=dram_bytes,
+        chip_bytes=chip_bytes,
+        received_bytes=sum(one.moved_bytes for one in exchanges),
+        compute_ns=compute_ns,
+        memory_ns=memory_ns,
+        network_ns=network_ns,
+        time_ns=model.overlap.time_ns(compute_ns, memory_ns, network_ns),
+    )
+
+
+def _chip_bytes(stores: StoreTable, kernel: Int64, count: int) -> Int64:
     """Return the bytes on all edges at the tasks of each kernel, shape [kernels]."""
-    sums = np.zeros(kernels, dtype=np.int64)
+    found = np.zeros(count, dtype=np.int64)
     for ends in (stores.dag.edge_source, stores.dag.edge_target):
-        kernel = of_node[ends]
-        which = stores.moves_data & (kernel != NO_UNIT)
-        np.add.at(sums, kernel[which], stores.edge_bytes[which])
-    return sums
+        which = stores.moves_data & (kernel[ends] != NO_UNIT)
+        found += sums(kernel[ends[which]], stores.edge_bytes[which], count)
+    return found
 
 
-def _of_configuration(
-    model: TaskModel, kernels: _Kernels, chip_bytes: Int64, number: int, configuration: TaskConfiguration
-) -> Iterator[KernelFigures]:
-    part, schedule = configuration.part, configuration.schedule
-    of_node, owners = kernels
-    here = np.flatnonzero((part.node != OUTSIDE) & part.dag.is_computational)
-    kernel = of_node[part.node[here]]
-    first = np.full(len(owners), schedule.makespan_cycles, dtype=np.int64)
-    last = np.zeros(len(owners), dtype=np.int64)
-    np.minimum.at(first, kernel, schedule.start[here])
-    np.maximum.at(last, kernel, schedule.last_out[here])
-    moved = _dram_bytes(model.stores, kernels, configuration)
-    for place in np.flatnonzero(np.bincount(kernel)).tolist():
-        owner, name = owners[place], owners[place].name
-        exchanges = [] if model.chips is None else [one for one in model.chips.exchanges if one.source == name]
-        compute_ns = int(last[place] - first[place]) / model.system.accelerator.frequency_ghz
-        memory_ns = moved[place] / model.system.dram_gb_per_s
-        network_ns = sum((one.time_ns for one in exchanges), 0.0)
-        yield KernelFigures(
-            name=name,
-            op=owner.op if isinstance(owner, Kernel) else "",
-            configuration=number,
-            flop=owner.flop if isinstance(owner, Kernel) else 0,
-            dram_bytes=moved[place],
-            chip_bytes=int(chip_bytes[place]),
-            received_bytes=sum(one.moved_bytes for one in exchanges),
-            compute_ns=compute_ns,
-            memory_ns=memory_ns,
-            network_ns=network_ns,
-            time_ns=model.overlap.time_ns(compute_ns, memory_ns, network_ns),
-        )
+def _dram_bytes(
+    stores: StoreTable, kernels: tuple[Int64, Int64], stored: Bool, configurations: Sequence[TaskConfiguration]
+) -> list[int]:
+    """Return the DRAM bytes of each kernel; those of a configuration are together all of its bytes.
 
-
-def _dram_bytes(stores: StoreTable, kernels: _Kernels, configuration: TaskConfiguration) -> list[int]:
-    """Return the DRAM bytes of a configuration, kernel by kernel; together they are all of its bytes."""
-    of_node, owners = kernels
-    dag, part = stores.dag, configuration.part
-    inside = np.zeros(dag.nodes_count, dtype=np.bool_)
-    inside[part.node[(part.node != OUTSIDE) & part.dag.is_computational]] = True
-    edges = part.edge[~configuration.schedule.streamed & stores.moves_data[part.edge]]
+    Args:
+        stores: of the lowering.
+        kernels: of each node its kernel, shape [nodes], and of each kernel its configuration, shape [kernels].
+        stored: whether each edge passes through memory, shape [edges].
+        configurations: in order of execution.
+    """
+    (kernel, place), dag = kernels, stores.dag
+    edges = np.flatnonzero(stored & stores.moves_data)
     source, target = dag.edge_source[edges], dag.edge_target[edges]
     store = stores.of_node[np.where(dag.is_buffer[target], target, source)]
-    named = {use.name: use for use in configuration.stores}
-    moved = [0] * len(owners)
+    named = [{use.name: use for use in configuration.stores} for configuration in configurations]
+    moved = [0] * len(place)
     for ends, is_read in ((target, True), (source, False)):
-        which = inside[ends]
-        amounts: dict[int, dict[int, int]] = {}
-        pairs, at = numbered(store[which] * len(moved) + of_node[ends[which]])
-        sums = np.zeros(len(pairs), dtype=np.int64)
-        np.add.at(sums, at, stores.edge_bytes[edges[which]])
-        for pair, amount in zip(pairs.tolist(), sums.tolist(), strict=True):
-            amounts.setdefault(pair // len(moved), {})[pair % len(moved)] = amount
-        for place, parts in amounts.items():
-            use = named[stores.name(place)]
+        which = kernel[ends] != NO_UNIT
+        pairs, at = numbered(store[which] * len(moved) + kernel[ends[which]])
+        amounts: dict[tuple[int, int], dict[int, int]] = {}
+        for pair, amount in zip(
+            pairs.tolist(), sums(at, stores.edge_bytes[edges[which]], len(pairs)).tolist(), strict=True
+        ):
+            own = pair % len(moved)
+            amounts.setdefault((int(place[own]), pair // len(moved)), {})[own] = amount
+        for (number, at_store), parts in amounts.items():
+            use = named[number][stores.name(at_store)]
             total = use.dram_read_bytes if is_read else use.dram_write_bytes
-            for kernel, bytes_ in zip(parts, shared(total, list(parts.values())), strict=True):
-                moved[kernel] += bytes_
+            for own, bytes_ in zip(parts, shared(total, list(parts.values())), strict=True):
+                moved[own] += bytes_
     return moved

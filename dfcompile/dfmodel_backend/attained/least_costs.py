@@ -1,73 +1,128 @@
-"""Lower bounds on configurations: what no schedule of their tasks can beat, wherever the data lies."""
+"""Lower bounds on configurations: what no schedule of their tasks beats, by work, longest paths and least traffic."""
 
 from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.cores import least_work
-from dfcompile.dfmodel_backend.attained.least_paths import LeastPaths
+from dfcompile.dfmodel_backend.attained.footprints import largest, sums
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.distinct import distinct, first_places, numbered
 from dfcompile.scheduler import lower_bound_cycles
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions
+
+# Of larger graphs paths are not looked at: the bound is their work alone.
+MOST_CELLS = 2**20  # nodes times units
+MOST_STEPS = 2**26  # sets times pairs of units
+NOWHERE = -(2**40)  # cycles: of a node that no path from a unit reaches
+
+
+class LeastPaths(Struct, frozen=True, eq=False):
+    """The longest paths of a lowering.
+
+    Attributes:
+        between: cycles from the start of a task of one unit until the end of one of another at least, where a path
+            leads from the former to the latter, otherwise 0, shape [units, units].
+    """
+
+    between: Int64
+
+    @staticmethod
+    def of(dag: CanonicalDag, unit: Int64, units: int) -> "LeastPaths":
+        """Return the longest paths of a lowering, of a large one none.
+
+        Args:
+            dag: the lowering.
+            unit: of each node, shape [nodes].
+            units: how many there are.
+        """
+        between = np.zeros((units, units), np.int64)
+        if dag.nodes_count * units > MOST_CELLS:
+            return LeastPaths(between)
+        ahead, _ = directions(dag)
+        task, work = dag.is_computational.tolist(), dag.work.tolist()
+        start = np.full((dag.nodes_count, units), NOWHERE, np.int64)
+        end = start.copy()
+        for node in ahead.order:
+            begin, least = start[node], end[node]
+            for other, to_start, to_end in ahead.awaited[node]:
+                if to_start == NO_STREAM:
+                    np.maximum(begin, end[other], out=begin)
+                else:
+                    np.maximum(begin, start[other] + to_start, out=begin)
+                    np.maximum(least, end[other] + to_end, out=least)
+            own = int(unit[node])
+            if task[node] and own != NO_UNIT:
+                begin[own] = max(begin[own], 0)
+                np.maximum(least, begin + work[node], out=least)
+                np.maximum(between[:, own], least, out=between[:, own])
+            else:
+                least[:] = begin
+        return LeastPaths(between)
+
+    def cycles(self, members: Members, before: Numbers, after: Numbers) -> Column:
+        """Return the longest path within the units by which each pair of down-sets differs; 0 where they are too many.
+
+        A path between two units of such a set leads through units of the set alone.
+
+        Args:
+            members: units of each set, shape [sets, units].
+            before: number of the smaller set of each pair.
+            after: number of the larger set of each pair.
+        """
+        longest = np.zeros(len(before))
+        units = len(self.between)
+        if not self.between.any() or len(before) * units * units > MOST_STEPS:
+            return longest
+        inside = members[after] & ~members[before]
+        for unit in range(units):
+            rows = np.flatnonzero(inside[:, unit])
+            reached = np.flatnonzero(self.between[unit])
+            paths = np.where(inside[np.ix_(rows, reached)], self.between[unit][reached], 0)
+            longest[rows] = np.maximum(longest[rows], paths.max(axis=1, initial=0))
+        return longest
+
 
 CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
 
 
-class _Entries(Struct, frozen=True, eq=False):
-    """Bytes by store and unit, where there are some: a unit touches few of thousands of stores.
-
-    Attributes:
-        store: per entry, ascending.
-        unit: per entry, ascending among those of a store.
-        size: per entry, in bytes.
-    """
-
-    store: Int64
-    unit: Int64
-    size: Column
-
-    @staticmethod
-    def of(*parts: tuple[Int64, Int64, Int64 | Column]) -> "_Entries":
-        store, unit, size = (np.concatenate(column) for column in zip(*parts, strict=True))
-        count = int(unit.max(initial=0)) + 1
-        places, entry = numbered(store * count + unit)
-        return _Entries(places // count, places % count, np.bincount(entry, size, len(places)).astype(float))
-
-    def of_sets(self, first: int, last: int, members: Members) -> Column:
-        """Return the bytes of some stores by the units of each set, shape [stores, sets]."""
-        found = np.zeros((last - first, len(members)))
-        begin, end = np.searchsorted(self.store, (first, last)).tolist()
-        if begin < end:
-            stores, starts = np.unique(self.store[begin:end], return_index=True)
-            sizes = members.T[self.unit[begin:end]] * self.size[begin:end, None]
-            found[stores - first] = np.add.reduceat(sizes, starts, axis=0)
-        return found
-
-    def of_units(self, units: Column, stores: int) -> Column:
-        """Return the bytes of each store, each unit as often as ``units`` says, shape [stores]."""
-        return np.bincount(self.store, self.size * units[self.unit], minlength=stores).astype(float)
-
-
 class _UnitStores(Struct, frozen=True, eq=False):
-    """The stores of a lowering as sums over units, in bytes.
+    """The stores of a lowering as sums over units, in bytes: a unit touches few of thousands of stores.
 
     Attributes:
-        written: by each unit.
-        read: by each unit.
-        all_written: by all units, shape [stores].
+        store: per pair of a store and a unit that touches it, ascending.
+        unit: per pair, ascending among those of a store.
+        written: per pair.
+        read: per pair.
         whole: each element once, shape [stores].
         is_result: whether it must be written, shape [stores].
     """
 
-    written: _Entries
-    read: _Entries
-    all_written: Column
+    store: Int64
+    unit: Int64
+    written: Column
+    read: Column
     whole: Column
-    is_result: Column
+    is_result: Bool
+
+    def of_sets(self, sizes: Column, stores: range, members: Members) -> Column:
+        """Return the sums of some stores over the units of each set, shape [stores, sets]."""
+        found = np.zeros((len(stores), len(members)))
+        begin, end = np.searchsorted(self.store, (stores.start, stores.stop)).tolist()
+        if begin < end:
+            own, starts = np.unique(self.store[begin:end], return_index=True)
+            rows = members.T[self.unit[begin:end]] * sizes[begin:end, None]
+            found[own - stores.start] = np.add.reduceat(rows, starts, axis=0)
+        return found
+
+    def of_all(self, sizes: Column) -> Column:
+        """Return the sum of each store over all units, shape [stores]."""
+        return np.bincount(self.store, sizes, len(self.whole)).astype(float)
 
 
 class LeastCosts(Struct, frozen=True, dict=True):
@@ -79,41 +134,39 @@ class LeastCosts(Struct, frozen=True, dict=True):
     def _stores(self) -> _UnitStores:
         model = self.model
         dag, unit, table = model.dag, model.units.unit, model.stores
-        buffers = len(table.whole_bytes)
+        buffers, count = len(table.whole_bytes), model.units.count
         source, target = dag.edge_source, dag.edge_target
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
         makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
-        written = _Entries.of(
-            (table.of_node[target[into]], unit[source[into]], table.edge_bytes[into]), (streams, makers, sizes)
-        )
+        taken_of, takers, taken = self._taken
+        store = np.concatenate([table.of_node[target[into]], streams, taken_of, streams])
+        of_unit = np.concatenate([unit[source[into]], makers, takers, readers])
+        size = np.concatenate([table.edge_bytes[into], sizes, taken, sizes])
+        pairs, entry = numbered(store * count + of_unit)
+        is_read = np.arange(len(store)) >= np.count_nonzero(into) + len(sizes)
+        written, read = (np.bincount(entry, size * which, len(pairs)).astype(float) for which in (~is_read, is_read))
         return _UnitStores(
+            store=pairs // max(count, 1),
+            unit=pairs % max(count, 1),
             written=written,
-            read=_Entries.of(self._taken(self._out_of_buffers), (streams, readers, sizes)),
-            all_written=written.of_units(np.ones(model.units.count), buffers + len(sizes)),
+            read=read,
             whole=np.concatenate([table.whole_bytes, sizes]).astype(float),
-            is_result=np.concatenate([table.is_result, np.zeros(len(sizes))]).astype(float),
+            is_result=np.concatenate([table.is_result, np.zeros(len(sizes), dtype=np.bool_)]),
         )
 
     @cached_property
-    def _out_of_buffers(self) -> Bool:
-        """Whether a task of a unit reads from a buffer over each edge, shape [edges]."""
-        dag, unit = self.model.dag, self.model.units.unit
-        out: Bool = dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
-        return out
-
-    def _taken(self, out: Bool) -> tuple[Int64, Int64, Column]:
-        """Return, per array and unit that reads it, an equal part of the bytes that the unit takes at least.
+    def _taken(self) -> tuple[Int64, Int64, Column]:
+        """Per array and unit that reads it, an equal part of the bytes that the unit takes at least.
 
         Several units may take the same elements: together they take no less than the largest of them, so no less than
         the mean.
         """
         dag, unit, table = self.model.dag, self.model.units.unit, self.model.stores
-        count = self.model.units.count
+        count, out = self.model.units.count, dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
         key = table.of_node[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
         pairs, place = numbered(key)
-        taken = np.zeros(len(pairs), dtype=np.int64)
-        np.maximum.at(taken, place, table.taken_bytes[out])
+        taken = largest(place, (dag.edge_taken * dag.edge_element_bytes)[out], len(pairs))
         _, store, readers = np.unique(pairs // count, return_inverse=True, return_counts=True)
         return pairs // count, pairs % count, taken / readers[store]
 
@@ -127,8 +180,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         pairs, place = numbered(table.of_node[source] * model.units.count + unit[target])
         once = distinct(place * dag.nodes_count + source)
         pair, task = once // dag.nodes_count, once % dag.nodes_count
-        size, maker = np.zeros((2, len(pairs)), dtype=np.int64)
-        np.add.at(size, pair, table.out_bytes[task])
+        size, maker = sums(pair, table.out_bytes[task], len(pairs)), np.zeros(len(pairs), dtype=np.int64)
         maker[pair] = unit[task]
         store, reader = pairs // model.units.count, pairs % model.units.count
         order = np.lexsort((reader, -size, store))
@@ -146,71 +198,43 @@ class LeastCosts(Struct, frozen=True, dict=True):
         """
         moved = np.zeros(len(before))
         stores = len(self._stores.whole)
-        entries = max(len(self._stores.written.store), len(self._stores.read.store), stores)
-        at_a_time = max(1, CELLS * stores // max(1, len(members) * entries))
+        pairs = max(len(self._stores.store), stores)
+        at_a_time = max(1, CELLS * stores // max(1, len(members) * pairs))
         for first in range(0, stores, at_a_time):
-            moved += self._moved(first, min(first + at_a_time, stores), members, before, after)
+            moved += self._moved(range(first, min(first + at_a_time, stores)), members, before, after)
         return moved / self.model.system.dram_gb_per_s
 
-    def _moved(self, first: int, last: int, members: Members, before: Numbers, after: Numbers) -> Column:
+    def _moved(self, some: range, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the bytes of some stores that each pair moves at least: whole numbers."""
         stores = self._stores
-        written = stores.written.of_sets(first, last, members)
-        read = stores.read.of_sets(first, last, members)
-        readers = self._readers.of_sets(first, last, members)
-        all_readers = self._readers.of_units(np.ones(self.model.units.count), len(stores.whole))[first:last]
-        touching = self._touching.of_sets(first, last, members)
-        all_written, some = stores.all_written[first:last], slice(first, last)
+        reads = (stores.read > 0).astype(float)
+        columns = (stores.written, stores.read, reads, np.ones(len(reads)))
+        sums = (stores.of_sets(sizes, some, members) for sizes in columns)
+        all_written, all_readers = stores.of_all(stores.written), stores.of_all(reads)
         moved = np.zeros(len(before))
-        for store, (whole, is_result) in enumerate(zip(stores.whole[some], stores.is_result[some], strict=True)):
-            pairs = np.flatnonzero(touching[store][after] != touching[store][before])  # few of many touch a store
+        for store, written, read, readers, touched in zip(some, *sums, strict=True):
+            pairs = np.flatnonzero(touched[after] != touched[before])  # few of many touch a store
             smaller, larger = before[pairs], after[pairs]
-            made = written[store][larger] - written[store][smaller]
-            taken = read[store][larger] - read[store][smaller]
-            elsewhere = all_written[store] - made if all_written[store] else whole
+            made, taken = written[larger] - written[smaller], read[larger] - read[smaller]
+            elsewhere = all_written[store] - made if all_written[store] else stores.whole[store]
             moved[pairs] += np.minimum(elsewhere, taken)
             if all_written[store]:
-                apart = readers[store][larger] - readers[store][smaller] < all_readers[store]
-                moved[pairs] += np.where(apart | (is_result > 0), made, 0.0)
+                apart = readers[larger] - readers[smaller] < all_readers[store]
+                moved[pairs] += np.where(apart | stores.is_result[store], made, 0.0)
         return moved
-
-    @cached_property
-    def _touching(self) -> _Entries:
-        """One byte per store and unit that reads or writes it."""
-        written, read = self._stores.written, self._stores.read
-        places = ((side.store, side.unit, np.ones(len(side.store), dtype=np.int64)) for side in (written, read))
-        return _Entries.of(*places)
-
-    @cached_property
-    def _readers(self) -> _Entries:
-        """One byte per store and unit that reads of it."""
-        read = self._stores.read
-        reads = read.size > 0
-        return _Entries(read.store[reads], read.unit[reads], np.ones(int(reads.sum())))
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time that the tasks of each pair take at least: their work on all cores, or their longest path."""
-        chip = self.model.system.accelerator
-        work = members.astype(float) @ np.array(self._machine_work, float)
-        cycles = np.maximum((work[after] - work[before]) / chip.cores, self._paths.cycles(members, before, after))
+        chip, units, dag = self.model.system.accelerator, self.model.units, self.model.machine_dag
+        task = units.unit != NO_UNIT
+        work = members.astype(float) @ sums(units.unit[task], dag.work[task], units.count).astype(float)
+        longest = LeastPaths.of(dag, units.unit, units.count).cycles(members, before, after)
+        cycles = np.maximum((work[after] - work[before]) / chip.cores, longest)
         return np.asarray(cycles / chip.frequency_ghz)
-
-    @cached_property
-    def _paths(self) -> LeastPaths:
-        return LeastPaths.of(self.model.machine_dag, self.model.units.unit, self.model.units.count)
-
-    @cached_property
-    def _machine_work(self) -> Int64:
-        model = self.model
-        totals: Int64 = np.zeros(model.units.count, dtype=np.int64)
-        tasks = np.flatnonzero(model.units.unit != NO_UNIT)
-        np.add.at(totals, model.units.unit[tasks], model.machine_dag.work[tasks])
-        return totals
 
     def network_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time of the exchanges of each pair."""
-        times = np.array([self.model.unit_network_ns(unit) for unit in range(self.model.units.count)], float)
-        total: Column = members.astype(float) @ times
+        total: Column = members.astype(float) @ np.array(self.model.network_ns, float)
         return np.asarray(np.maximum(total[after] - total[before], 0.0))
 
     def fits_dram(self, before: int, units: int) -> bool:
@@ -225,11 +249,10 @@ class LeastCosts(Struct, frozen=True, dict=True):
     def live_bytes(self, before: int, units: int) -> int:
         """Return the DRAM bytes alive while units run after others: inputs, weights, results, what waits to be read."""
         stores = self._stores
-        count = self.model.units.count
-        done, both = members_of((before, before | units), count).astype(float)
-        is_given, size = stores.all_written == 0, len(stores.whole)
-        begun = (stores.written.of_units(both, size) > 0) | is_given
-        awaited = (stores.read.of_units(1 - done, size) > 0) | (stores.is_result > 0) | is_given
+        done, both = members_of((before, before | units), self.model.units.count).astype(float)
+        is_given = stores.of_all(stores.written) == 0
+        begun = (stores.of_all(stores.written * both[stores.unit]) > 0) | is_given
+        awaited = (stores.of_all(stores.read * (1 - done)[stores.unit]) > 0) | stores.is_result | is_given
         return int(stores.whole[begun & awaited].sum())
 
     def most_live(self) -> tuple[int, str]:
@@ -261,13 +284,13 @@ class LeastCosts(Struct, frozen=True, dict=True):
 
     def _more_of_given(self) -> float:
         """Return by how many bytes what a unit takes at most of what is given is more than the mean of the units."""
-        stores, (store, _, taken) = self._stores, self._taken(self._out_of_buffers)
+        stores, (store, _, taken) = self._stores, self._taken
         readers = np.bincount(store, minlength=len(stores.whole))
         most, mean = np.zeros((2, len(stores.whole)))
         np.maximum.at(most, store, taken * readers[store])
         np.add.at(mean, store, taken)
         more = np.minimum(stores.whole, most) - np.minimum(stores.whole, mean)
-        return float(more[stores.all_written == 0].sum())
+        return float(more[stores.of_all(stores.written) == 0].sum())
 
     def bound_ns(self) -> float:
         """Return a time that no schedule of the lowering beats on this machine.
@@ -275,9 +298,8 @@ class LeastCosts(Struct, frozen=True, dict=True):
         All tasks on the processing elements (`lower_bound_cycles`), inputs and weights read once, results written once.
         """
         model = self.model
-        network_ns = sum(model.unit_network_ns(unit) for unit in range(model.units.count))
         compute_ns = self.cycles / model.system.accelerator.frequency_ghz
-        return model.overlap.time_ns(compute_ns, self._all_memory_ns, network_ns)
+        return model.overlap.time_ns(compute_ns, self._all_memory_ns, sum(model.network_ns))
 
     @cached_property
     def cycles(self) -> int:

@@ -1,15 +1,18 @@
-"""A mapping of a lowering: a schedule of its tasks on a machine, with its data in memories."""
+"""A mapping of a lowering: a schedule of its tasks on a machine, with its data in memories, and where the time goes."""
 
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.attained.breakdown import Phase, TimeParts, phases_of, time_parts
+from dfcompile.dfmodel_backend.attained.footprints import largest
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
@@ -19,12 +22,120 @@ from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.distinct import numbered
 from dfcompile.host.stages import work_of
 from dfcompile.options import Timing
 from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions
+
+
+class TimeParts(Struct, frozen=True):
+    """Parts of the time of a mapping, in ns; together they are all of it.
+
+    On P processing elements T cycles are P T cycles of elements. Each of them is of one kind; divided by P they add up
+    to T.
+
+    Attributes:
+        work_ns: tasks at work, one element per cycle: the work of all tasks / P.
+        idle_elements_ns: elements without a task: fewer tasks in a spatial block than there are elements.
+        waiting_ns: tasks that have an element and wait for memory that others of their block complete, or for the first
+            elements of their streams.
+        throttled_ns: tasks that have started and wait for others that stream to them or from them.
+        whole_blocks_ns: tasks that have ended while others of their block run.
+        memory_ns: DRAM traffic beyond the schedule.
+        network_ns: exchanges between chips beyond both.
+    """
+
+    work_ns: float
+    idle_elements_ns: float
+    waiting_ns: float
+    throttled_ns: float
+    whole_blocks_ns: float
+    memory_ns: float
+    network_ns: float
+
+
+class Phase(Struct, frozen=True):
+    """A spatial block of a mapping's schedule; without barriers all blocks of a configuration.
+
+    Attributes:
+        configuration: number of the configuration.
+        start_cycle: of the schedule.
+        end_cycle: of the schedule.
+        tasks: at work in it.
+    """
+
+    configuration: int
+    start_cycle: int
+    end_cycle: int
+    tasks: int
+
+
+def phases_of(configurations: Sequence[TaskConfiguration]) -> tuple[Phase, ...]:
+    """Return the phases of configurations that follow one another."""
+    found = []
+    now = 0
+    for number, configuration in enumerate(configurations):
+        schedule, task = configuration.schedule, configuration.part.dag.is_computational
+        ends, counts = np.array([schedule.makespan_cycles]), np.array([np.count_nonzero(task)])
+        if schedule.barrier:
+            ends, block = _block_ends(schedule, task)
+            ends, counts = np.maximum.accumulate(ends), np.bincount(block)
+        begin = now
+        for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
+            found.append(Phase(number, begin, now + end, count))
+            begin = now + end
+        now += schedule.makespan_cycles
+    return tuple(found)
+
+
+def _block_ends(schedule: Schedule, task: Bool) -> tuple[Int64, Int64]:
+    """Return when the last task of each block with tasks ends, and the number of the block of each task."""
+    used, number = numbered(schedule.block[task])
+    return largest(number, schedule.last_out[task], len(used)), number
+
+
+def time_parts(
+    dag: CanonicalDag, schedule: Schedule, configurations: Sequence[TaskConfiguration], ghz: float, overlap: Overlap
+) -> TimeParts:
+    """Return the parts of the time of a mapping.
+
+    Args:
+        dag: the lowering in words of the machine.
+        schedule: of all configurations.
+        configurations: in order of execution.
+        ghz: frequency of the processing elements.
+        overlap: of compute, memory and network.
+    """
+    task = dag.is_computational
+    work = int(dag.work.sum())
+    lasting = int((schedule.last_out[task] - schedule.start[task]).sum())
+    waiting = whole_blocks = 0
+    if schedule.barrier:
+        ends, number = _block_ends(schedule, task)
+        opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        waiting = int((schedule.start[task] - opened[number]).sum())
+        whole_blocks = int((ends[number] - schedule.last_out[task]).sum())
+    occupied = waiting + lasting + whole_blocks
+    idle = schedule.pes * schedule.makespan_cycles - occupied
+
+    def ns(cycles: int) -> float:
+        return float(Fraction(cycles, schedule.pes)) / ghz
+
+    on_one_chip_ns = sum(overlap.time_ns(found.compute_ns, found.memory_ns, 0.0) for found in configurations)
+    compute_ns = sum(found.compute_ns for found in configurations)
+    return TimeParts(
+        work_ns=ns(work),
+        idle_elements_ns=ns(idle),
+        waiting_ns=ns(waiting),
+        throttled_ns=ns(lasting - work),
+        whole_blocks_ns=ns(whole_blocks),
+        memory_ns=on_one_chip_ns - compute_ns,
+        network_ns=sum(found.time_ns for found in configurations) - on_one_chip_ns,
+    )
+
 
 NS_PER_S = 1e9
 NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ by
@@ -139,7 +250,7 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
             model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
         ),
         phases=phases_of(found.configurations),
-        kernels=kernel_figures(model, found.configurations),
+        kernels=kernel_figures(model, schedule, found.configurations),
         roofs=roofs_of(system),
         dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in found.configurations),
         sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),
@@ -185,11 +296,13 @@ def concatenated(
         configurations: in order of execution; together they hold every task once.
         scheduling: of each of them.
     """
-    block = np.zeros(dag.nodes_count, dtype=np.int32)
-    pe = np.full(dag.nodes_count, NO_PE, dtype=np.int32)
-    start, first_out, last_out = (np.zeros(dag.nodes_count, dtype=np.int64) for _ in range(3))
-    streamed = np.zeros(dag.edges_count, dtype=np.bool_)
-    capacity = np.zeros(dag.edges_count, dtype=np.int64)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "block": np.zeros(dag.nodes_count, dtype=np.int32),
+        "pe": np.full(dag.nodes_count, NO_PE, dtype=np.int32),
+        **{name: np.zeros(dag.nodes_count, dtype=np.int64) for name in ("start", "first_out", "last_out")},
+        "streamed": np.zeros(dag.edges_count, dtype=np.bool_),
+        "fifo_capacity": np.zeros(dag.edges_count, dtype=np.int64),
+    }
     now, blocks = 0, 0
     for configuration in configurations:
         part, own = configuration.part, configuration.schedule
@@ -197,35 +310,27 @@ def concatenated(
         there = part.node[here]
         # Blocks of memory alone are none of the whole.
         used, number = numbered(own.block[here])
-        block[there] = blocks + number
-        pe[there] = own.pe[here]
-        for whole, column in ((start, own.start), (first_out, own.first_out), (last_out, own.last_out)):
-            whole[there] = now + column[here]
+        columns["block"][there], columns["pe"][there] = blocks + number, own.pe[here]
+        for name in ("start", "first_out", "last_out"):
+            columns[name][there] = now + getattr(own, name)[here]
         edges = part.edge[own.streamed]  # each of one configuration
-        streamed[edges], capacity[edges] = True, own.fifo_capacity[own.streamed]
+        columns["streamed"][edges], columns["fifo_capacity"][edges] = True, own.fifo_capacity[own.streamed]
         now += own.makespan_cycles
         blocks += len(used)
-    _complete_memory(dag, block, (start, first_out, last_out))
-    found = Schedule(
+    _complete_memory(dag, columns["block"], tuple(columns[name] for name in ("start", "first_out", "last_out")))
+    for column in columns.values():
+        column.setflags(write=False)
+    return Schedule(
         pes=scheduling.pes,
         partition=scheduling.partition,
         barrier=all(configuration.schedule.barrier for configuration in configurations),
         timing=Timing.EXACT,
-        block=block,
-        pe=pe,
-        start=start,
-        first_out=first_out,
-        last_out=last_out,
-        streamed=streamed,
-        fifo_capacity=capacity,
         makespan_cycles=now,
+        **columns,
     )
-    for name in ("block", "pe", "start", "first_out", "last_out", "streamed", "fifo_capacity"):
-        getattr(found, name).setflags(write=False)
-    return found
 
 
-def _complete_memory(dag: CanonicalDag, block: Int32, times: tuple[Int64, Int64, Int64]) -> None:
+def _complete_memory(dag: CanonicalDag, block: Int32, times: Sequence[Int64]) -> None:
     """Put each buffer into the block of its last writer, complete when that has ended."""
     task = dag.is_computational
     into_memory = ~task[dag.edge_target]
@@ -233,6 +338,6 @@ def _complete_memory(dag: CanonicalDag, block: Int32, times: tuple[Int64, Int64,
         edges = np.flatnonzero(writers[dag.edge_source] & into_memory)
         source, target = dag.edge_source[edges], dag.edge_target[edges]
         np.maximum.at(block, target, block[source])
-        ended = times[2][source]
+        ended = times[-1][source]
         for column in times:
             np.maximum.at(column, target, ended)

@@ -5,6 +5,7 @@ arcs that were not looked at, they are. When it holds none, no chain of configur
 is limited in tasks to schedule, not in time, so that the result is the same on every machine.
 """
 
+from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
 from operator import or_
 
@@ -12,14 +13,112 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-from dfcompile.dfmodel_backend.attained.possible_arcs import possible_arcs
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Column, members_of, sums_over
-from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
+from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of, sums_over
+from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, PathCosts, least_chain
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.distinct import distinct
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
 from dfcompile.options import Effort
+from dfcompile.records import replace
+
+MOST_DOWN_SETS = 3000
+MOST_ARCS = 30_000
+
+
+def possible_arcs(shape: FusionShape, may_share: Callable[[int], bool]) -> tuple[Arcs, bool]:
+    """Return possible configurations, and whether these are all; else those along a few topological orders.
+
+    Args:
+        shape: of a graph whose kernels may be in any configuration.
+        may_share: whether a set of kernels may be one configuration; where it may not, no set that holds it may.
+    """
+    lattice = shape.lattice(MOST_DOWN_SETS)
+    if lattice is not None:
+        arcs = arcs_within(shape, lattice, may_share, MOST_ARCS)
+        if arcs is not None:
+            return _shareable(arcs, may_share), True
+    return _shareable(_along_orders(shape), may_share), False
+
+
+def _shareable(arcs: Arcs, may_share: Callable[[int], bool]) -> Arcs:
+    """Return the arcs that may be configurations: what was grown has the smallest of those that may not, too."""
+    kept = np.array([may_share(units) for units in arcs.sets], dtype=np.bool_)
+    if kept.all():
+        return arcs
+    of_arc, number = kept[arcs.added], np.cumsum(kept) - 1
+    return replace(
+        arcs,
+        before=arcs.before[of_arc],
+        after=arcs.after[of_arc],
+        added=number[arcs.added[of_arc]],
+        sets=tuple(units for units, is_kept in zip(arcs.sets, kept.tolist(), strict=True) if is_kept),
+        members=arcs.members[kept],
+    )
+
+
+def _along_orders(shape: FusionShape) -> Arcs:
+    """Return configurations along a few orders; the long ones only from the start or to the end.
+
+    Long are those of more than half, a quarter, an eighth … of the kernels: the first with which they are few enough.
+    """
+    count = len(shape.predecessors)
+    lattice = shape.intervals()
+    layers = _layers(lattice, count // 2, MOST_ARCS)
+    most = count // 2
+    while most > len(layers):
+        most //= 2
+    if not most:
+        lattice, most = _one_order(count), 1
+        layers = _layers(lattice, 1, 2**62)
+    before, after = np.concatenate(layers[:most], axis=1)
+    down_sets = tuple(lattice)
+    last = len(down_sets) - 1
+    sizes = np.array([down_set.bit_count() for down_set in down_sets])
+    from_start = np.flatnonzero(sizes > most)
+    to_end = np.flatnonzero((count - sizes > most) & (sizes > 0))
+    before = np.concatenate([before, np.zeros_like(from_start), to_end])
+    after = np.concatenate([after, from_start, np.full_like(to_end, last)])
+    order = np.lexsort([before, after])
+    before, after = before[order], after[order]
+    sets: dict[int, int] = {}
+    added = [
+        sets.setdefault(down_sets[larger] ^ down_sets[smaller], len(sets))
+        for smaller, larger in zip(before.tolist(), after.tolist(), strict=True)
+    ]
+    masks = tuple(sets)
+    return Arcs(down_sets, before, after, np.array(added, np.int64), masks, members_of(masks, count))
+
+
+def _layers(lattice: DownSets, most: int, most_arcs: int) -> list[Numbers]:
+    """Return pairs of down-sets, ``[smaller, larger]``, that differ by one kernel, by two … as far as they are few."""
+    number = {down_set: place for place, down_set in enumerate(lattice)}
+    steps = [(number[down_set], number[larger]) for down_set in lattice for larger in lattice.larger[down_set]]
+    source, target = np.array(steps, np.int64).reshape(-1, 2).T
+    starts = np.searchsorted(source, np.arange(len(number) + 1))  # a lattice lists smaller sets first
+    layers: list[Numbers] = []
+    layer = np.stack([np.arange(len(number))] * 2)
+    arcs = 0
+    while len(layers) < most:
+        begin, width = starts[layer[1]], np.diff(starts)[layer[1]]
+        offset = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
+        pairs = np.repeat(layer[0], width) * len(number) + target[np.repeat(begin, width) + offset]
+        layer = np.stack(np.divmod(distinct(pairs), len(number)))
+        arcs += layer.shape[1]
+        if arcs > most_arcs:
+            break
+        layers.append(layer)
+    return layers
+
+
+def _one_order(count: int) -> DownSets:
+    prefixes = [(1 << done) - 1 for done in range(count + 1)]
+    larger = {before: (after,) for before, after in pairwise(prefixes)}
+    return DownSets({**larger, prefixes[-1]: ()})
+
 
 # What may be looked at, in tasks; a set of kernels counts for at least so many.
 LEAST_TASKS = 60
@@ -91,8 +190,8 @@ class _Search:
         self._left = 0  # tasks that may be planned
 
     def bound_ns(self) -> float:
-        chain = self._shortest(_BOUNDED)
-        return np.inf if chain is None else float(self._time[self._arcs_of(chain)].sum())
+        arcs = self._shortest(_BOUNDED)
+        return np.inf if arcs is None else float(self._time[arcs].sum())
 
     def run(self) -> FoundChain:
         everything = int(self._tasks_of.sum())
@@ -109,7 +208,7 @@ class _Search:
         More configurations move no less data and keep the cores no busier, but for what the scheduler makes of them: of
         a large graph that compute bounds as a whole, no more is planned.
         """
-        alone = [1 << unit for unit in range(self._model.units.count)]
+        alone = self._arcs_of(1 << unit for unit in range(self._model.units.count))
         tasks = self._model.dag.tasks_count
         self._left = max(PLANNED, PLANNED_TIMES * tasks)
         if self._whole is not None:
@@ -118,14 +217,14 @@ class _Search:
             least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
             if tasks > PLANNED and found.time_ns <= least_ns * (1 + TIE):  # it takes no longer for its DRAM traffic
                 return
-        for arc in counted(self._arcs_of(tuple(alone))):
+        for arc in counted(alone):
             self._plan(arc)
         if tasks > MANY:
             return
         refinement = PLANNED if tasks <= SMALL else REFINED_TIMES * tasks
         while True:
             merged = self._merges()
-            bounded = self._affordable(self._below(self._shortest(_BOUNDED) or (), _PLANNED), refinement)
+            bounded = self._affordable(self._below(self._shortest(_BOUNDED) or [], _PLANNED), refinement)
             refinement -= sum(map(self._tasks, bounded))
             if not merged and not bounded:
                 return
@@ -145,10 +244,10 @@ class _Search:
 
     def _merges(self) -> list[int]:
         """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
-        chain = self._shortest(_PLANNED)
-        places = [0, *(self._place[down_set] for down_set in accumulate(chain or (), or_))]
-        arcs = (self._arc_of.get(ends) for ends in zip(places, places[2:], strict=False))
-        open_arcs = [arc for arc in arcs if arc is not None and self._level[arc] < _PLANNED]
+        chain = self._shortest(_PLANNED) or []
+        begins, ends = self._arcs.before[chain].tolist(), self._arcs.after[chain].tolist()
+        joined = (self._arc_of.get(pair) for pair in zip(begins, ends[1:], strict=False))
+        open_arcs = self._below([arc for arc in joined if arc is not None], _PLANNED)
         return sorted(open_arcs, key=lambda arc: (self._tasks(arc), arc))
 
     def _replayed(self, level: int) -> FoundChain:
@@ -174,21 +273,17 @@ class _Search:
             for arc in counted(unknown):
                 self._replay(arc)
 
-    def _other(self, chain: Chain) -> Chain:
+    def _other(self, chain: list[int]) -> list[int]:
         """Return the whole as one configuration; if that is the chain, the best other one; none if it is far slower."""
         if self._whole is None:
-            return ()
-        whole = (self._arcs.mask(self._whole),)
-        is_whole = chain == whole
-        other = self._shortest(_PLANNED, without=self._whole) if is_whole else whole
+            return []
+        is_whole = chain == [self._whole]
+        other = self._shortest(_PLANNED, without=self._whole) if is_whole else [self._whole]
         if other is None:
-            return ()
-        is_near = self._time_of(other) <= self._time_of(chain) * NEARLY
+            return []
+        is_near = sum(self._time[other].tolist()) <= sum(self._time[chain].tolist()) * NEARLY
         has_another_way = not is_whole and self._model.scheduling != self._model.planning
-        return other if is_near or has_another_way else ()
-
-    def _time_of(self, chain: Chain) -> float:
-        return sum(float(self._time[arc]) for arc in self._arcs_of(chain))
+        return other if is_near or has_another_way else []
 
     def _least_figures(self) -> tuple[Column, Column]:
         members = members_of(self._arcs.down_sets, self._model.units.count)
@@ -201,21 +296,22 @@ class _Search:
     def _tasks(self, arc: int) -> int:
         return int(self._tasks_of[self._arcs.added[arc]])
 
-    def _shortest(self, level: int, without: int | None = None) -> Chain | None:
+    def _shortest(self, level: int, without: int | None = None) -> list[int] | None:
         """Return the shortest path over arcs of which so much is known, but for one of them."""
         time = np.where(self._level >= level, self._time, np.inf)
         if without is not None:
             time[without] = np.inf
         _, chain = least_chain(self._arcs, PathCosts(time, self._dram, self._tie), self._shape)
-        return None if chain is None else tuple(units for units in chain if units)
+        return None if chain is None else self._arcs_of(units for units in chain if units)
 
-    def _arcs_of(self, chain: Chain) -> list[int]:
+    def _arcs_of(self, chain: Iterable[int]) -> list[int]:
+        """Return the arcs of sets that follow one another."""
         places = [0, *(self._place[down_set] for down_set in accumulate(chain, or_))]
         return [self._arc_of[ends] for ends in pairwise(places)]
 
-    def _below(self, chain: Chain, level: int) -> list[int]:
-        """Return the arcs of a chain of which less is known."""
-        return [arc for arc in self._arcs_of(chain) if self._level[arc] < level]
+    def _below(self, arcs: list[int], level: int) -> list[int]:
+        """Return those of some arcs of which less is known."""
+        return [arc for arc in arcs if self._level[arc] < level]
 
     def _plan(self, arc: int) -> TaskConfiguration:
         """Put in the planned figures of an arc."""
@@ -240,8 +336,8 @@ class _Search:
         self._dram[arc] = found.dram_bytes
         self._level[arc] = level
 
-    def _found(self, chain: Chain, *, is_optimal: bool) -> FoundChain:
-        return FoundChain(tuple(self._known[units] for units in chain), is_optimal)
+    def _found(self, arcs: list[int], *, is_optimal: bool) -> FoundChain:
+        return FoundChain(tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal)
 
     def _infeasible(self) -> InfeasibleError:
         model = self._model

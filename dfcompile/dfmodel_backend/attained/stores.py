@@ -15,7 +15,6 @@ What it does not hold is written once to DRAM and read from there each time that
 """
 
 from enum import StrEnum, unique
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -24,9 +23,8 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
 from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
-from dfcompile.dfmodel_backend.attained.footprints import Reads, fetches_of
-from dfcompile.dfmodel_backend.attained.holding import Held, Wholes, hold
-from dfcompile.dfmodel_backend.attained.residency import Spans
+from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, Spans, fetches_of, largest, sums
+from dfcompile.dfmodel_backend.attained.holding import Holding, Wholes, hold
 from dfcompile.distinct import numbered
 
 
@@ -91,128 +89,47 @@ class StoreUse(Struct, frozen=True):
         return self.dram_read_bytes + self.dram_write_bytes
 
 
-class MemoryEdges(Struct, frozen=True, eq=False):
-    """The edges of a configuration that do not stream, and when they are used.
-
-    Attributes:
-        edge: numbers, ascending.
-        is_read: whether a task of the configuration reads over it, shape [edges].
-        is_written: whether a task of the configuration writes over it, shape [edges].
-        reader: cycles in which the reading task starts and has ended, shape [2, edges].
-        writer: the same of the writing task; of what is there before 0, shape [2, edges].
-        work: cycles of the reading task, shape [edges].
-        word_bytes: that it reads in a cycle, shape [edges].
-        fifos: of the streams.
-    """
-
-    edge: Int64
-    is_read: Bool
-    is_written: Bool
-    reader: Int64
-    writer: Int64
-    work: Int64
-    word_bytes: Int64
-    fifos: Spans
-
-
-class StoreTable(Struct, frozen=True, dict=True):
+class StoreTable:
     """The stores of a canonical DAG.
 
     Numbers are those of the buffer nodes in ascending order, then of the scopes.
 
     Attributes:
         dag: with volumes in elements.
+        of_node: store of each node: of a buffer itself, of a task what its scope hands on, shape [nodes].
+        moves_data: whether each edge is between tasks and buffers: marks of start and end move nothing, shape [edges].
+        edge_bytes: that travel on each edge, shape [edges].
+        distinct_bytes: of the different elements of each edge, shape [edges].
+        reused_bytes: that a task must have at hand so that it takes no element of an edge twice, shape [edges].
+        out_bytes: what each task makes: the largest of its output edges, shape [nodes].
+        written_bytes: what all tasks write to each buffer, shape [buffers].
+        whole_bytes: of each buffer: of its array, or what is written to it, or what one task reads, shape [buffers].
+        readers: edges over which tasks read each buffer, shape [buffers].
+        is_result: whether each buffer holds a result of the model: an output, or what nobody reads, shape [buffers].
     """
 
-    dag: CanonicalDag
-
-    @cached_property
-    def _buffers(self) -> Int64:
-        return np.flatnonzero(self.dag.is_buffer)
-
-    @cached_property
-    def of_node(self) -> Int64:
-        """Store of each node: of a buffer itself, of a task what its scope hands on, shape [nodes]."""
-        store = len(self._buffers) + self.dag.node_scope.astype(np.int64)
-        store[self._buffers] = np.arange(len(self._buffers))
-        return store
-
-    @cached_property
-    def moves_data(self) -> Bool:
-        """Whether each edge is between tasks and buffers: marks of start and end move nothing, shape [edges]."""
-        real: Bool = self.dag.is_computational | self.dag.is_buffer
-        return np.asarray(real[self.dag.edge_source] & real[self.dag.edge_target])
-
-    @cached_property
-    def edge_bytes(self) -> Int64:
-        """Bytes that travel on each edge, shape [edges]."""
-        return self.dag.edge_volume * self.dag.edge_element_bytes
-
-    @cached_property
-    def distinct_bytes(self) -> Int64:
-        """Bytes of the different elements of each edge, shape [edges]."""
-        return self.dag.edge_distinct * self.dag.edge_element_bytes
-
-    @cached_property
-    def taken_bytes(self) -> Int64:
-        """Bytes that all tasks of its scope take by the operand of each edge, each element once, shape [edges]."""
-        return self.dag.edge_taken * self.dag.edge_element_bytes
-
-    @cached_property
-    def reused_bytes(self) -> Int64:
-        """Bytes that a task must have at hand so that it takes no element of an edge twice, shape [edges]."""
-        dag = self.dag
-        loops = [loops_of(order) if order != UNORDERED else () for order in dag.orders]
-        taken = np.array([prod(loop.extent for loop in each if loop.stride) for each in loops], dtype=np.int64)
-        reused = np.array([-1 if (found := reused_elements(each)) is None else found for each in loops], dtype=np.int64)
-        order = dag.edge_order
-        is_known = dag.is_ordered & (reused[order] >= 0) & (taken[order] == dag.edge_distinct)
-        elements = dag.edge_distinct.copy()
-        elements[is_known] = np.minimum(reused[order], elements)[is_known]
-        elements[dag.edge_volume == dag.edge_distinct] = 0
-        return elements * dag.edge_element_bytes
-
-    @cached_property
-    def out_bytes(self) -> Int64:
-        """What each task makes, in bytes: the largest of its output edges, shape [nodes]."""
-        out = np.zeros(self.dag.nodes_count, dtype=np.int64)
-        np.maximum.at(out, self.dag.edge_source, self.edge_bytes)
-        return out
-
-    @cached_property
-    def whole_bytes(self) -> Int64:
-        """Size of each buffer: of its array, or what is written to it, or what one task reads, shape [buffers]."""
-        dag = self.dag
+    def __init__(self, dag: CanonicalDag) -> None:
+        self.dag = dag
+        task, source, target, nodes = dag.is_computational, dag.edge_source, dag.edge_target, dag.nodes_count
+        self._buffers = np.flatnonzero(dag.is_buffer)
+        self.of_node: Int64 = len(self._buffers) + dag.node_scope.astype(np.int64)
+        self.of_node[self._buffers] = np.arange(len(self._buffers))
+        real = task | dag.is_buffer
+        self.moves_data: Bool = real[source] & real[target]
+        self.edge_bytes: Int64 = dag.edge_volume * dag.edge_element_bytes
+        self.distinct_bytes: Int64 = dag.edge_distinct * dag.edge_element_bytes
+        self.reused_bytes = _reused_elements(dag) * dag.edge_element_bytes
+        self.out_bytes = largest(source, self.edge_bytes, nodes)
+        self.written_bytes = sums(target[task[source]], self.edge_bytes[task[source]], nodes)[self._buffers]
+        self.readers: Int64 = np.bincount(source[task[target]], minlength=nodes)[self._buffers]
+        names = [dag.scopes[dag.node_scope[node]].origin for node in self._buffers]
+        outputs = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.OUTPUT}
+        self.is_result: Bool = np.array([name in outputs for name in names], dtype=np.bool_) | (self.readers == 0)
+        read = largest(source, self.distinct_bytes, nodes)[self._buffers]
+        self.whole_bytes = np.where(self.written_bytes > 0, self.written_bytes, read)
         sizes = {tensor.name: tensor.size_bytes for tensor in dag.tensors}
-        read = np.zeros(dag.nodes_count, dtype=np.int64)
-        np.maximum.at(read, dag.edge_source, self.distinct_bytes)
-        whole = np.where(self.written_bytes > 0, self.written_bytes, read[self._buffers])
-        for place, node in enumerate(self._buffers.tolist()):
-            name = dag.scopes[dag.node_scope[node]].origin
-            whole[place] = sizes.get(name, int(whole[place]))
-        return whole
-
-    @cached_property
-    def written_bytes(self) -> Int64:
-        """What all tasks write to each buffer, shape [buffers]."""
-        written = np.zeros(self.dag.nodes_count, dtype=np.int64)
-        by_task = self.dag.is_computational[self.dag.edge_source]
-        np.add.at(written, self.dag.edge_target[by_task], self.edge_bytes[by_task])
-        return written[self._buffers]
-
-    @cached_property
-    def readers(self) -> Int64:
-        """Edges over which tasks read each buffer, shape [buffers]."""
-        read = self.dag.edge_source[self.dag.is_computational[self.dag.edge_target]]
-        return np.bincount(read, minlength=self.dag.nodes_count)[self._buffers]
-
-    @cached_property
-    def is_result(self) -> Bool:
-        """Whether each buffer holds a result of the model: an output, or what nobody reads, shape [buffers]."""
-        outputs = {tensor.name for tensor in self.dag.tensors if tensor.role is TensorRole.OUTPUT}
-        names = [self.dag.scopes[self.dag.node_scope[node]].origin for node in self._buffers]
-        found: Bool = np.array([name in outputs for name in names], dtype=np.bool_) | (self.readers == 0)
-        return found
+        for place, name in enumerate(names):
+            self.whole_bytes[place] = sizes.get(name, self.whole_bytes[place])
 
     def name(self, store: int) -> str:
         """Return the name of a store."""
@@ -230,6 +147,19 @@ class StoreTable(Struct, frozen=True, dict=True):
         return _Uses(self, edges).held(room)
 
 
+def _reused_elements(dag: CanonicalDag) -> Int64:
+    """Return how many elements of each edge a task must have at hand so that it takes none twice, shape [edges]."""
+    loops = [loops_of(order) if order != UNORDERED else () for order in dag.orders]
+    taken = np.array([prod(loop.extent for loop in each if loop.stride) for each in loops], dtype=np.int64)
+    reused = np.array([-1 if (found := reused_elements(each)) is None else found for each in loops], dtype=np.int64)
+    order = dag.edge_order
+    is_known = dag.is_ordered & (reused[order] >= 0) & (taken[order] == dag.edge_distinct)
+    elements = dag.edge_distinct.copy()
+    elements[is_known] = np.minimum(reused[order], elements)[is_known]
+    elements[dag.edge_volume == dag.edge_distinct] = 0
+    return elements
+
+
 class _Uses:
     """What a configuration touches through memory: a keeper is a buffer, or a task that hands on what it makes."""
 
@@ -245,8 +175,8 @@ class _Uses:
         place = np.cumsum(dag.is_buffer)[self._keepers[self._is_buffer]] - 1
         moved = table.edge_bytes[edges.edge]
         count = len(self._keepers)
-        self._read = _sums(self._row[edges.is_read], moved[edges.is_read], count)
-        self._written = _sums(self._row[to_buffer], moved[to_buffer], count)
+        self._read = sums(self._row[edges.is_read], moved[edges.is_read], count)
+        self._written = sums(self._row[to_buffer], moved[to_buffer], count)
         is_made = np.bincount(self._row, edges.is_written & ~to_buffer, count) > 0
         made = table.out_bytes[self._keepers]
         self._written += np.where(is_made, made, 0)
@@ -264,7 +194,7 @@ class _Uses:
 
     def held(self, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
         edges = self._edges
-        fetches = fetches_of(self._reads())
+        fetches = self._fetches()
         held = hold(self._wholes(), fetches, edges.fifos, room)
         is_link = np.zeros(len(held.stays), dtype=np.bool_)
         is_link[1:] = held.stays[:-1]
@@ -272,38 +202,22 @@ class _Uses:
         is_kept = held.is_held | held.is_shared
         fetch = np.full(len(edges.edge), NOT_HELD)
         fetch[edges.is_read] = np.where(is_kept, number, NOT_HELD)[fetches.of_read]
-        fetch[held.wholes[self._row]] = HELD_WHOLE
+        fetch[held.is_whole[self._row]] = HELD_WHOLE
         residency = Residency(
             edge=edges.edge,
             fetch=fetch,
             way=held.way[~is_link],
-            sram_bytes=held.spans.peak,
+            sram_bytes=held.peak,
             fifo_bytes=edges.fifos.peak,
         )
-        read = _sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
+        read = sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
         return self._store_uses(held, read, np.bincount(fetches.keeper, is_kept, len(self._keepers)) > 0), residency
 
-    def _reads(self) -> Reads:
-        dag, edges = self._table.dag, self._edges
-        which = edges.is_read
-        edge, keeper = edges.edge[which], self._row[which]
-        distinct = self._table.distinct_bytes[edge]
-        begin, end = edges.reader[:, which]
-        return Reads(
-            keeper=keeper,
-            place=dag.edge_first[edge],
-            is_all=(distinct == self._whole[keeper]) | self._is_handed[which],
-            is_ordered=dag.is_ordered[edge],
-            order=dag.edge_order[edge].astype(np.int64),
-            reader=dag.node_scope[dag.edge_target[edge]].astype(np.int64),
-            begin=begin,
-            end=end,
-            work=edges.work[which],
-            word=edges.word_bytes[which],
-            size=self._table.edge_bytes[edge],
-            distinct=distinct,
-            reused=self._table.reused_bytes[edge],
-        )
+    def _fetches(self) -> Fetches:
+        which = self._edges.is_read
+        edge, keeper = self._edges.edge[which], self._row[which]
+        is_all = (self._table.distinct_bytes[edge] == self._whole[keeper]) | self._is_handed[which]
+        return fetches_of(self._table.dag, self._edges, keeper, is_all, self._table.reused_bytes[edge])
 
     def _wholes(self) -> Wholes:
         edges, count = self._edges, len(self._keepers)
@@ -317,25 +231,19 @@ class _Uses:
         spans = Spans(np.minimum(first, last), last, taken)
         return Wholes(spans, self._is_buffer, moved, self._written)
 
-    def _store_uses(self, held: Held, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:
+    def _store_uses(self, held: Holding, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:
         """Return what is done with stores: of scopes what single tasks make, together."""
-        table, whole = self._table, held.wholes
+        table, whole = self._table, held.is_whole
         stores, place = numbered(table.of_node[self._keepers])
         dram_read = np.where(whole, self._fetched, read)
         dram_write = np.where(whole & ~self._leaves, 0, self._written)
         columns = (self._written, self._read, self._fetched, self._leaves, dram_read, dram_write)
-        sums = [_sums(place, column, len(stores)).tolist() for column in columns]
+        together = [sums(place, column, len(stores)).tolist() for column in columns]
         all_whole = np.bincount(place, ~whole, len(stores)) == 0
         some = np.bincount(place, whole | is_kept, len(stores)) > 0
         where = np.where(all_whole, Place.CHIP, np.where(some, Place.PARTS, Place.DRAM)).tolist()
-        rows = zip(stores.tolist(), where, *sums, strict=True)
+        rows = zip(stores.tolist(), where, *together, strict=True)
         return tuple(
             StoreUse(table.name(store), Place(at), made, taken, fetched, bool(leaves), from_dram, to_dram)
             for store, at, made, taken, fetched, leaves, from_dram, to_dram in rows
         )
-
-
-def _sums(row: Int64, values: Int64 | Bool, count: int) -> Int64:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, row, values)
-    return sums

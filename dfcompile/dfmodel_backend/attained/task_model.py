@@ -1,6 +1,6 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
-from collections.abc import Callable
+import hashlib
 from functools import cached_property
 from typing import TypeAlias
 
@@ -9,21 +9,104 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.canonical_dag.part import DagPart
-from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
+from dfcompile.canonical_dag.part import OUTSIDE, DagPart
 from dfcompile.dfmodel_backend.attained.cores import on_cores
-from dfcompile.dfmodel_backend.attained.likeness import MOST_NODES, Likeness, likeness
-from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
-from dfcompile.dfmodel_backend.attained.residency import Spans
-from dfcompile.dfmodel_backend.attained.stores import MemoryEdges, Residency, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans
+from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules, PartWays
+from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.sharding.graphs import Choice
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
 
-class TaskConfiguration(Struct, frozen=True, eq=False):
+class ChipsInUse(Struct, frozen=True):
+    """Several chips; every one is charged as the one with most of everything.
+
+    Attributes:
+        system: with the chips in use.
+        sharding: of every kernel.
+        exchanges: of all chips.
+        apart: pairs of kernels of which the second reads what chips make of the result of the first, in a layout of its
+            own: the second is in a later configuration.
+    """
+
+    system: System
+    sharding: tuple[tuple[str, Choice], ...]
+    exchanges: tuple[Exchange, ...]
+    apart: tuple[tuple[str, str], ...]
+
+
+MOST_NODES = 10_000  # of a part; how a larger one is scheduled depends on what was scheduled before
+
+
+class Likeness(Struct, frozen=True, eq=False):
+    """What a part is like.
+
+    Attributes:
+        key: equal for parts that are alike.
+        stores: that the part touches, in an order that parts which are alike share.
+    """
+
+    key: bytes
+    stores: tuple[int, ...]
+
+
+def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: float) -> Likeness:
+    """Return what the tasks of a part are like.
+
+    Args:
+        dag: the lowering, with volumes in elements.
+        table: its stores.
+        part: in words of the machine.
+        network_ns: of the exchanges of its kernels.
+    """
+    edge, own = part.edge, part.dag
+    source, target = dag.edge_source[edge], dag.edge_target[edge]
+    into_buffer = dag.is_buffer[target]
+    stores, store = numbered(np.where(into_buffer, table.of_node[target], table.of_node[source]))
+    buffers = stores[stores < len(table.whole_bytes)]
+    columns = (
+        own.kind, own.edge_source, own.edge_target, own.edge_volume,
+        part.node == OUTSIDE, into_buffer, dag.is_buffer[source], table.moves_data[edge],
+        store, numbered(dag.node_scope[target])[1], table.out_bytes[source],
+        dag.edge_volume[edge], dag.edge_distinct[edge], dag.edge_element_bytes[edge], dag.edge_order[edge],
+        dag.edge_first[edge],
+        table.written_bytes[buffers], table.whole_bytes[buffers], table.readers[buffers], table.is_result[buffers],
+    )  # fmt: skip
+    digest = hashlib.blake2b(repr((network_ns, len(stores), len(buffers), len(edge))).encode(), digest_size=16)
+    for column in columns:
+        digest.update(column.tobytes())
+    return Likeness(digest.digest(), tuple(stores.tolist()))
+
+
+class Timed(Struct, frozen=True):
+    """What takes compute, memory and network.
+
+    Attributes:
+        compute_ns: of its tasks.
+        memory_ns: of its DRAM traffic.
+        network_ns: of exchanges with other chips.
+        time_ns: of all, overlapped as the options say.
+    """
+
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+
+    @property
+    def bound_by(self) -> str:
+        """Which of compute, memory and network takes longest."""
+        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
+        return max(times, key=lambda kind: times[kind])
+
+
+class TaskConfiguration(Timed, frozen=True, eq=False):
     """A configuration: some kernels of the lowering, whose tasks run on the chip until all have ended.
 
     Attributes:
@@ -32,10 +115,6 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         schedule: of the part, replayed.
         stores: data that does not pass through FIFOs.
         residency: what of it SRAM holds.
-        compute_ns: of the schedule.
-        memory_ns: of the DRAM traffic.
-        network_ns: of exchanges with other chips.
-        time_ns: of all, overlapped as the options say.
     """
 
     kernels: tuple[str, ...]
@@ -43,10 +122,6 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
     schedule: Schedule
     stores: tuple[StoreUse, ...]
     residency: Residency
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
 
     @property
     def cycles(self) -> int:
@@ -64,32 +139,15 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         return self.residency.fifo_bytes
 
     @property
-    def dram_read_bytes(self) -> int:
-        """Of all tasks."""
-        return sum(store.dram_read_bytes for store in self.stores)
-
-    @property
-    def dram_write_bytes(self) -> int:
-        """Of all tasks."""
-        return sum(store.dram_write_bytes for store in self.stores)
-
-    @property
     def dram_bytes(self) -> int:
         """Read and written."""
         return sum(store.dram_bytes for store in self.stores)
 
-    @property
-    def bound_by(self) -> str:
-        """Which of compute, memory and network takes longest."""
-        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
-        return max(times, key=lambda kind: times[kind])
-
 
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
-# What is found for sets of units of each likeness, and the likeness of the set that it was found for.
-_Known: TypeAlias = dict[bytes, tuple[TaskConfiguration, Likeness]]
-_Find: TypeAlias = Callable[[int, DagPart], TaskConfiguration]
+# By whether it is planned alone and by likeness: what is found for a set of units, and the likeness of that set.
+_Known: TypeAlias = dict[tuple[bool, bytes], tuple[TaskConfiguration, Likeness]]
 
 
 class TaskModel(Struct, frozen=True, dict=True):
@@ -118,16 +176,12 @@ class TaskModel(Struct, frozen=True, dict=True):
     @cached_property
     def units(self) -> TaskUnits:
         """The kernels."""
-        return TaskUnits.of(self.dag, () if self.chips is None else self.chips.apart)
+        return TaskUnits(self.dag, () if self.chips is None else self.chips.apart)
 
     @cached_property
     def machine_dag(self) -> CanonicalDag:
         """The lowering in words of the machine."""
         return on_cores(self.dag, self.system.accelerator)
-
-    @cached_property
-    def _machine_units(self) -> TaskUnits:
-        return replace(self.units, dag=self.machine_dag)
 
     @cached_property
     def stores(self) -> StoreTable:
@@ -146,11 +200,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         return {}
 
     @cached_property
-    def _alike_configurations(self) -> _Known:
-        return {}
-
-    @cached_property
-    def _alike_plans(self) -> _Known:
+    def _known(self) -> _Known:
         return {}
 
     @property
@@ -158,12 +208,9 @@ class TaskModel(Struct, frozen=True, dict=True):
         """Of the chip; infinite if it is not limited."""
         return self.system.accelerator.sram_bytes or np.inf
 
-    def unit_network_ns(self, unit: int) -> float:
-        """Return the time in which a unit exchanges with other chips."""
-        return self._network_ns[unit]
-
     @cached_property
-    def _network_ns(self) -> tuple[float, ...]:
+    def network_ns(self) -> tuple[float, ...]:
+        """Time in which each unit exchanges with other chips."""
         exchanges = () if self.chips is None else self.chips.exchanges
         return tuple(
             sum((exchange.time_ns for exchange in exchanges if exchange.source in kernels), 0.0)
@@ -179,13 +226,13 @@ class TaskModel(Struct, frozen=True, dict=True):
         if not self.units.count:
             return 0.0
         everything = (1 << self.units.count) - 1
-        part = self._machine_units.part(everything)
+        part = self.units.part(everything, self.machine_dag)
         is_of_machine = self.machine_dag is self.dag
         if part.dag.nodes_count <= _FEW_NODES:
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
             return self.configuration(everything).time_ns
-        ways = [self._schedules.nothing_streams(part.dag)]
+        ways = [self._ways(part).nothing_streams()]
         if is_of_machine and self._fits(part, known):
             ways.append(known)
         return min(self._configuration(everything, part, way).time_ns for way in ways)
@@ -197,29 +244,29 @@ class TaskModel(Struct, frozen=True, dict=True):
         large part it is not looked for where memory or network take longer than these, nor replayed where its plan is
         no faster.
         """
-        return self._found_once(units, self._alike_configurations, self._configuration_of)
+        return self._found_once(units, is_plan=False)
 
     def planned(self, units: int) -> TaskConfiguration:
         """Return the configuration of a set of units if its schedule took what was planned."""
-        return self._found_once(units, self._alike_plans, self._plan_of)
+        return self._found_once(units, is_plan=True)
 
-    def _found_once(self, units: int, known: _Known, find: _Find) -> TaskConfiguration:
+    def _found_once(self, units: int, *, is_plan: bool) -> TaskConfiguration:
         """Return what is found for a set of units; of sets that are alike it is found once."""
         part, like = self._parts.get(units) or self._part(units)
-        if like is None:
-            return find(units, part)
-        if like.key not in known:
-            known[like.key] = (find(units, part), like)
-            return known[like.key][0]
-        found, first = known[like.key]
-        return self._renamed(found, units, part, (first, like))
+        known = None if like is None else self._known.get((is_plan, like.key))
+        if like is not None and known is not None:
+            return self._renamed(known[0], units, part, (known[1], like))
+        found = self._plan_of(units, part) if is_plan else self._configuration_of(units, part)
+        if like is not None:
+            self._known[is_plan, like.key] = found, like
+        return found
 
     def _part(self, units: int) -> tuple[DagPart, Likeness | None]:
         """Return the tasks of a set of units, and what they are like unless they are many; then they are not kept."""
-        part = self._machine_units.part(units)
+        part = self.units.part(units, self.machine_dag)
         if part.dag.nodes_count > MOST_NODES:
             return part, None
-        network_ns = sum(self.unit_network_ns(unit) for unit in self.units.members(units))
+        network_ns = sum(self.network_ns[unit] for unit in self.units.members(units))
         found = self._parts[units] = part, likeness(self.dag, self.stores, part, network_ns)
         return found
 
@@ -250,27 +297,27 @@ class TaskModel(Struct, frozen=True, dict=True):
                 return self._waits_for_compute(fastest)
             return self._configuration(units, part, planned).time_ns < fastest.time_ns
 
-        def fits(schedule: Schedule) -> bool:
-            return self._fits(part, schedule)
-
-        for schedule in self._schedules.replayed(part.dag, fits, may_help):
+        ways = self._ways(part)
+        for schedule in ways.replayed(may_help):
             found = self._configuration(units, part, schedule)
             if fastest is None or found.time_ns < fastest.time_ns:
                 fastest = found
         assert fastest is not None  # without streams everything fits
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
-        smaller = self._schedules.with_small_fifos(part.dag, fits)  # which leave more room for data
-        ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
-        return min(ways, key=lambda each: each.time_ns)
+        smaller = ways.with_small_fifos()  # which leave more room for data
+        found_ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
+        return min(found_ways, key=lambda each: each.time_ns)
 
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration:
-        schedules = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
-        found = (self._configuration(units, part, schedule) for schedule in schedules)
+        found = (self._configuration(units, part, schedule) for schedule in self._ways(part).planned())
         return min(found, key=lambda each: each.time_ns)
+
+    def _ways(self, part: DagPart) -> PartWays:
+        return self._schedules.of(part.dag, lambda schedule: self._fits(part, schedule))
 
     def _fits(self, part: DagPart, schedule: Schedule) -> bool:
         return _fifos(self.dag, part, schedule).peak <= self.sram_bytes
@@ -293,10 +340,9 @@ class TaskModel(Struct, frozen=True, dict=True):
     def _configuration(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
         stores, residency = self.stores.uses(self._edges(part, found), self.sram_bytes)
         members = self.units.members(units)
-        moved = sum(store.dram_bytes for store in stores)
         compute_ns = found.makespan_cycles / self.system.accelerator.frequency_ghz
-        memory_ns = moved / self.system.dram_gb_per_s
-        network_ns = sum(self.unit_network_ns(unit) for unit in members)
+        memory_ns = sum(store.dram_bytes for store in stores) / self.system.dram_gb_per_s
+        network_ns = sum(self.network_ns[unit] for unit in members)
         return TaskConfiguration(
             kernels=tuple(self.units.names[unit] for unit in members),
             part=part,

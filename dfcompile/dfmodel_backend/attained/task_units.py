@@ -1,12 +1,8 @@
 """The tasks of a canonical DAG, unit by unit: what is never divided between two configurations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
 from dfcompile.canonical_dag.dag import Int64, Scope
@@ -16,29 +12,21 @@ from dfcompile.distinct import distinct
 NO_UNIT = -1
 
 
-class TaskUnits(Struct, frozen=True, dict=True):
+class TaskUnits:
     """The kernels of a canonical DAG, in topological order, with their tasks; sets of them are bit masks.
 
     Tasks of no kernel form a unit per scope. Kernels that feed one another both ways are one unit.
 
     Attributes:
-        dag: whose tasks these are.
+        count: number of units.
         names: of the units.
         unit: of each node, `NO_UNIT` for memory, shape [nodes].
         predecessors: of each unit, as sets.
         kernels: names of the kernels, or of the scopes without kernel, of each unit.
-        apart: of each unit the units that it must not share a configuration with, as sets.
+        tasks_count: tasks of each unit.
     """
 
-    dag: CanonicalDag
-    names: tuple[str, ...]
-    unit: Int64
-    predecessors: tuple[int, ...]
-    kernels: tuple[tuple[str, ...], ...]
-    apart: tuple[int, ...]
-
-    @staticmethod
-    def of(dag: CanonicalDag, apart: Sequence[tuple[str, str]] = ()) -> TaskUnits:
+    def __init__(self, dag: CanonicalDag, apart: Sequence[tuple[str, str]] = ()) -> None:
         """Divide the tasks of a canonical DAG into units.
 
         Args:
@@ -54,58 +42,37 @@ class TaskUnits(Struct, frozen=True, dict=True):
         number = np.full(len(names) + 1, NO_UNIT, dtype=np.int64)  # the last one is memory's
         for place, members in enumerate(order):
             number[list(members)] = place
-        masks = [0] * len(order)
+        self.count, self.unit = len(order), number[group]
+        self.kernels = tuple(tuple(names[member] for member in members) for members in order)
+        self.names = tuple(map("+".join, self.kernels))
+        masks, not_with = [0] * len(order), [0] * len(order)
         for before, after in follows:
             if number[before] != number[after]:
                 masks[int(number[after])] |= 1 << int(number[before])
-        kernels = tuple(tuple(names[member] for member in members) for members in order)
-        not_with = [0] * len(order)
         for before, after in later:
             not_with[int(number[after])] |= 1 << int(number[before])
-        return TaskUnits(dag, tuple(map("+".join, kernels)), number[group], tuple(masks), kernels, tuple(not_with))
-
-    @property
-    def count(self) -> int:
-        """Number of units."""
-        return len(self.names)
-
-    @cached_property
-    def tasks_count(self) -> tuple[int, ...]:
-        """Tasks of each unit."""
-        return tuple(len(tasks) for tasks in self._tasks)
-
-    @cached_property
-    def _tasks(self) -> tuple[Int64, ...]:
+        self.predecessors = tuple(masks)
+        self._parted = [(unit, others) for unit, others in enumerate(not_with) if others]
         tasks = np.flatnonzero(self.unit != NO_UNIT)
-        return _split(tasks, self.unit[tasks], self.count)
-
-    @cached_property
-    def _edges(self) -> tuple[Int64, ...]:
-        """Numbers of the edges at the tasks of each unit."""
-        numbers = np.arange(self.dag.edges_count)
-        ends = np.concatenate([self.unit[self.dag.edge_source], self.unit[self.dag.edge_target]])
-        both = np.concatenate([numbers, numbers])
-        inside = ends != NO_UNIT
-        return tuple(distinct(edges) for edges in _split(both[inside], ends[inside], self.count))
+        self._tasks = _split(tasks, self.unit[tasks], self.count)
+        self.tasks_count = tuple(map(len, self._tasks))
+        ends = np.concatenate([self.unit[dag.edge_source], self.unit[dag.edge_target]])
+        edges = np.tile(np.arange(dag.edges_count), 2)[ends != NO_UNIT]
+        self._edges = tuple(map(distinct, _split(edges, ends[ends != NO_UNIT], self.count)))
 
     def may_share(self, units: int) -> bool:
         """Return whether a set may be one configuration: nothing in it waits for an exchange of what it makes."""
         return not any(apart & units and units >> unit & 1 for unit, apart in self._parted)
 
-    @cached_property
-    def _parted(self) -> list[tuple[int, int]]:
-        """Units with what they must not share a configuration with."""
-        return [(unit, apart) for unit, apart in enumerate(self.apart) if apart]
-
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""
         return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
 
-    def part(self, units: int) -> DagPart:
-        """Return the tasks of a set as a DAG of their own."""
+    def part(self, units: int, dag: CanonicalDag) -> DagPart:
+        """Return the tasks of a set as a DAG of their own, of a lowering with these nodes and edges."""
         members = self.members(units)
         tasks = np.sort(np.concatenate([self._tasks[unit] for unit in members]))
-        return part_of(self.dag, tasks, distinct(np.concatenate([self._edges[unit] for unit in members])))
+        return part_of(dag, tasks, distinct(np.concatenate([self._edges[unit] for unit in members])))
 
 
 def owners_of(dag: CanonicalDag) -> tuple[Int64, list[Kernel | Scope]]:

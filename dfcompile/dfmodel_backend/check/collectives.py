@@ -1,39 +1,26 @@
-"""Times of collectives from tables, for the checker; shares no formula with the evaluator [ko24].
+"""Times of collectives from tables, and checks of what chips exchange; shares no formula with the evaluator [ko24].
 
 Of kinds of dimensions that plug-ins add, and of other products of ours, nothing is known here but their links: what
 crosses the narrowest cut takes at least so long, and that is what is found for them (`is_known` tells).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
+from dfcompile.dfmodel_backend.check.machines import WIRINGS
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Link
 from dfcompile.dfmodel_backend.machine.network.topologies import topology as topology_of
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
 
-# Links that cross the middle of each dimension, given its chips w, x, y, z from the inside out.
-Cut = Callable[..., tuple[float, ...]]
-_CUTS: Mapping[str, Cut] = MappingProxyType(
-    {
-        "r": lambda _: (2,),
-        "sw": lambda x: (x,),
-        "fc": lambda x: (x * x / 4,),
-        "r_r": lambda x, y: (2 * y, 2 * x),
-        "r_fc": lambda _, y: (2, y * y / 4),
-        "r_sw": lambda _, y: (2, y),
-        "sw_sw": lambda x, y: (x, y),
-        "fc_fc": lambda x, y: (x * x / 4, y * y / 4),
-        "r_r_r": lambda x, y, z: (2 * y * z, 2 * x * z, 2 * x * y),
-        "r_sw_sw": lambda _, y, z: (2, y, z),
-        "sw_sw_sw": lambda x, y, z: (x, y, z),
-        "r_r_r_r": lambda w, x, y, z: (2 * x * y * z, 2 * w * y * z, 2 * w * x * z, 2 * w * x * y),
-    }
+_RELATIVE = 1e-9
+_KNOWN = frozenset(
+    {"r", "sw", "fc", "r_r", "r_fc", "r_sw", "sw_sw", "fc_fc", "r_r_r", "r_sw_sw", "sw_sw_sw", "r_r_r_r"}
 )
-_TORI = ("r", "r_r", "r_r_r", "r_r_r_r")
-_SHAPES = ("r", "sw", "fc")
 
 
 def _least(link: Link, chips: int) -> LeastLoads:
@@ -51,7 +38,7 @@ def _least(link: Link, chips: int) -> LeastLoads:
 
 def is_known(topology: str, links: Sequence[Link]) -> bool:
     """Return whether times of collectives of a network are those of tables; else they are bounded from below."""
-    return topology in _CUTS and all(link.shape in _SHAPES for link in links)
+    return topology in _KNOWN and all(link.shape in WIRINGS for link in links)
 
 
 def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Compatibility) -> float:
@@ -60,15 +47,17 @@ def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Co
     everyone = math.prod(chips)
     if everyone == 1 and not compatibility.lone_chip_communicates:
         return 0.0
-    if topology not in _CUTS:
+    if topology not in _KNOWN:
         return _least_exchange_ns_per_byte(topology, links, compatibility)
-    crossing = list(_CUTS[topology](*chips))
-    is_torus = topology in _TORI
+    shapes = topology.split("_")
+    is_torus = set(shapes) == {"r"}
+    side_by_side = [everyone // count if is_torus else 1 for count in chips]  # groups along each dimension
+    cuts = (WIRINGS[shape].cut(count) for shape, count in zip(shapes, chips, strict=True))
+    crossing = [groups * cut for groups, cut in zip(side_by_side, cuts, strict=True)]
     if is_torus and compatibility.torus_bisection_of_other_dimension:
         crossing.reverse()
     if is_torus and len(chips) > 1 and compatibility.torus_bisection_halved:
         crossing = [links_cut / 2 for links_cut in crossing]
-    shapes = topology.split("_")
     if compatibility.fully_connected_bisection_of_all_links:
         pairs = [count * (count - 1) / 2 for count in chips]
         crossing = [pairs[d] if shapes[d] == "fc" else cut for d, cut in enumerate(crossing)]
@@ -94,7 +83,7 @@ def _least_exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibil
     for kind, link in zip(shape.kinds, links, strict=True):
         messages = everyone // link.chips if shape.is_grid else inner**2  # for each one of a group alone
         inner *= link.chips
-        if link.chips == 1 or (kind.name in _SHAPES and compatibility != RIGHT):
+        if link.chips == 1 or (kind.name in WIRINGS and compatibility != RIGHT):
             continue  # flaws of networks that are not written down
         slowest = max(slowest, messages * _all_to_all_in_group(link) / link.gb_per_s)
     return slowest
@@ -102,13 +91,8 @@ def _least_exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibil
 
 def _all_to_all_in_group(link: Link) -> float:
     """Return how many messages the busiest link of a group carries, each chip sending one to each other."""
-    match link.shape:
-        case "r":
-            return link.chips**2 / 8
-        case "sw":
-            return link.chips / 4
-        case "fc":
-            return 1.0
+    if link.shape in WIRINGS:
+        return WIRINGS[link.shape].exchanged_messages(link.chips)
     return _least(link, link.chips).exchanged_messages
 
 
@@ -118,40 +102,26 @@ def exchange_in_group(link: Link, *, by_share: bool) -> float:
     Of a whole tensor a quarter crosses the middle of a ring, over two links; through a switch each chip sends all of
     its share but its own part; fully connected, each pair has a link for its part.
     """
-    count, bandwidth = link.chips, link.gb_per_s
-    if by_share:
-        return _all_to_all_in_group(link) / bandwidth
-    sent = {"r": 1 / 8, "sw": (count - 1) / count**2, "fc": 1 / count**2}
-    return (sent[link.shape] if link.shape in sent else _all_to_all_in_group(link) / count**2) / bandwidth
+    messages = link.chips - 1 if link.shape == "sw" and not by_share else _all_to_all_in_group(link)
+    return messages / (1 if by_share else link.chips**2) / link.gb_per_s
 
 
 def once_around(link: Link, chips: int) -> float:
     """Return the part of a tensor that a chip sends while it goes around once."""
-    match link.shape:
-        case "r" | "sw":
-            return (chips - 1) / chips
-        case "fc":
-            return 1 / chips
+    if link.shape in WIRINGS:
+        return WIRINGS[link.shape].gathered_shares(chips) / chips
     return _least(link, chips).gathered_shares / chips if chips > 1 else 0.0
 
 
-def hops(link: Link) -> int:
+def hops(link: Link) -> float:
     """Return the links that a share of an all-gather passes, one after the other."""
-    match link.shape:
-        case "r" | "sw":
-            return link.chips - 1
-        case "fc":
-            return 1
-    return _least(link, link.chips).hops
+    return WIRINGS[link.shape].hops(link.chips) if link.shape in WIRINGS else _least(link, link.chips).hops
 
 
 def between_domains(far: Link, chips: int, domain: int) -> float:
     """Return the part of a tensor that a chip sends to other domains; of an unknown shape at least."""
-    match far.shape:
-        case "r" | "sw":
-            return (chips / domain - 1) / chips
-        case "fc":
-            return 1 / chips
+    if far.shape in WIRINGS:
+        return (1 if far.shape == "fc" else chips / domain - 1) / chips
     return once_around(far, chips // domain) * (chips // domain) / chips if chips % domain == 0 else 0.0
 
 
@@ -168,3 +138,45 @@ def least_ns_per_byte(topology: str, links: Sequence[Link]) -> float:
         for link in links
     )  # fmt: skip
     return min(gathered, _least_exchange_ns_per_byte(topology, links, RIGHT) / everyone**2)
+
+
+def check_exchanges(share: DataflowGraph, system: System) -> None:
+    """Check the exchanges of a graph on several chips.
+
+    Each takes as long as it must, moves no more than all chips could need, and is charged to the kernel that makes its
+    tensor.
+
+    Args:
+        share: of the graph, what one chip has.
+        system: with the chips in use.
+
+    Raises:
+        VerificationError: naming the kernel, found against expected.
+        PluginError: the same, if the network has a dimension of a plug-in's kind.
+    """
+    shape = topology_of(system.network.kind)
+    links = system.machine.links
+    sources = {tensor.name: tensor.source for tensor in share.tensors}
+    kernels = {kernel.name for kernel in share.kernels}
+    with shape.faults():
+        for exchange in share.exchanges:
+            if sources.get(exchange.tensor) != exchange.source or exchange.source not in kernels:
+                raise VerificationError(f"exchange of {exchange.tensor!r}: found source {exchange.source!r}")
+            _check(exchange, [links[dimension] for dimension in exchange.dimensions], system)
+
+
+def _check(exchange: Exchange, links: list[Link], system: System) -> None:
+    least = least_ns_per_byte("_".join(link.shape for link in links), links)
+    group = math.prod(link.chips for link in links)
+    rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
+    hops = rounds * sum(link.chips > 1 for link in links)  # a link of each dimension, at least
+    at_least_ns = exchange.message_bytes * least + hops * system.network.link_latency_ns
+    where = f"kernel {exchange.source!r}: {exchange.kind} of {exchange.tensor!r}"
+    if exchange.time_ns < at_least_ns * (1 - _RELATIVE):
+        raise VerificationError(
+            f"{where}: exchanges {exchange.message_bytes} bytes in {exchange.time_ns:g} ns "
+            f"against at least {at_least_ns:g} over the narrowest cut"
+        )
+    most = exchange.message_bytes * rounds * (group - 1) * (system.chips // group)
+    if not 0 < exchange.moved_bytes <= most:
+        raise VerificationError(f"{where}: moves {exchange.moved_bytes} bytes against at most {most}")

@@ -8,9 +8,8 @@ import numpy as np
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.check.collectives import is_known
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
-from dfcompile.dfmodel_backend.check.network import network_ns
 from dfcompile.dfmodel_backend.check.requirements import require_close
-from dfcompile.dfmodel_backend.check.steps import Step, steps_of
+from dfcompile.dfmodel_backend.check.steps import Step, network_ns, steps_of
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of

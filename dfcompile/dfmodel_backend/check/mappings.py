@@ -1,14 +1,14 @@
 """Checks a mapping from first principles; shares no code with the evaluator or the solvers."""
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
+from dfcompile.dfmodel_backend.check import machines
 from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
-from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
-from dfcompile.dfmodel_backend.machine.system import Amount, System
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
@@ -35,10 +35,11 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
     for tensor, reader in made:
         if place[tensor.source] > place[reader]:
             raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
-    contents = _contents(graph, place, len(mapping.figures.configs))
     levels = longest_paths(graph.index, [(tensor.source, reader) for tensor, reader in made])
-    for number, (config, content) in enumerate(zip(mapping.figures.configs, contents, strict=True)):
-        _check_configuration(graph, system, mapping, number, (config, content, levels))
+    contents = [_Content(f"configuration {number}", one, levels) for number, one in enumerate(mapping.figures.configs)]
+    _fill(contents, graph, place)
+    for content in contents:
+        _check_configuration(graph, system, mapping.options, content)
     _check_totals(graph if whole is None else whole, system, mapping)
     _check_exchanged(graph, mapping)
 
@@ -61,70 +62,58 @@ def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
     return place
 
 
-@dataclass(slots=True)
 class _Content:
     """What a configuration has: kernels and tensors that they touch, in the order of the graph, and bytes alive."""
 
-    kernels: list[Kernel]
-    tensors: list[Tensor]
-    live_bytes: int = 0
+    def __init__(self, where: str, config: Configuration, levels: dict[str, int]) -> None:
+        self.where, self.config, self.levels = where, config, levels
+        self.kernels: dict[str, Kernel] = {}
+        self.tensors: list[Tensor] = []
+        self.live_bytes = 0
 
 
-def _contents(graph: DataflowGraph, place: dict[str, int], count: int) -> list[_Content]:
-    found = [_Content([], []) for _ in range(count)]
+def _fill(contents: list[_Content], graph: DataflowGraph, place: dict[str, int]) -> None:
     for kernel in graph.kernels:
-        found[place[kernel.name]].kernels.append(kernel)
+        contents[place[kernel.name]].kernels[kernel.name] = kernel
+    count = len(contents)
     changes = [0] * (count + 1)  # of the bytes alive, from one configuration to the next
     for tensor in graph.tensors:
         born = place[tensor.source] if tensor.source else -1
         used = {place[use.kernel] for use in tensor.uses}
         for number in sorted(used | ({born} if tensor.source else set())):
-            found[number].tensors.append(tensor)
+            contents[number].tensors.append(tensor)
         is_weight, last = tensor.kind is TensorKind.WEIGHT, max(used, default=-1)
         if is_weight or tensor.kind is TensorKind.OUTPUT:
             last = count
         if is_weight or born < last:
             changes[0 if is_weight else max(born, 0)] += tensor.size_bytes
             changes[min(last + 1, count)] -= tensor.size_bytes
-    for content, live in zip(found, accumulate(changes), strict=False):
+    for content, live in zip(contents, accumulate(changes), strict=False):
         content.live_bytes = live
-    return found
 
 
-def _check_configuration(
-    graph: DataflowGraph,
-    system: System,
-    mapping: Mapping,
-    number: int,
-    found: tuple[Configuration, _Content, dict[str, int]],
-) -> None:
-    where = f"configuration {number}"
-    config, content, levels = found
-    kernels = content.kernels
-    _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, mapping, config, where))
-    reads, writes, held, resident = _bytes(content, config, levels)
+def _check_configuration(graph: DataflowGraph, system: System, options: MappingOptions, content: _Content) -> None:
+    where, config, kernels = content.where, content.config, list(content.kernels.values())
+    _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, options, config, where))
+    reads, writes, held, resident = _bytes(content)
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
-    bandwidth = _on_chip(system, system.dram.bandwidth)
-    _same(f"{where}: memory", config.memory_ns, (reads * config.weight_tiles + held + writes) / bandwidth)
+    moved = reads * config.weight_tiles + held + writes
+    _same(f"{where}: memory", config.memory_ns, moved / machines.dram_bytes_per_ns(system))
     _same(f"{where}: sram", config.sram_bytes, resident)
     if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > _rows(kernels[0])):
         raise VerificationError(f"{where}: weights in {config.weight_tiles} tiles, which its kernels do not allow")
-    sram = _on_chip(system, system.accelerator.sram)
+    sram = machines.on_chip(system.accelerator.sram, system)
     if sram and resident > sram * (1 + _RELATIVE):
         raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
-    live = content.live_bytes
+    live, capacity = content.live_bytes, system.dram.capacity.value
     _same(f"{where}: live bytes", config.dram_live_bytes, live)
-    capacity = system.dram.capacity.value
     if capacity and live > capacity:
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
     exchanged = [one.time_ns for one in graph.exchanges if one.source in config.kernels]
     _same(f"{where}: network", config.network_ns, sum(exchanged))
-    _same(
-        f"{where}: time",
-        config.time_ns,
-        joined(mapping.options.overlap, config.compute_ns, config.memory_ns, config.network_ns),
-    )
+    together = joined(options.overlap, config.compute_ns, config.memory_ns, config.network_ns)
+    _same(f"{where}: time", config.time_ns, together)
 
 
 def _rows(kernel: Kernel) -> int:
@@ -132,14 +121,15 @@ def _rows(kernel: Kernel) -> int:
     return kernel.outer * kernel.m * (1 if kernel.variant.is_gemm else kernel.n)
 
 
-def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config: Configuration, where: str) -> float:
+def _compute_ns(
+    kernels: list[Kernel], system: System, options: MappingOptions, config: Configuration, where: str
+) -> float:
     chip = system.accelerator
     if len(kernels) > chip.cores:
         raise VerificationError(f"{where}: found {len(kernels)} kernels against {chip.cores} cores")
-    assumed = mapping.options.compute_utilization
+    assumed = options.compute_utilization
     if assumed > 0:
-        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        return sum(kernel.flop for kernel in kernels) / (assumed * 2 * units * chip.frequency_ghz)
+        return sum(kernel.flop for kernel in kernels) / (assumed * machines.peak_flop_per_s(system)) * machines.PER_S
     if len(config.core_splits) != len(kernels):
         raise VerificationError(f"{where}: found {len(config.core_splits)} core splits against {len(kernels)} kernels")
     used = sum(split.lanes * split.stages for split in config.core_splits)
@@ -156,10 +146,10 @@ def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config:
     return slowest / chip.frequency_ghz
 
 
-def _bytes(content: _Content, config: Configuration, levels: dict[str, int]) -> tuple[int, int, int, int]:
+def _bytes(content: _Content) -> tuple[int, int, int, int]:
     """Return (streamed in, streamed out, weights, SRAM) of a configuration, tensor by tensor."""
+    config, kernels, levels = content.config, content.kernels, content.levels
     reads = writes = held = resident = 0
-    kernels = {kernel.name: kernel for kernel in content.kernels}
     for tensor in content.tensors:
         here = [use for use in tensor.uses if use.kernel in kernels]
         if tensor.kind is TensorKind.WEIGHT:
@@ -206,45 +196,21 @@ def _accepts(kernel: Kernel, use: Use) -> int:
 
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
     figures = mapping.figures
-    time_s = sum(config.time_ns for config in figures.configs) * 1e-9
+    time_s = sum(config.time_ns for config in figures.configs) / machines.PER_S
     _same("time", figures.time_s, time_s)
     one_chip_bytes = sum(c.dram_read_bytes + c.dram_write_bytes for c in figures.configs)
     _same("dram bytes", figures.dram_bytes, one_chip_bytes * mapping.chips)
     _same("flop", figures.flop, sum(kernel.flop for kernel in graph.kernels))
-    chip, dram = system.accelerator, system.dram
-    bandwidth = _on_chip(system, dram.bandwidth)
-    price = _on_chip(system, chip.price) + bandwidth * dram.price_usd_per_gb_per_s
-    power = _on_chip(system, chip.power) + bandwidth * dram.power_w_per_gb_per_s
-    links_usd, links_w = (0.0, 0.0) if mapping.chips == 1 else _network(system)
-    _same("cost", figures.cost_usd, price * mapping.chips + links_usd)
-    _same("power", figures.power_w, power * mapping.chips + links_w)
+    used = system.one_chip if mapping.chips == 1 else system
+    _same("cost", figures.cost_usd, machines.price_usd(used))
+    _same("power", figures.power_w, machines.power_w(used))
     _same("energy", figures.energy_j, figures.power_w * time_s)
     if time_s:
-        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        peak = 2e9 * units * chip.frequency_ghz * mapping.chips
+        peak = machines.peak_flop_per_s(used) * mapping.chips
         _same("utilization", figures.utilization, figures.flop / (time_s * peak))
         _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {figures.time_s} s")
-
-
-def _on_chip(system: System, amount: Amount) -> float:
-    """Return a figure of one chip, of all its cores where it is given per core."""
-    return amount.value * (system.accelerator.cores if amount.per_core else 1)
-
-
-def _network(system: System) -> tuple[float, float]:
-    """Return price and power of links and switch ports."""
-    network = system.network
-    dimensions = network.dimensions
-    units = network_units(
-        topology(network.kind), [one.chips for one in dimensions], [one.link_bandwidth_gb_per_s for one in dimensions]
-    )
-    price = power = 0.0
-    for dimension, links, ports in zip(dimensions, units.link_gb_per_s, units.switch_gb_per_s, strict=True):
-        price += links * network.link_price_usd_per_gb_per_s + ports * network.switch_price_usd_per_gb_per_s
-        power += links * dimension.link_power_w_per_gb_per_s + ports * network.switch_power_w_per_gb_per_s
-    return price, power
 
 
 def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:

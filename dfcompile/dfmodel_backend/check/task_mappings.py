@@ -1,25 +1,27 @@
 """Accepts or rejects mappings of lowerings: knows the rules, and nothing of how configurations were chosen."""
 
+import math
+from collections import Counter
+from fractions import Fraction
+
 import numpy as np
 
-from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
+from dfcompile.dfmodel_backend.attained.task_model import Timed
 from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
+from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
 from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
-from dfcompile.dfmodel_backend.check.task_memory import Recount
-from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
+from dfcompile.dfmodel_backend.check.task_times import NOBODY, TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import check
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
 
-NS_PER_S = 1e9
-NO_CONFIGURATION = -1
 SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
@@ -33,7 +35,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     * The bytes of every configuration are those of the edges that do not stream, and SRAM holds what it is said to hold
       in every cycle.
     * Times are cycles x period and bytes / bandwidth, joined by the overlap rule; all figures are sums of these.
-    * What it says of kernels is what `_check_kernels` recounts.
+    * What it says of kernels is what `check_kernels` recounts.
 
     Args:
         dag: the lowering, or the share of one chip, volumes in elements.
@@ -47,11 +49,12 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     check(mapping.machine_dag, mapping.schedule)
     require("cycles of the schedule", mapping.schedule.makespan_cycles, _replayed_cycles(mapping))
     require("processing elements", mapping.schedule.pes, system.accelerator.cores)
-    configuration = _configuration_of_nodes(dag, mapping)
-    _check_order(mapping, configuration)
-    check_bytes(Recount(dag, configuration, mapping.schedule.streamed), mapping, system)
-    _check_times(system, overlap, mapping)
-    _check_kernels(dag, system, overlap, mapping, configuration)
+    used = system.one_chip if mapping.chips == 1 else system
+    times = TaskTimes(dag, mapping, used, overlap, mapping.exchanges)
+    _check_order(times)
+    check_bytes(dag, times.touches, mapping, system)
+    _check_times(times)
+    check_kernels(times)
 
 
 def _replayed_cycles(mapping: TaskMapping) -> int:
@@ -64,30 +67,11 @@ def _replayed_cycles(mapping: TaskMapping) -> int:
     )
 
 
-def _configuration_of_nodes(dag: CanonicalDag, mapping: TaskMapping) -> Int64:
-    """Return the configuration of each task by the tasks of its part, shape [nodes]."""
-    number = np.full(dag.nodes_count, NO_CONFIGURATION, dtype=np.int64)
-    kernels: dict[int, int] = {}
-    for place, found in enumerate(mapping.configurations):
-        nodes = found.part.node[found.part.dag.is_computational]
-        if (number[nodes] != NO_CONFIGURATION).any():
-            raise VerificationError(f"configuration {place}: found a task for the second time")
-        number[nodes] = place
-        for kernel in {dag.scopes[scope].kernel for scope in distinct(dag.node_scope[nodes]).tolist()}:
-            if kernel >= 0 and kernels.setdefault(kernel, place) != place:
-                name = dag.kernels[kernel].name
-                raise VerificationError(f"kernel {name!r}: found in configurations {kernels[kernel]} and {place}")
-    lost = dag.is_computational & (number == NO_CONFIGURATION)
-    if lost.any():
-        raise VerificationError(f"node {dag.node_name(int(np.argmax(lost)))!r}: in no configuration")
-    return number
-
-
-def _check_order(mapping: TaskMapping, configuration: Int64) -> None:
+def _check_order(times: TaskTimes) -> None:
     """Check that configurations follow one another."""
-    schedule = mapping.schedule
+    schedule, configuration = times.attained.schedule, times.configuration
     now = 0
-    for place, found in enumerate(mapping.configurations):
+    for place, found in enumerate(times.attained.configurations):
         own = configuration == place
         begin, end = int(schedule.start[own].min()), int(schedule.last_out[own].max())
         if begin < now or end != now + found.cycles:
@@ -98,85 +82,109 @@ def _check_order(mapping: TaskMapping, configuration: Int64) -> None:
     require("cycles of all configurations", schedule.makespan_cycles, now)
 
 
-def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None:
-    system = system.one_chip if mapping.chips == 1 else system
+def _check_times(times: TaskTimes) -> None:
+    mapping, system = times.attained, times.system
     require("chips", mapping.chips, system.chips)
-    total_ns = 0.0
-    for place, found in enumerate(mapping.configurations):
-        period_ns = 1 / system.accelerator.frequency_ghz
-        require_close(f"configuration {place}: compute", found.compute_ns, period_ns * found.cycles)
-        moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
-        require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
-        if mapping.chips == 1:
-            require_close(f"configuration {place}: network", found.network_ns, 0.0)
-        require_close(
-            f"configuration {place}: time",
-            found.time_ns,
-            joined(overlap, found.compute_ns, found.memory_ns, found.network_ns),
-        )
-        total_ns += found.time_ns
-    require_close("time", mapping.time_s, total_ns / NS_PER_S)
-    moved = sum(found.dram_read_bytes + found.dram_write_bytes for found in mapping.configurations)
-    require("bytes of DRAM", mapping.dram_bytes, moved * system.chips)
+    for place, (found, own) in enumerate(zip(mapping.configurations, times.parts_ns, strict=True)):
+        require_times(f"configuration {place}", found, (*own, times.times_ns[place]), EXACT)
+    require_close("time", mapping.time_s, times.time_ns / PER_S)
+    require("bytes of DRAM", mapping.dram_bytes, sum(times.dram_bytes) * system.chips)
     most = max((found.sram_bytes for found in mapping.configurations), default=0)
     require("bytes of SRAM", mapping.sram_bytes, most)
-    require_close("cost", mapping.cost_usd, cost_usd(system))
+    require_close("cost", mapping.cost_usd, price_usd(system))
     require_close("power", mapping.power_w, power_w(system))
-    require_close("energy", mapping.energy_j, power_w(system) * total_ns / NS_PER_S)
+    require_close("energy", mapping.energy_j, power_w(system) * times.time_ns / PER_S)
     parts = mapping.parts
     together = parts.work_ns + parts.idle_elements_ns + parts.waiting_ns + parts.throttled_ns + parts.whole_blocks_ns
-    require_close("parts of the time", together + parts.memory_ns + parts.network_ns, total_ns, 1e-9)
+    require_close("parts of the time", together + parts.memory_ns + parts.network_ns, times.time_ns, 1e-9)
     if mapping.bound_time_s > mapping.time_s * (1 + EXACT):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
 
 
-def _check_kernels(
-    dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping, configuration: Int64
-) -> None:
+def check_kernels(times: TaskTimes) -> None:
     """Check the figures of the kernels of a mapping.
 
     * Every kernel with tasks is there once, in the configuration of its tasks, with its operations.
     * It lasts from the first start to the last end of its tasks; times are joined by the overlap rule, and none is
       longer than its configuration's.
-    * DRAM bytes of the kernels of a configuration are those of the configuration; none has more than its tasks read and
-      write.
+    * DRAM bytes of the kernels of a configuration are those of the configuration, each store's in proportion to what
+      kernels read and write.
     * What exchanges bring is all theirs.
     * No bandwidth is exceeded. Operations per second may be above the peak: a task that joins streams takes an
       element of each in a cycle, and adds them all.
+
+    Raises:
+        VerificationError: naming the kernel, found against expected.
     """
-    names = [scope.name if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name for scope in dag.scopes]
-    flop = {kernel.name: kernel.flop for kernel in dag.kernels}
-    tasks: dict[str, list[int]] = {}
-    computational = np.flatnonzero(dag.is_computational)
-    for node, scope in zip(computational.tolist(), dag.node_scope[computational].tolist(), strict=True):
-        tasks.setdefault(names[scope], []).append(node)
-    require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(tasks))
-    moved = _moved(dag)
+    mapping, kernel, numbers = times.attained, times.kernel, {name: at for at, name in enumerate(times.names)}
+    tasks = np.flatnonzero(kernel != NOBODY)
+    start, end, chip_bytes = np.full((3, len(numbers)), [[mapping.schedule.makespan_cycles], [0], [0]], dtype=np.int64)
+    np.minimum.at(start, kernel[tasks], mapping.schedule.start[tasks])
+    np.maximum.at(end, kernel[tasks], mapping.schedule.last_out[tasks])
+    np.add.at(chip_bytes, kernel[tasks], _moved(times.dag)[tasks])
+    exact, rounded = _dram_shares(times)
+    known = {one.name: one for one in times.dag.kernels}
+    require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(numbers))
+    moved = [0] * len(mapping.configurations)
     for one in mapping.kernels:
-        own, where = tasks[one.name], f"kernel {one.name!r}"
-        require(f"{where}: configurations", {one.configuration}, set(configuration[own].tolist()))
-        require(f"{where}: operations", one.flop, flop.get(one.name, 0))
-        require(f"{where}: bytes on the chip", one.chip_bytes, int(moved[own].sum()))
-        cycles = int(mapping.schedule.last_out[own].max()) - int(mapping.schedule.start[own].min())
-        require_close(f"{where}: compute", one.compute_ns, cycles / system.accelerator.frequency_ghz, SUMMED)
-        require_close(f"{where}: memory", one.memory_ns, one.dram_bytes / system.dram_gb_per_s, SUMMED)
-        require_close(
-            f"{where}: time", one.time_ns, joined(overlap, one.compute_ns, one.memory_ns, one.network_ns), SUMMED
-        )
-        require_at_most(f"{where}: bytes of DRAM", one.dram_bytes, one.chip_bytes, SUMMED)
-        require_at_most(f"{where}: time", one.time_ns, mapping.configurations[one.configuration].time_ns, SUMMED)
+        number, where = numbers[one.name], f"kernel {one.name!r}"
+        op, flop = (known[one.name].op, flop_of(known[one.name])) if one.name in known else ("", 0)
+        exchanges = [exchange for exchange in times.exchanges if exchange.source == one.name]
+        require(f"{where}: configurations", {one.configuration}, {times.place[one.name]})
+        require(f"{where}: operator", one.op, op)
+        require(f"{where}: operations", one.flop, flop)
+        require(f"{where}: bytes on the chip", one.chip_bytes, int(chip_bytes[number]))
+        compute_ns = int(end[number] - start[number]) * times.period_ns
+        memory_ns = one.dram_bytes / dram_bytes_per_ns(times.system)
+        parts_ns = compute_ns, memory_ns, sum((exchange.time_ns for exchange in exchanges), 0.0)
+        require_times(where, one, (*parts_ns, joined(times.overlap, *parts_ns)), SUMMED)
+        if abs(one.dram_bytes - exact[number]) > rounded[number]:
+            raise VerificationError(f"{where}: found {one.dram_bytes} bytes of DRAM against {float(exact[number]):g}")
+        require_at_most(f"{where}: time", one.time_ns, times.times_ns[one.configuration], SUMMED)
         _check_bandwidths(where, one, mapping)
-    for number, found in enumerate(mapping.configurations):
-        own_kernels = [one for one in mapping.kernels if one.configuration == number]
-        of_stores = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
-        require(f"configuration {number}: DRAM of kernels", sum(one.dram_bytes for one in own_kernels), of_stores)
-        network_ns = sum(one.network_ns for one in own_kernels)
-        require_close(f"configuration {number}: network of kernels", network_ns, found.network_ns, SUMMED)
+        received = sum(exchange.moved_bytes for exchange in exchanges)
+        require(f"{where}: bytes from other chips", one.received_bytes, received)
+        moved[one.configuration] += one.dram_bytes
+    for number, (found, of_stores) in enumerate(zip(moved, times.dram_bytes, strict=True)):
+        require(f"configuration {number}: DRAM of kernels", found, of_stores)
     require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
 
 
-def _moved(dag: CanonicalDag) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the bytes on the edges of each task, from and to tasks and buffers."""
+def require_times(
+    where: str,
+    found: Timed,
+    expected_ns: tuple[float, float, float, float],
+    relative: float,
+) -> None:
+    """Require compute, memory, network and all of them to take so long.
+
+    Raises:
+        VerificationError: they do not.
+    """
+    found_ns = (found.compute_ns, found.memory_ns, found.network_ns, found.time_ns)
+    for kind, own, expected in zip(("compute", "memory", "network", "time"), found_ns, expected_ns, strict=True):
+        require_close(f"{where}: {kind}", own, expected, relative)
+
+
+def _check_bandwidths(where: str, one: KernelFigures, mapping: TaskMapping) -> None:
+    roofs, time_s = mapping.roofs, one.time_ns / PER_S
+    limits = (
+        ("bytes of DRAM", one.dram_bytes, roofs.dram_bytes_per_s),
+        ("bytes from other chips", one.received_bytes / mapping.chips, roofs.network_bytes_per_s),
+    )
+    for what, amount, rate in limits:
+        if rate is not None and amount > time_s * rate * (1 + SUMMED):
+            raise VerificationError(f"{where}: found {amount} {what} in {time_s} s against at most {rate} per second")
+
+
+def flop_of(kernel: Kernel) -> int:
+    """Return the operations of a kernel: two per term of each sum of a contraction, else one per element."""
+    elements = math.prod((kernel.outer, kernel.m, kernel.n))
+    return 2 * kernel.k * elements if kernel.variant.is_gemm else elements
+
+
+def _moved(dag: CanonicalDag) -> Int64:
+    """Return the bytes on the edges of each node, from and to tasks and buffers, shape [nodes]."""
     real = dag.is_computational | dag.is_buffer
     size = np.where(real[dag.edge_source] & real[dag.edge_target], dag.edge_volume * dag.edge_element_bytes, 0)
     moved = np.zeros(dag.nodes_count, dtype=np.int64)
@@ -185,12 +193,29 @@ def _moved(dag: CanonicalDag) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return moved
 
 
-def _check_bandwidths(where: str, one: KernelFigures, mapping: TaskMapping) -> None:
-    roofs, time_s = mapping.roofs, one.time_ns / 1e9
-    limits = (
-        ("bytes of DRAM", one.dram_bytes, roofs.dram_bytes_per_s),
-        ("bytes from other chips", one.received_bytes / mapping.chips, roofs.network_bytes_per_s),
-    )
-    for what, amount, rate in limits:
-        if rate is not None and amount > time_s * rate * (1 + SUMMED):
-            raise VerificationError(f"{where}: found {amount} {what} in {time_s} s against at most {rate} per second")
+def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
+    """Return the bytes of DRAM of each kernel, and how often they were rounded."""
+    stores = [{store.name: store for store in one.stores} for one in times.attained.configurations]
+    exact = dict.fromkeys(range(len(times.names)), Fraction(0))
+    rounded = Counter[int]()
+    for (place, name, is_read), parts in _through_memory(times).items():
+        use = stores[place][name]
+        total = use.dram_read_bytes if is_read else use.dram_write_bytes
+        everything = sum(parts.values())
+        for kernel, part in parts.items():
+            exact[kernel] += Fraction(total * part, everything)
+            rounded[kernel] += len(parts) > 1
+    return exact, rounded
+
+
+def _through_memory(times: TaskTimes) -> dict[tuple[int, str, bool], Counter[int]]:
+    """Return the bytes of each kernel by configuration, store, and whether it reads or writes them."""
+    dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
+    found: dict[tuple[int, str, bool], Counter[int]] = {}
+    for touch in times.touches:
+        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
+            if len(edges):
+                sums = found.setdefault((touch.configuration, touch.name, is_read), Counter())
+                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
+                    sums[kernel] += size
+    return found

@@ -8,12 +8,11 @@ from msgspec import Struct, field
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.mapping import NOTHING, TaskMapping, map_tasks
 from dfcompile.dfmodel_backend.attained.search import chain_bound_ns
-from dfcompile.dfmodel_backend.attained.task_model import TaskModel
-from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
+from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskModel
+from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.check.task_shares import check_task_share
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Sharding, SharedGraph

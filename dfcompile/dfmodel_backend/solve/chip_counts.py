@@ -8,7 +8,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
+from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check_mapping
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, total_figures

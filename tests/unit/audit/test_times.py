@@ -5,9 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.audit import replay
+from dfcompile.audit import times
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.audit.times import audit_times
+from dfcompile.audit.times import audit_times, plain_times
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
 from dfcompile.generators.canonical_dags import chain
@@ -37,7 +37,7 @@ def with_later_times(schedule: Schedule, times: int) -> Schedule:
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(["sb-rlx", "best"]))
 def test_a_plain_replay_takes_as_long_and_waits_as_often(dag: CanonicalDag, pes: int, partition: str) -> None:
     found = scheduled(dag, pes, partition)
-    plain = replay.plain_times(GraphFigures(dag), found.schedule)
+    plain = plain_times(GraphFigures(dag), found.schedule)
     assert plain is not None
     assert found.simulation is not None
 
@@ -54,7 +54,7 @@ def test_a_plain_replay_with_one_place_in_each_fifo_ends_if_a_simulation_does(da
     schedule = scheduled(dag, pes, "sb-rlx").schedule
     small = replace(schedule, fifo_capacity=np.where(schedule.streamed, 1, 0))
 
-    plain, simulated = replay.plain_times(GraphFigures(dag), small), simulate(dag, replay_of(small))
+    plain, simulated = plain_times(GraphFigures(dag), small), simulate(dag, replay_of(small))
 
     assert plain is not None
     assert sorted(plain.end) == np.flatnonzero(simulated.end >= 0).tolist()
@@ -76,7 +76,7 @@ def test_longer_times_that_the_checker_accepts_are_refused(dag: CanonicalDag, pe
 
 
 def test_of_a_large_schedule_tasks_without_streams_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "MOST_STEPS", 0)
+    monkeypatch.setattr(times, "MOST_STEPS", 0)
     dag = chain(5, 64, 1)
     schedule = scheduled(dag, 1, "best").schedule
     assert not schedule.streamed.any()

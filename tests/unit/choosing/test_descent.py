@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import Sketches, space_of
-from dfcompile.choosing.descent import Descent
-from dfcompile.choosing.operator_choice import candidate_of, fastest_options
+from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OptionTable
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
@@ -24,7 +23,7 @@ def test_the_best_start_counts(program: Program, pes: int) -> None:
     pieces = (None, pes, 4 * pes, 1)
     space = space_of(known_alternatives(program, TABLE), TABLE, (), [Granularity(pieces=each) for each in pieces], pes)
     sketches = Sketches(OutlinedModel(program, TABLE).outline, Volumes.EXACT, pes, Effort.QUICK)
-    table = OptionTable(space, Volumes.EXACT, pes)
+    table = OptionTable(space, sketches)
     for choices in space.covering():
         outline = sketches.outline(choices)
         if outline is not None:

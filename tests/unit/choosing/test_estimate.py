@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.choosing.elements import Elements, Placed
-from dfcompile.choosing.placing import Family, Placing
+from dfcompile.choosing.placing import Elements, Family, Placed, Placing
 from dfcompile.frontend import Program
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel

@@ -5,7 +5,7 @@ import pytest
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Objective, parse_memories, parse_objectives
-from dfcompile.exploration.objectives import Machine, figures_of
+from dfcompile.exploration.asked import Machine, figures_of
 
 
 def test_amounts_of_memory() -> None:

@@ -11,11 +11,10 @@ from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
-from dfcompile.exploration.bounds import Bounds
+from dfcompile.exploration.asked import Figures, covers, figures_of, pareto_set
 from dfcompile.exploration.job import Job, run_job
-from dfcompile.exploration.objectives import Figures, covers, figures_of, pareto_set
 from dfcompile.exploration.result_store import ResultStore
-from dfcompile.exploration.space import space_of
+from dfcompile.exploration.space import Bounds, choices_of, space_of
 from dfcompile.exploration.workers import InThisProcess
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
@@ -56,7 +55,7 @@ def all_figures(program: Program, question: Asked) -> list[Figures]:
     bounds = Bounds(question, space, outlined)
     found = []
     for picks in product(*(range(len(group.options)) for group in space.groups)):
-        graph = outlined.outline(space.choices(picks)).graph
+        graph = outlined.outline(choices_of(space.groups, picks)).graph
         for (number, granularity), pes in product(enumerate(question.granularities), question.pes):
             outcomes = run_job(Job(graph, granularity, pes, question.partition, question.memories))
             figures = [

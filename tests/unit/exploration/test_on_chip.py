@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.errors import VerificationError
 from dfcompile.exploration import on_chip
-from dfcompile.exploration.on_chip import OnChip, choose_on_chip, peak_bytes
+from dfcompile.exploration.on_chip import OnChip, Store, choose_on_chip, peak_bytes, stores_of
 from dfcompile.exploration.on_chip_check import check_on_chip
-from dfcompile.exploration.stores import Store, stores_of
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule

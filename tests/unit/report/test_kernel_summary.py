@@ -4,7 +4,10 @@ from dfcompile.dfmodel_backend import KernelFigures
 from dfcompile.records import replace
 from dfcompile.report.summary import kernel_groups
 
-KERNEL = KernelFigures("q", "MatMul", 0, 2000, 48, 96, 60, 12.0, 0.5, 0.25, 12.0)
+KERNEL = KernelFigures(
+    name="q", op="MatMul", configuration=0, flop=2000, dram_bytes=48, chip_bytes=96, received_bytes=60,
+    compute_ns=12.0, memory_ns=0.5, network_ns=0.25, time_ns=12.0,
+)  # fmt: skip
 
 
 def test_equal_kernels_of_other_configurations_are_one_group() -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dfcompile.audit.comparing import ROUNDING, expect
 from dfcompile.audit.mapping.exchanges import ShardedGraph
-from dfcompile.audit.mapping.perfect_streams import chip_share
-from dfcompile.audit.network import ChipNetwork
+from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.network.topologies import network_cost_usd, network_power_w
 from dfcompile.dfmodel_backend.machine.roofs import roofs_of
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
@@ -36,7 +35,7 @@ def drawn(seed: int) -> tuple[SplitGraph, SharedGraph, ShardedGraph]:
 @given(SEEDS)
 def test_exchanges_take_what_the_audit_finds(seed: int) -> None:
     _, shared, audited = drawn(seed)
-    figures = audited.figures("exchanges", shared.exchanges)
+    figures = audited.recounted("exchanges", shared.exchanges)
 
     for exchange, found in zip(shared.exchanges, figures, strict=True):
         assert (exchange.message_bytes, exchange.moved_bytes) == (found.message_bytes, found.moved_bytes)
@@ -46,8 +45,8 @@ def test_exchanges_take_what_the_audit_finds(seed: int) -> None:
 @examples(100)
 @given(SEEDS)
 def test_a_chip_has_what_the_audit_finds(seed: int) -> None:
-    split, shared, audited = drawn(seed)
-    found = chip_share(split.graph, audited, shared.exchanges)
+    _, shared, audited = drawn(seed)
+    found = audited.share(shared.exchanges)
 
     for kernel, other in zip(found.kernels, shared.graph.kernels, strict=True):
         assert (kernel.outer * kernel.m, kernel.k, kernel.n) == (other.outer * other.m, other.k, other.n)
@@ -63,7 +62,7 @@ def test_no_exchange_can_be_left_out(seed: int, rng: random.Random) -> None:
     place = rng.randrange(len(shared.exchanges))
 
     with pytest.raises(VerificationError, match=r"nobody (has|completes)"):
-        audited.figures("exchanges", (*shared.exchanges[:place], *shared.exchanges[place + 1 :]))
+        audited.recounted("exchanges", (*shared.exchanges[:place], *shared.exchanges[place + 1 :]))
 
 
 @pytest.mark.parametrize("kind", [*NAMED, "r_r_sw", "sw_r"])

@@ -5,8 +5,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from dfcompile.audit.machine import require_part
 from dfcompile.audit.mapping import audit_mapping
+from dfcompile.audit.mapping.bounds import require_part
 from dfcompile.driver import Exploration, explore
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace

@@ -26,13 +26,13 @@ def axes(draw: st.DrawFn) -> WindowAxis:
 def test_every_pair_of_tiles_is_met_by_one_that_is_kept(axis: WindowAxis) -> None:
     kept = axis_tables(axis, Tiles.INTEGER)
     every = tables_of(axis, np.arange(1, axis.outputs + 1), np.arange(1, axis.taps + 1))
-    for pair in range(every.pairs):
+    for pair in range(len(every.footprint)):
         as_small = (kept.outputs <= every.outputs[pair]) & (kept.taps <= every.taps[pair])
         as_small &= kept.footprint <= every.footprint[pair]
         as_few = -(-axis.outputs // kept.outputs) <= -(-axis.outputs // every.outputs[pair])
         as_few &= -(-axis.taps // kept.taps) <= -(-axis.taps // every.taps[pair])
         as_short = kept.shared[STAYS] <= every.shared[STAYS][pair]
-        as_shared = np.ones(kept.pairs, dtype=np.bool_)
+        as_shared = np.ones(len(kept.footprint), dtype=np.bool_)
         for roles, column in kept.shared.items():
             if roles != STAYS:
                 as_shared &= column >= every.shared[roles][pair]

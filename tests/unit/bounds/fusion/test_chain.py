@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.bounds.curve import Curve
-from dfcompile.bounds.fusion.chain import Fusion, chain_curve, layer_curve, segment_curve
-from dfcompile.bounds.fusion.templates import Segment
+from dfcompile.bounds.fusion.chain import Fusion, Segment, chain_curve, layer_curve, segment_curve
 from dfcompile.bounds.tilings import Rules
 from dfcompile.errors import UserError
 from tests.examples import examples

@@ -20,9 +20,8 @@ from dfcompile.dfmodel_backend import (
     map_tasks,
 )
 from dfcompile.dfmodel_backend.attained import search
-from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace

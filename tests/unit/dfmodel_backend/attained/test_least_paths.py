@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
-from dfcompile.dfmodel_backend.attained import least_paths
-from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-from dfcompile.dfmodel_backend.attained.least_paths import LeastPaths
+from dfcompile.dfmodel_backend.attained import least_costs
+from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts, LeastPaths
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
@@ -76,6 +75,6 @@ def test_no_replay_of_a_set_is_shorter(dag: CanonicalDag, pes: int, data: st.Dat
 
 def test_of_a_large_graph_paths_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of(chain_with_a_buffer(), 64)
-    monkeypatch.setattr(least_paths, "MOST_CELLS", 11)  # four nodes, three units
+    monkeypatch.setattr(least_costs, "MOST_CELLS", 11)  # four nodes, three units
 
     assert not LeastPaths.of(model.machine_dag, model.units.unit, model.units.count).between.any()

@@ -13,7 +13,8 @@ from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Scope
 from dfcompile.canonical_dag.part import part_of
 from dfcompile.canonical_dag.verifier import verify
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel
-from dfcompile.dfmodel_backend.attained.stores import MemoryEdges, Residency, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges
+from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.records import fields_of, replace
 from dfcompile.scheduler import ScheduleOptions
@@ -95,7 +96,7 @@ def test_what_is_found_of_sets_that_are_alike_is_what_each_takes(
     looked = 0
     for each in [1 << unit for unit in units] + [(1 << one) | (1 << other) for one, other in pairwise(units)]:
         found = together.planned(each) if is_planned else together.configuration(each)
-        known = len(together._alike_plans if is_planned else together._alike_configurations)
+        known = len(together._known)
         if known == looked:  # it is like another one
             alone = model_of(both, system)
             assert plain(found) == plain(alone.planned(each) if is_planned else alone.configuration(each))

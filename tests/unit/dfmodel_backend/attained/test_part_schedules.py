@@ -35,7 +35,7 @@ def names_of(
     def fits(found: Schedule) -> bool:
         return (found is not known or fits_known) if not only else found.partition == only
 
-    return named(schedules.replayed(DAG, fits, lambda _: may_help))
+    return named(schedules.of(DAG, fits).replayed(lambda _: may_help))
 
 
 def named(found: Iterable[Schedule]) -> list[str]:
@@ -67,9 +67,9 @@ def test_of_large_parts_beside_what_is_known_only_what_is_planned_comes(
     schedules = PartSchedules(ASKED, PLANNED)
     schedules.put(DAG, replayed(DAG, schedule(DAG, ASKED)))
     if is_planned:
-        assert len(list(schedules.planned(DAG, lambda _: True))) == 2
+        assert len(list(schedules.of(DAG, lambda _: True).planned())) == 2
 
-    found = named(schedules.replayed(DAG, lambda _: True))
+    found = named(schedules.of(DAG, lambda _: True).replayed())
 
     assert found == ["sb-lts", *["sb-rlx"] * is_planned]
 
@@ -91,7 +91,7 @@ def names_of_replayable(monkeypatch: pytest.MonkeyPatch, too_large: set[str]) ->
         return replayed(dag, found)
 
     monkeypatch.setattr(part_schedules, "replayed", limited)
-    return named(PartSchedules(ASKED, PLANNED).replayed(DAG, lambda _: True))
+    return named(PartSchedules(ASKED, PLANNED).of(DAG, lambda _: True).replayed())
 
 
 def test_what_is_too_large_for_a_replay_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dfcompile.dfmodel_backend.attained.possible_arcs as module
-from dfcompile.dfmodel_backend.attained.possible_arcs import possible_arcs
+import dfcompile.dfmodel_backend.attained.search as module
+from dfcompile.dfmodel_backend.attained.search import possible_arcs
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
 

@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend import (
     TensorKind,
     check_mapping,
 )
-from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
+from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, share_graph

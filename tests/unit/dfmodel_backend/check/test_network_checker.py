@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dfcompile.dfmodel_backend.check.collectives import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.network import network_ns
+from dfcompile.dfmodel_backend.check.steps import network_ns
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions

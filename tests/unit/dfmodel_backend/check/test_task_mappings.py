@@ -104,7 +104,7 @@ def test_what_was_found_is_accepted() -> None:
         (lambda found: with_kernel(found, memory_ns=0.5), "^kernel 'first': memory: found 0.5"),
         (lambda found: with_kernel(found, time_ns=0.5), "^kernel 'first': time: found 0.5"),
         (lambda found: with_kernel(found, received_bytes=1), "1.* bytes from other chips in"),
-        (lambda found: with_kernel(found, network_ns=1.0, time_ns=12.0), "network of kernels: found 1.0 against 0"),
+        (lambda found: with_kernel(found, network_ns=1.0, time_ns=12.0), "^kernel .first.: network: found 1.0 against"),
         (
             lambda found: replace(found, roofs=replace(found.roofs, dram_bytes_per_s=1.0)),
             "bytes of DRAM in .* at most 1.0",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.check.operands import changes_by_axes
+from dfcompile.dfmodel_backend.check.decided_design import changes_by_axes
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective

@@ -83,29 +83,33 @@ def most_elements(layout: Layout, elements: int) -> int:
 
 
 @lru_cache(maxsize=KEPT)
-def elements_apart(before: Layout, after: Layout, elements: int) -> int:
-    """Return how many elements of an array lie on another chip under one layout than under another.
+def elements_missing(before: Layout, after: Layout, elements: int, chips: tuple[int, ...]) -> int:
+    """Return how many elements of an array all chips together lack under one layout that they have under another.
 
     Args:
-        before: a split along each dimension.
+        before: without partial results.
         after: the same.
         elements: of the array.
+        chips: along each dimension.
     """
-    one, other = splits(before), splits(after)
-    moved = 0
-    for columns, weight in _coordinates((*one, *other), elements):
-        differ = np.zeros(1, dtype=np.bool_)
-        for column, changed in zip(columns, columns[len(one) :], strict=False):
-            differ = differ | (column != changed)
-        moved += int(np.count_nonzero(differ)) * weight
-    return moved
+    held = list(zip(before, after, chips, strict=True))
+    needing = math.prod(count for _, need, count in held if need is None)
+    having = math.prod(count for has, need, count in held if has is None and need is None)
+    both = [(has, need) for has, need, _ in held if isinstance(has, Split) and isinstance(need, Split)]
+    missing = elements * needing
+    for columns, weight in _coordinates([split for pair in both for split in pair], elements):
+        agree = np.ones(1, dtype=np.bool_)
+        for column, other in zip(columns[::2], columns[1::2], strict=True):
+            agree = agree & (column == other)
+        missing -= int(np.count_nonzero(agree)) * weight * having
+    return missing
 
 
 @lru_cache(maxsize=KEPT)
 def are_alike(one: Held, other: Held, elements: int) -> bool:
     """Return whether an array lies in the same way along a dimension, however that is written."""
     if isinstance(one, Split) and isinstance(other, Split):
-        return elements_apart((one,), (other,), elements) == 0
+        return elements_missing((one,), (other,), elements, (1,)) == 0
     return one == other
 
 

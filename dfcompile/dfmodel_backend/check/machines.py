@@ -1,4 +1,4 @@
-"""What links between chips take and cost, from the wiring of each dimension alone [ko24, sections 4 and 5]."""
+"""What chips, and links between them, take and cost, from the description of a machine alone [ko24, sections 4, 5]."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,44 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import Figure
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
+
+PER_GIGA = 1e9
+PER_S = 1e9  # ns
+
+
+def on_chip(amount: Amount, system: System) -> float:
+    """Return a figure of one chip, of all its cores where it is given per core."""
+    return amount.value * (system.accelerator.cores if amount.per_core else 1)
+
+
+def peak_flop_per_s(system: System) -> float:
+    """Return the operations per second of one chip: two of each multiply-adder in each cycle."""
+    chip = system.accelerator
+    return 2 * chip.lanes_per_core * chip.stages_per_core * chip.cores * chip.frequency_ghz * PER_GIGA
+
+
+def dram_bytes_per_ns(system: System) -> float:
+    """Return the bandwidth of the DRAM of one chip."""
+    return on_chip(system.dram.bandwidth, system)
+
+
+def price_usd(system: System) -> float:
+    """Return the price of all chips with their DRAM and network."""
+    dram_usd = dram_bytes_per_ns(system) * system.dram.price_usd_per_gb_per_s
+    chip_usd = on_chip(system.accelerator.price, system) + dram_usd
+    return system.chips * chip_usd + ChipNetwork(system.network).price_usd
+
+
+def power_w(system: System) -> float:
+    """Return the power of all chips with their DRAM and network."""
+    dram_w = dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
+    chip_w = on_chip(system.accelerator.power, system) + dram_w
+    return system.chips * chip_w + ChipNetwork(system.network).power_w
+
 
 WIRED_ALONE: Final = 4  # so many chips need no switch
 
@@ -23,76 +59,72 @@ class _Wiring(Struct, frozen=True):
 
     Attributes:
         is_grid: whether every chip is joined along every dimension.
-        links: that are paid.
+        paid_links: that are paid.
         switch_ports: that are paid; whether the dimension is not the innermost one is told, too.
         cut: links between two halves.
         ports: links of a chip.
         hops: links that a share passes on its way through all chips.
-        gathered: shares of 1/N of a tensor that the busiest link carries, until all chips have all.
-        exchanged: messages that it carries, if each chip sends one to each other.
+        gathered_shares: shares of 1/N of a tensor that the busiest link carries, until all chips have all.
+        exchanged_messages: messages that it carries, if each chip sends one to each other.
     """
 
     is_grid: bool
-    links: Count
+    paid_links: Count
     switch_ports: Callable[[int, bool], float]
     cut: Count
     ports: Count
     hops: Count
-    gathered: Count
-    exchanged: Count
+    gathered_shares: Count
+    exchanged_messages: Count
 
 
-_WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
+WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
     {
         "r": _Wiring(
             is_grid=True,
-            links=lambda n: n,
+            paid_links=lambda n: n,
             switch_ports=lambda _, __: 2,
             cut=lambda _: 2,
             ports=lambda _: 2,
             hops=lambda n: n - 1,
-            gathered=lambda n: n - 1,
-            exchanged=lambda n: n * n / 8,
+            gathered_shares=lambda n: n - 1,
+            exchanged_messages=lambda n: n * n / 8,
         ),
         "sw": _Wiring(
             is_grid=False,
-            links=lambda n: n,
+            paid_links=lambda n: n,
             switch_ports=lambda n, _: n,
             cut=lambda n: n,
             ports=lambda _: 1,
             hops=lambda n: n - 1,
-            gathered=lambda n: n - 1,
-            exchanged=lambda n: n / 4,
+            gathered_shares=lambda n: n - 1,
+            exchanged_messages=lambda n: n / 4,
         ),
         "fc": _Wiring(
             is_grid=False,
-            links=lambda n: n * (n - 1),
+            paid_links=lambda n: n * (n - 1),
             switch_ports=lambda n, is_outer: n * n * is_outer,
             cut=lambda n: n * n / 4,
             ports=lambda n: n - 1,
             hops=lambda _: 1,
-            gathered=lambda _: 1,
-            exchanged=lambda _: 1,
+            gathered_shares=lambda _: 1,
+            exchanged_messages=lambda _: 1,
         ),
     }
 )
 
 
+_COUNTED: tuple[Figure, ...] = (
+    "paid_links", "switch_ports", "cut", "ports", "hops", "gathered_shares", "exchanged_messages",
+)  # fmt: skip
+
+
 def _wiring_of(kind: str) -> _Wiring:
     """Return how a kind of dimension is wired; one of a plug-in as it declares."""
-    if kind in _WIRINGS:
-        return _WIRINGS[kind]
+    if kind in WIRINGS:
+        return WIRINGS[kind]
     (declared,) = topology(kind).kinds
-    return _Wiring(
-        is_grid=declared.forms_grid,
-        links=partial(declared.count, "paid_links"),
-        switch_ports=partial(declared.count, "switch_ports"),
-        cut=partial(declared.count, "cut"),
-        ports=partial(declared.count, "ports"),
-        hops=partial(declared.count, "hops"),
-        gathered=partial(declared.count, "gathered_shares"),
-        exchanged=partial(declared.count, "exchanged_messages"),
-    )
+    return _Wiring(declared.forms_grid, *(partial(declared.count, figure) for figure in _COUNTED))
 
 
 class ChipNetwork:
@@ -138,7 +170,7 @@ class ChipNetwork:
             links = ports = 0.0
             is_paid = not (is_fourth_free and place == len(self.chips) - 1)
             if everyone > 1 and is_paid:
-                links = self._groups(place, self.chips) * wiring.links(dimension.chips)
+                links = self._groups(place, self.chips) * wiring.paid_links(dimension.chips)
             if everyone > WIRED_ALONE and is_paid:
                 groups = self._groups(place, self.chips[:3] if is_fourth_free else self.chips)
                 ports = groups * wiring.switch_ports(dimension.chips, place > 0)
@@ -161,8 +193,8 @@ class ChipNetwork:
         for dimension, wiring in zip(self._dimensions, self._wirings, strict=True):
             if dimension.chips > 1:
                 others, bandwidth = dimension.chips - 1, dimension.link_bandwidth_gb_per_s
-                gathered = others / wiring.gathered(dimension.chips)
-                total += bandwidth * max(gathered, others / wiring.exchanged(dimension.chips))
+                gathered = others / wiring.gathered_shares(dimension.chips)
+                total += bandwidth * max(gathered, others / wiring.exchanged_messages(dimension.chips))
         return total
 
     def step_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
@@ -194,7 +226,7 @@ class ChipNetwork:
         is_grid = all(self._wirings[place].is_grid for place in places)
         for place in places:
             chips, bandwidth = self.chips[place], self._dimensions[place].link_bandwidth_gb_per_s
-            time_ns += left * self._wirings[place].gathered(chips) / chips / bandwidth
+            time_ns += left * self._wirings[place].gathered_shares(chips) / chips / bandwidth
             left /= chips if is_grid else 1
         return time_ns
 
