@@ -186,6 +186,14 @@ def test_trap_t22_what_does_not_fit_is_an_error_with_the_largest_batch() -> None
                 best_degrees(case, (1,))
 
 
+def test_where_weights_alone_do_not_fit_no_number_of_sequences_is_advised() -> None:
+    device, _ = find_device("h100-sxm")
+    case = Case(read_model("llama-3.1-70b"), decode_batch("4096x1"), device, BF16, StepChoices(), roofline)
+
+    with pytest.raises(InfeasibleError, match=r"against 74\.5 GiB \(no sequence fits: more chips\)"):
+        best_degrees(case, (1,))
+
+
 def test_cost_may_choose_fewer_chips_than_time() -> None:
     device, _ = find_device("h100-sxm")
     case = Case(read_model("llama-3.1-8b"), decode_batch("2048x64"), device, BF16, StepChoices(), roofline)
