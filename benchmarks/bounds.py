@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measurement import ROOT, save
-from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, gemm, plain_curve
@@ -69,7 +68,7 @@ def models(files: Sequence[Path]) -> Iterator[BoundsMeasurement]:
     """Measure all curves of models, and then all that the command says of them; reading them is not counted."""
     for file in files:
         bounded = bounded_model(read_model(file, ReadOptions()).program)
-        count, sizes = len(bounded.operators), parse_buffers(DEFAULT_BUFFERS, 1)
+        count, sizes = len(bounded.operators), DEFAULT_BUFFERS
         yield measured(f"{file.stem}, curves", count, 2.0, partial(all_operators, bounded), None)
         yield measured(f"{file.stem}, rest", count, 2.0, partial(bound_operators, bounded, sizes, Rules()), None)
 

@@ -12,11 +12,9 @@ from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum, gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.errors import UserError, nearest
-from dfcompile.options.numbers import REAL, read_real
 
 LARGEST: Final = 2**63 - 1
 LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result
-_UNITS: Final = {"B": 1, "kB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
 _OF_CONVOLUTIONS: Final = MappingProxyType({"stride": 1, "dilation": 1, "pad": 0, "groups": 1, "batch": 1})
 
 
@@ -57,38 +55,16 @@ class GroupedAttention(Struct, frozen=True):
 CountedShape = tuple[int, PlainEinsum | Convolution]  # equal operations, and what each computes
 
 
-def parse_buffers(text: str, word_bytes: int) -> tuple[int, ...]:
-    """Read buffer sizes as bytes; without a unit they are bytes; ``kB`` is 1,024 bytes, as ``KiB`` is.
+def check_buffers(sizes: Sequence[int], word_bytes: int) -> tuple[int, ...]:
+    """Return sizes of buffers, in bytes.
 
     Raises:
-        UserError: another form, a size below three words or above 2**63, or one size twice.
-
-    >>> parse_buffers("64KiB,1MiB", 4)
-    (65536, 1048576)
+        UserError: one is below three words.
     """
-    found = tuple(_buffer(word.strip(), word_bytes) for word in text.split(","))
-    twice = next((word for word, size in zip(text.split(","), found, strict=True) if found.count(size) > 1), None)
-    if twice is not None:
-        raise UserError(f"--buffer: {twice.strip()!r} given twice against once")
-    return found
-
-
-def _buffer(word: str, word_bytes: int) -> int:
-    match = re.fullmatch(rf"({REAL}) ?([A-Za-z]*)", word, re.ASCII)
-    if match is None:
-        raise UserError(f"--buffer: found {word!r} against a size such as 65536, 64KiB or 1MiB")
-    unit = match[2] or "B"
-    if unit not in _UNITS:
-        raise UserError(f"--buffer: found unit {unit!r} in {word!r} against {', '.join(_UNITS)}{nearest(unit, _UNITS)}")
-    exact = (read_real(match[1]) or 0) * _UNITS[unit]
-    size = int(exact)
-    if size != exact:
-        raise UserError(f"--buffer: found {word!r} against a whole number of bytes")
-    if size > LARGEST:
-        raise UserError(f"--buffer: found {word!r} against less than 2^63 bytes")
-    if size < LEAST_WORDS * word_bytes:
-        raise UserError(f"--buffer: found {word!r} against at least {LEAST_WORDS} words of {word_bytes} bytes")
-    return size
+    for size in sizes:
+        if size < LEAST_WORDS * word_bytes:
+            raise UserError(f"--buffer: found {size} bytes against at least {LEAST_WORDS} words of {word_bytes} bytes")
+    return tuple(sizes)
 
 
 def parse_gemm(text: str) -> CountedShape:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, parse_buffers
+from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, check_buffers
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
@@ -39,7 +39,7 @@ _NOTE: Final = (
     "holds, if it computes each product"
 )
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
-DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
+DEFAULT_BUFFERS: Final = (2**16, 2**18, 2**20, 2**24)  # of a model
 
 
 def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = show_nothing) -> BoundsReport:
@@ -91,7 +91,7 @@ def _shape_bounds(options: BoundsOptions, shape: CountedShape | Chain | GroupedA
         min(curve.least_size for curve in curves.values()) * word_bytes,
         max(curve.maximal_effectual_size for curve in curves.values()) * word_bytes,
     )
-    sizes = everywhere if options.buffers is None else parse_buffers(options.buffers, word_bytes)
+    sizes = check_buffers(options.buffers, word_bytes) or everywhere
     alone = [(op, op.curve(rules)) for op in asked.operators]
     rows = tuple(_operator_row(op, curve, size, rules, within) for op, curve in alone for size in sizes)
     operations = sum(2 * op.macs for op in asked.operators)
@@ -139,7 +139,7 @@ def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowSt
     """Return the bounds of the model of a file."""
     within, per = options.within, options.per.split(",") if options.per else ROWS
     tables = {one_of("--per", each, ROWS) for each in per}
-    sizes = parse_buffers(DEFAULT_BUFFERS if options.buffers is None else options.buffers, 1)
+    sizes = check_buffers(options.buffers, 1) or DEFAULT_BUFFERS
     with show(f"reading {file}"):
         program = read_model(file, ReadOptions(**of_stage(options, "reading"))).program
     with show(f"bounding {program.name}"):

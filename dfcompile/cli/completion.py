@@ -67,6 +67,16 @@ def completion_of(kind: str | tuple[str, ...]) -> Callable[[click.Context, click
                 from dfcompile.dfmodel_backend import named_systems
 
                 return [*_starting(incomplete, named_systems().by_name), CompletionItem(incomplete, type="file")]
+            case "device":
+                from dfcompile.dfmodel_backend import named_systems
+                from dfcompile.language_models.machines.finding import shipped_devices
+
+                names = [*shipped_devices(), *named_systems().by_name]
+                return [*_starting(incomplete, names), CompletionItem(incomplete, type="file")]
+            case "configuration":
+                from dfcompile.language_models.configuration.reading import shipped_names
+
+                return [*_starting(incomplete, shipped_names()), CompletionItem(incomplete, type="file")]
             case "solver":
                 from dfcompile.dfmodel_backend import fusion_solvers
 

@@ -17,6 +17,10 @@ from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.frontend.operator_claims import Cover, operator_claims
 from dfcompile.frontend.reading import FILE_KINDS
 from dfcompile.host.printable import printable
+from dfcompile.language_models.configuration.reading import read_model, shipped_names
+from dfcompile.language_models.machines.device import Device
+from dfcompile.language_models.machines.finding import shipped_devices
+from dfcompile.language_models.parameters import parameters_of
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
 from dfcompile.lowering.operators.description import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
@@ -92,9 +96,42 @@ def ops_listing(width: int) -> str:
 
 
 def systems_listing(width: int) -> str:
-    """Return a table of the machines that are known by name; those whose files are broken are left out."""
+    """Return a table of the machines that are known by name, and of devices of language models.
+
+    Systems whose files are broken are left out.
+    """
     rows = [_system_row(named, system) for named, system in _read_systems().items() if isinstance(system, System)]
-    return _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s", "origin"), rows, width)
+    devices = [_device_row(device) for device in shipped_devices().values()]
+    parts = [
+        "machines of all commands",
+        _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s", "origin"), rows, width),
+        "devices of dfcompile llm, which takes the machines above as well",
+        _table(("name", "TFLOP/s by number format", "memory GiB", "memory GB/s", "link GB/s"), devices, width),
+    ]
+    return "\n".join(parts)
+
+
+def _device_row(device: Device) -> Sequence[str]:
+    rates = (f"{name} {2 * rate / 1e12:,.0f}" for name, rate in device.macs_per_s.items())
+    return (
+        device.name,
+        ", ".join(rates),
+        f"{device.capacity_bytes / 2**30:,.4g}" if device.capacity_bytes else "unknown",
+        f"{device.bytes_per_s / 1e9:,.5g}",
+        ", ".join(f"{link.bytes_per_s / 1e9:,.4g}" for link in device.links) or "unknown",
+    )
+
+
+def configs_listing(width: int) -> str:
+    """Return a table of the configurations of language models that are known by name."""
+    rows = []
+    for name in shipped_names():
+        model = read_model(name)
+        held = parameters_of(model)
+        amounts = (f"{count / 1e9:,.4g}" for count in (held.total, held.active))
+        rows.append((name, model.model_type, *amounts, str(len(model.layers)), f"{model.hidden:,}"))
+    headings = ("name", "architecture", "parameters 10^9", "of a token 10^9", "layers", "hidden")
+    return _table(headings, rows, width)
 
 
 def _system_row(named: NamedSystem, system: System) -> Sequence[str]:

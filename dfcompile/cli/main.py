@@ -19,25 +19,34 @@ from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
 from dfcompile.cli.commands.explore import explore
 from dfcompile.cli.commands.generate import generate
-from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes, list_plugins, list_systems
+from dfcompile.cli.commands.lists import (
+    list_configs,
+    list_expansions,
+    list_ops,
+    list_passes,
+    list_plugins,
+    list_systems,
+)
 from dfcompile.cli.commands.llm import llm
 from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status, leaving
 from dfcompile.cli.pages import said_command
 from dfcompile.cli.progress import showing_progress
-from dfcompile.errors import UserError
+from dfcompile.cli.table_command import BRIEF
+from dfcompile.errors import UserError, nearest
+from dfcompile.host.outputs import write_text
 
 # New objects (some 100 MB, hardly any of it garbage), and rounds of the generations before.
 COLLECTED_AFTER = (2_000_000, 50, 10)
 # NumPy's products are small here: a second thread spends more time waiting for the first than it computes.
 THREADS_OF_PRODUCTS = ("OPENBLAS_NUM_THREADS", "1")
+HELP = "help"
 COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
     for command in (
-        list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file, explore,
-        bounds,
-        llm, compare,
+        schedule_dag_file, generate, explore, bounds, compare, llm,
+        list_configs, list_systems, list_expansions, list_ops, list_passes, list_plugins,
     )
 }  # fmt: skip
 
@@ -58,8 +67,11 @@ def _run(words: list[str]) -> None:
     if instruction is not None:
         complete(instruction, COMMANDS, _default_command)
         return
+    if words[:1] in ([], [HELP]):
+        _show_help(words[1:])
+        return
     command, prefix = _default_command(words), PROGRAM
-    if words and words[0] in COMMANDS:
+    if words[0] in COMMANDS:
         command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"
     else:
         _check_first_word(words)
@@ -69,6 +81,21 @@ def _run(words: list[str]) -> None:
     except click.NoSuchOption as error:
         named = error.ctx.command if error.ctx is not None else command
         raise UserError(_unknown_option(error, words, named)) from error
+
+
+def _show_help(words: Sequence[str]) -> None:
+    """Print what the program is for and how its commands are called, or the help of one command.
+
+    Raises:
+        UserError: there is no such command.
+    """
+    for word in words:
+        if word not in COMMANDS:
+            raise UserError(f"{word!r}: no such command{nearest(word, COMMANDS)}")
+    named = COMMANDS[words[0]] if words else compile_model
+    with named.make_context(" ".join((PROGRAM, *words[:1])), [], resilient_parsing=True) as context:
+        context.meta[BRIEF] = not words
+        write_text(f"{named.get_help(context)}\n", None)
 
 
 def _default_command(words: Sequence[str]) -> click.Command:

@@ -12,7 +12,7 @@ import click
 from dfcompile.cli.completion import completion_of
 from dfcompile.host.inputs import note_read_files
 from dfcompile.host.outputs import check_overwritten
-from dfcompile.options.option import Option, options_of, read_options
+from dfcompile.options.option import Group, Option, options_of, read_options
 
 STANDARD_STREAM = Path("-")  # standard input or output, as a file's name
 # What is written, by the names of parameters; whatever else names a file reads it.
@@ -20,7 +20,16 @@ WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save", "s
 _NAME = 4096  # bytes of a path that Linux takes
 KEPT = frozenset({"cache"})  # which is read as well
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+BRIEF = "brief"  # key of a context's `meta` whose help shows the options that are used most, and no others
 _FILE = click.Path(path_type=Path)
+
+
+class GroupedOption(click.Option):
+    """An option of a table, which the help shows under a heading."""
+
+    def __init__(self, words: list[str], group: Group, **attributes: Any) -> None:
+        super().__init__(words, **attributes)
+        self.group = group
 
 
 class StrictCommand(click.Command):
@@ -43,6 +52,19 @@ class StrictCommand(click.Command):
                 if count > 1 and not option.multiple:
                     raise click.UsageError(f"option '{option.opts[-1]}' is given twice against once", ctx)
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under the headings of their groups."""
+        records: dict[Group, list[tuple[str, str]]] = {group: [] for group in Group}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                records[param.group if isinstance(param, GroupedOption) else Group.OTHER].append(record)
+        shown = {group: rows for group, rows in records.items() if rows}
+        for group, rows in shown.items():
+            if group is Group.FIRST or not ctx.meta.get(BRIEF):
+                with formatter.section(group.value if len(shown) > 1 else "Options"):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command.
@@ -109,8 +131,9 @@ def _parameter(name: str, said: Option) -> click.Parameter:
     if said.complete:
         attributes["shell_complete"] = completion_of(said.complete)
     words = click.Choice(list(map(str, said.choices))) if said.choices else None
-    return click.Option(
+    return GroupedOption(
         [*said.flags, name],
+        said.group,
         type=(words, _FILE) if said.is_pair else _FILE if said.is_path else words,
         required=is_required,
         show_default=shown,

@@ -1,6 +1,5 @@
 """What is asked of an exploration, the texts of the command line for it, and which points are best."""
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum, unique
 from math import ceil, inf
@@ -13,7 +12,6 @@ from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import UserError, nearest
 from dfcompile.options import DEFAULT_TRIES, ExpansionRule
-from dfcompile.options.numbers import REAL, read_real
 from dfcompile.scheduler.options import QUICK_PARTITION
 
 _MEMORY_AREA = 0.5  # of a kB, in processing elements [asa23]
@@ -128,8 +126,6 @@ def largest_gap(front: Sequence[Figures], bounds: Sequence[Figures]) -> float:
     return float(ratio.max(axis=2).min(axis=0).max() - 1.0)
 
 
-_UNITS = {"": KB_BYTES, "b": 1, "kb": KB_BYTES, "mb": KB_BYTES**2, "gb": KB_BYTES**3}
-_LARGEST_BYTES = 2**50
 TASKS_PER_TRY = 8_000
 MOST_TASKS = 2**17
 
@@ -161,32 +157,6 @@ class Asked(Struct, frozen=True):
     def machine(self, pes: int, memory_bytes: int) -> Machine:
         """Return the machine of a number of processing elements and an amount of memory."""
         return Machine(pes, memory_bytes, self.system.one_chip.with_cores(pes))
-
-
-def parse_memories(text: str) -> tuple[int, ...]:
-    """Read amounts of memory as bytes; without a unit they are in kB of 1,024 bytes.
-
-    Raises:
-        UserError: another form, nothing or too much, or one amount twice.
-
-    >>> parse_memories("256,1MB")
-    (262144, 1048576)
-    """
-    found = tuple(_memory(word.strip()) for word in text.split(","))
-    if len(set(found)) < len(found):
-        raise UserError(f"--on-chip-memory: found {text!r} against each amount once")
-    return found
-
-
-def _memory(word: str) -> int:
-    match = re.fullmatch(rf"({REAL}) ?([A-Za-z]*)", word, re.ASCII)
-    if match is None or match[2].lower() not in _UNITS:
-        raise UserError(f"--on-chip-memory: found {word!r} against a number of kB, or with a unit B, kB, MB or GB")
-    exact = (read_real(match[1]) or 0) * _UNITS[match[2].lower()]
-    size = int(exact)
-    if size != exact or not 1 <= size <= _LARGEST_BYTES:
-        raise UserError(f"--on-chip-memory: found {word!r} against 1 B to {_LARGEST_BYTES // KB_BYTES**3} GB")
-    return size
 
 
 def parse_objectives(text: str) -> tuple[Objective, ...]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dfcompile.errors import UserError
 from dfcompile.options import shared
-from dfcompile.options.numbers import real, slack, within
-from dfcompile.options.option import option, table
+from dfcompile.options.numbers import real, sizes, slack, within
+from dfcompile.options.option import Group, option, table
 from dfcompile.options.readers import fifos, joined, names
 from dfcompile.options.words import DEFAULT_TRIES, Effort, Expand, Fifos, FixedInput, Objective, Timing
 from dfcompile.records import replace
@@ -34,29 +34,38 @@ class DagOptions:
         default=("best",),
         metavar="NAME[,NAME…]",
         complete=PARTITIONS,
+        group=Group.FIRST,
     )
     effort: Effort = replace(shared.EFFORT, default=Effort.DEFAULT)
     barrier: bool | None = shared.BARRIER
     timing: Timing = option(
-        "Times of a replay with the FIFOs, or from mean intervals.", default=Timing.EXACT, stage="scheduling"
+        "Times of a replay with the FIFOs, or from mean intervals.",
+        default=Timing.EXACT,
+        stage="scheduling",
+        group=Group.SCHEDULE,
     )
     fifo: Fifos | None = option(
         "Sizes of FIFOs: the elements in flight, which delays nothing; the published rule; the smallest that delay "
         "nothing; or N elements. Without, in-flight, and with --timing steady rule.",
         read=fifos,
         metavar="in-flight|rule|minimal|N",
+        group=Group.SCHEDULE,
     )
     max_fifo: int | None = shared.MAX_FIFO
     objective: Objective = option(
-        "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs."
+        "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs.",
+        group=Group.SCHEDULE,
     )
     slack: Fraction | None = option(
         "With --objective fifo, how much more it may take than the shortest. Without, 10.",
         read=slack,
         metavar="PERCENT",
+        group=Group.SCHEDULE,
     )
-    front: bool = option("Show all schedules found of which none is both shorter and of smaller FIFOs.")
-    simulate: bool = option("Replay the schedules with their FIFOs; say who waits for whom.")
+    front: bool = option(
+        "Show all schedules found of which none is both shorter and of smaller FIFOs.", group=Group.SCHEDULE
+    )
+    simulate: bool = option("Replay the schedules with their FIFOs; say who waits for whom.", group=Group.FIRST)
 
     def __post_init__(self) -> None:
         """Check what options say together.
@@ -81,12 +90,12 @@ class ExploreOptions:
 
     model: Path = option("A file.", is_argument=True)
     pes: tuple[int, ...] = replace(shared.PES, help="Numbers of processing elements.")
-    on_chip_memory: str = option(
+    on_chip_memory: tuple[int, ...] = option(
         "Amounts of on-chip memory, in kB or with a unit: 256,1024,8MB.",
-        more="Of 1,024 bytes.",
-        read=joined,
-        metavar="M[,M…]",
-        is_repeatable=True,
+        more="[Units](command-line.md#sizes).",
+        read=sizes("kB"),
+        metavar="SIZE[,SIZE…]",
+        group=Group.FIRST,
     )
     objective: str = option(
         "What is to be small: makespan, io, area, energy, cost.",
@@ -95,6 +104,7 @@ class ExploreOptions:
         metavar="NAME[,NAME…]",
         complete=OBJECTIVES,
         is_repeatable=True,
+        group=Group.FIRST,
     )
     expand: Expand = option(
         "What is chosen from; what no rule names is as by default. Without a rule everything is chosen from all its "
@@ -103,6 +113,7 @@ class ExploreOptions:
         default=Expand(),
         metavar="[ORIGIN:]OP=NAME[,NAME…]",
         complete="expansion",
+        group=Group.FIRST,
     )
     granularity: tuple[str, ...] = option(
         "Of the tasks: declared, pieces=N, max-tasks=N, split=N; several are compared.",
@@ -110,33 +121,38 @@ class ExploreOptions:
         "less in P or 4 P pieces.",
         default=("declared",),
         metavar="NAME",
+        group=Group.LOWERING,
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.SHAPES
     dims: Mapping[str, int] = shared.DIMS
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
-    system: str | None = replace(shared.SYSTEM, help="The machine whose power and prices count.")
-    partition: str = option("How spatial blocks are filled.", default="sb-rlx", metavar="NAME")
+    system: str | None = replace(shared.SYSTEM, help="The machine whose power and prices count.", group=Group.MACHINE)
+    partition: str = option("How spatial blocks are filled.", default="sb-rlx", metavar="NAME", group=Group.SCHEDULE)
     tries: int = option(
         "Schedules that are made at most; large ones count as several.",
         more="One of 8,000 tasks or more does. Never a time: the same question has the same answer.",
         read=within(1, MOST_TRIES),
         default=DEFAULT_TRIES,
         metavar="N",
+        group=Group.COUNTING,
     )
     jobs: int | None = option(
         "Processes on this machine. Without, one per processor.",
         more="The answer does not depend on it.",
         read=within(1, MOST_JOBS),
         metavar="N",
+        group=Group.COUNTING,
     )
     cluster: str | None = option(
         "Run on a Dask cluster, such as tcp://host:8786.",
         more="With `pip install 'dfcompile[cluster]'`.",
         metavar="ADDRESS",
+        group=Group.COUNTING,
     )
     cache: Path | None = option(
         "Results that were found before. Without, in the user's cache folder.",
         more="That is `~/.cache/dfcompile/exploration.cache`.",
+        group=Group.COUNTING,
     )
 
     def __post_init__(self) -> None:
@@ -157,7 +173,9 @@ class CompareOptions:
 
     reports: tuple[Path, ...] = option("Files.", default=(), metavar="A B…", is_argument=True, is_path=True)
     html: Path | None = shared.HTML
-    format: str = option("table, json or csv.", choices=shared.ROW_FORMATS, complete=shared.ROW_FORMATS)
+    format: str = option(
+        "table, json or csv.", choices=shared.ROW_FORMATS, complete=shared.ROW_FORMATS, group=Group.OUTPUT
+    )
     output: Path | None = shared.OUTPUT
 
 
@@ -171,12 +189,14 @@ class SetupOptions:
         "no-weights-not-read, all-reduce-factor=2; see the manual.",
         default="right",
         metavar="right|dfmodel[,SWITCH…]",
+        group=Group.COUNTING,
     )
     solver: str = shared.SOLVER
     sharding_objective: str | None = option(
         "What the sharding minimises: bytes between chips, or time.",
         choices=SHARDING_OBJECTIVES,
         default_text="time; bytes with --compat dfmodel",
+        group=Group.MACHINE,
     )
 
 
@@ -189,6 +209,7 @@ class SetupOutputs(shared.RowOutputs):
         "Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
         flags=("-o", "--output"),
         metavar="DIR",
+        group=Group.OUTPUT,
     )
 
 
@@ -197,33 +218,38 @@ class BoundsOptions:
     """How little a model or a shape can move."""
 
     model: Path | None = option("A file.", is_argument=True)
-    gemm: str | None = option("One product of matrices instead of a model.", metavar="M,K,N")
+    gemm: str | None = option("One product of matrices instead of a model.", metavar="M,K,N", group=Group.FIRST)
     bmm: str | None = option(
         "Products of H heads: each with operands of its own, or one B for all or for each of G groups.",
         more="Heads of a group share B, as in grouped queries.",
         metavar="H,M,K,N[,shared|,groups=G]",
+        group=Group.FIRST,
     )
     conv: str | None = option(
         "One convolution: channels, filters, image of the result, window; then stride, dilation, pad, groups, batch.",
         more="`,stride=N,dilation=N,pad=N,groups=N,batch=N`; images have one, two or three axes.",
         metavar="C,K,PxQ,RxS[,stride=N…]",
+        group=Group.FIRST,
     )
     chain: str | None = option(
-        "Products one after the other: rows, columns of the input, and of each result.", metavar="M,W0,W1[,W2…]"
+        "Products one after the other: rows, columns of the input, and of each result.",
+        metavar="M,W0,W1[,W2…]",
+        group=Group.FIRST,
     )
     attention: str | None = option(
         "Attention: heads, queries, keys, columns; then columns of values (value=), groups of heads that share keys "
         "and values.",
         metavar="H,M,N,D[,groups=G…]",
+        group=Group.FIRST,
     )
-    buffers: str | None = option(
-        "Buffer sizes: 64KiB,1MiB.",
-        more="In bytes, or with `kB`/`KiB`, `MB`/`MiB`, `GB`/`GiB` (powers of 1,024); without, all powers of two of a "
-        "shape, and 64 KiB to 16 MiB of a model.",
-        read=joined,
+    buffers: tuple[int, ...] = option(
+        "Buffer sizes, in bytes or with a unit: 64KiB,1MB.",
+        more="[Units](command-line.md#sizes); without, all powers of two of a shape, and 64 KiB to 16 MiB of a model.",
+        read=sizes("B"),
+        default=(),
         flags=("--buffer",),
         metavar="SIZE[,SIZE…]",
-        is_repeatable=True,
+        group=Group.FIRST,
     )
     per: str = option(
         "Tables of a model: operator, model; both by default.",
@@ -232,6 +258,7 @@ class BoundsOptions:
         metavar="NAME[,NAME]",
         complete=ROWS,
         is_repeatable=True,
+        group=Group.COUNTING,
     )
     word: int = option(
         "Size of a word, but of models.",
@@ -239,6 +266,7 @@ class BoundsOptions:
         read=within(1, 16, "{} to {} bytes"),
         default=4,
         metavar="BYTES",
+        group=Group.COUNTING,
     )
     tiles: str = option(
         "Tile sizes that are tried: integer or divisors.",
@@ -246,23 +274,28 @@ class BoundsOptions:
         default="integer",
         metavar="NAME",
         complete=("integer", "divisors"),
+        group=Group.COUNTING,
     )
     halo: str = option(
         "What windows find again: true, or forget as Timeloop does.",
         default="true",
         metavar="NAME",
         complete=("true", "forget"),
+        group=Group.COUNTING,
     )
-    first_read: bool = option("Count the first visit to a tile of the result as a read.")
+    first_read: bool = option("Count the first visit to a tile of the result as a read.", group=Group.COUNTING)
     within: float | None = option(
         "Find the smallest buffer that moves at most so many times the least.",
         read=real(1, 10**300, FACTOR),
         metavar="FACTOR",
+        group=Group.COUNTING,
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.SHAPES
     dims: Mapping[str, int] = shared.DIMS
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
-    system: str | None = replace(shared.SYSTEM, help="The machine whose SRAM is marked and whose die is shared.")
+    system: str | None = replace(
+        shared.SYSTEM, help="The machine whose SRAM is marked and whose die is shared.", group=Group.MACHINE
+    )
 
     def __post_init__(self) -> None:
         """Check what is asked.
@@ -285,7 +318,7 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = option("Draw traffic over buffer size there.", more="On logarithmic axes.")
+    svg: Path | None = option("Draw traffic over buffer size there.", more="On logarithmic axes.", group=Group.OUTPUT)
     html: Path | None = shared.HTML
     format: str = shared.ROW_FORMAT
     output: Path | None = shared.OUTPUT

@@ -7,7 +7,7 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.options import shared
 from dfcompile.options.commands import PARTITIONS
-from dfcompile.options.option import option, table
+from dfcompile.options.option import Group, option, table
 from dfcompile.options.readers import passes
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
 from dfcompile.records import replace
@@ -23,33 +23,39 @@ class Options:
     model: Path = option("File to read.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
     expand: Expand = option(
-        "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
-        "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
-        "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other "
-        "choices. published: the default expansion of each type.",
-        more="See [choosing expansions](choosing.md). `dfcompile expansions` lists the names, and marks what is taken "
-        "where none is given: `*` always, `+` where the description says so (grouped convolutions are not turned into "
-        "products of tiny matrices). Beside rules alone the rest is as published, so that variants differ in nothing "
-        "else.",
+        "How operators are lowered: chosen for each number of PEs, tasks as well (quick, by default; auto compares "
+        "with more other choices); published, the default of each type; or by rules such as Conv=direct or "
+        "MatMul=mv,ip, all combined and compared.",
+        more="See [choosing expansions](choosing.md). A rule is for an operator type, an operator (`NAME=…`) or those "
+        "that a pattern fits; beside `auto` or `quick` it leaves the rest open. `dfcompile expansions` lists the "
+        "names, and marks what is taken where none is given: `*` always, `+` where the description says so "
+        "(grouped convolutions are not turned into products of tiny matrices). Beside rules alone the rest is as "
+        "published, so that variants differ in nothing else.",
         default=CHOSEN,
         metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
+        group=Group.FIRST,
     )
     choice: Path | None = option(
         "Take expansions and granularity of each number of PEs from a file that --save-choice wrote.",
         more="A [text](choosing.md#keeping-a-choice) of options.",
+        group=Group.LOWERING,
     )
     objective: Aim = option(
         "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
-        "energy or cost."
+        "energy or cost.",
+        group=Group.LOWERING,
     )
-    volumes: Volumes = option("Of edges between tasks: each task's own share, or the whole array.")
+    volumes: Volumes = option(
+        "Of edges between tasks: each task's own share, or the whole array.", group=Group.LOWERING
+    )
     partition: str = option(
         "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's.",
         default="best",
         metavar="NAME",
         complete=PARTITIONS,
         stage="scheduling",
+        group=Group.SCHEDULE,
     )
     effort: Effort = replace(shared.EFFORT, default=Effort.QUICK)
     barrier: bool | None = shared.BARRIER
@@ -59,12 +65,14 @@ class Options:
         more="*steady* is printed beside what is too large for a replay.",
         default=Timing.EXACT,
         stage="scheduling",
+        group=Group.SCHEDULE,
     )
     repeat: int = option(
         "Run the model N times, each on inputs of its own, beside each other.",
         more="See [many iterations](scheduling.md#many-iterations).",
         default=1,
         metavar="N",
+        group=Group.SCHEDULE,
     )
     granularity: Granularities = option(
         "Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
@@ -73,6 +81,7 @@ class Options:
         "into up to N.",
         default=Granularities(),
         metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
+        group=Group.LOWERING,
     )
     passes: tuple[str, ...] = option(
         "Passes of programs and of canonical DAGs to apply, in order.",
@@ -81,6 +90,7 @@ class Options:
         read=passes,
         default=(),
         metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
+        group=Group.LOWERING,
     )
     shapes: Mapping[str, tuple[int, ...]] = replace(shared.SHAPES, help="Size of a model input.")
     dims: Mapping[str, int] = shared.DIMS
@@ -96,12 +106,16 @@ class Options:
         "shardings](dfmodel.md#models-on-several-chips).",
         default=(1,),
         metavar="N[,N…]",
+        group=Group.FIRST,
     )
-    overlap: str = option("Of compute, memory and network time of a configuration.", choices=OVERLAPS)
+    overlap: str = option(
+        "Of compute, memory and network time of a configuration.", choices=OVERLAPS, group=Group.MACHINE
+    )
     solver: str = shared.SOLVER
     verify: bool = option(
         "Compile and run the lowered model and compare it with a reference.",
         more="On an example, see [below](#verification); needs g++.",
+        group=Group.LOWERING,
     )
 
     def __post_init__(self) -> None:

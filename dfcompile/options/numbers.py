@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TypeAlias
 
-from dfcompile.errors import UserError
+from dfcompile.errors import UserError, nearest
 from dfcompile.options.words import LARGEST_COUNT
 
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
 
 MOST_DIGITS = 20  # of an integer of 64 bits
+LARGEST_SIZE = 2**63 - 1  # bytes
+# Powers of 1,024, in small letters; k, kB and KiB are one.
+UNITS = {"B": 0} | {
+    name: power for power, letter in enumerate("kMG", 1) for name in (letter, f"{letter}B", f"{letter}iB")
+}
 REAL = r"[+-]?(?:\d{1,40}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?"
 
 
@@ -66,6 +71,46 @@ def real(least: int, most: int, wanted: str = "{} to {}") -> Callable[[str, floa
 
 def _quoted(given: float | str) -> str:
     return repr(given[:40]) if isinstance(given, str) else str(given)
+
+
+def sizes(plain: str) -> Callable[[str, Counts], tuple[int, ...]]:
+    """Return what reads sizes of memory as bytes: numbers with a unit, ``B``, ``k``, ``kB``, ``KiB``, ``M`` … ``GiB``.
+
+    Units are powers of 1,024, in small or large letters.
+
+    Args:
+        plain: the unit of a number that has none.
+
+    >>> sizes("B")("--buffer", "64KiB,1MB,4096"), sizes("kB")("--on-chip-memory", (256, "8m"))
+    ((65536, 1048576, 4096), (262144, 8388608))
+    """
+
+    def read(where: str, given: Counts) -> tuple[int, ...]:
+        words = [word.strip() for word in parts(given)]
+        found = tuple(_size(where, word, plain) for word in words)
+        for position, size in enumerate(found):
+            if size in found[:position]:
+                raise UserError(f"{where}: {words[position]!r} given twice against once")
+        return found
+
+    return read
+
+
+def _size(where: str, word: str, plain: str) -> int:
+    match = re.fullmatch(rf"({REAL}) ?([A-Za-z]*)", word, re.ASCII)
+    if match is None:
+        raise UserError(f"{where}: found {word!r} against a size such as 512, 64KiB or 8MB (without a unit: {plain})")
+    unit, powers = (match[2] or plain).lower(), {name.lower(): power for name, power in UNITS.items()}
+    if unit not in powers:
+        raise UserError(
+            f"{where}: found unit {match[2]!r} in {word!r} against {', '.join(UNITS)}{nearest(unit, UNITS)}"
+        )
+    exact = (read_real(match[1]) or 0) * 1024 ** powers[unit]
+    if not 1 <= exact <= LARGEST_SIZE:
+        raise UserError(f"{where}: found {word!r} against 1 to less than 2^63 bytes")
+    if exact.denominator > 1:
+        raise UserError(f"{where}: found {word!r} against a whole number of bytes")
+    return int(exact)
 
 
 def slack(where: str, given: str | float | Fraction) -> Fraction:

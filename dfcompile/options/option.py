@@ -11,7 +11,7 @@ type where nothing else is said. An option without a default has to be given.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from enum import Enum
+from enum import Enum, StrEnum, unique
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType, NoneType
@@ -47,6 +47,20 @@ _READERS: Final[Mapping[Any, Read]] = {
 _OF_SEVERAL: Final = (Expand, Granularities, tuple, Mapping)  # types, or origins of types, of what is given repeatedly
 
 
+@unique
+class Group(StrEnum):
+    """Under which heading the help shows an option, in the order of the help."""
+
+    FIRST = "Most used"
+    LOWERING = "Lowering"
+    INPUTS = "Inputs of the model"
+    SCHEDULE = "Schedules"
+    MACHINE = "Machine"
+    COUNTING = "How it is counted"
+    OUTPUT = "Output"
+    OTHER = "Other"
+
+
 class Option(Struct, frozen=True):
     """What is said of one option.
 
@@ -66,6 +80,7 @@ class Option(Struct, frozen=True):
         is_pair: whether each value is one of the choices and a folder.
         default_text: how the help shows its default, where that is not the default itself.
         stage: whose option it is, where that stage has a field of the same name.
+        group: under which heading the help shows it.
     """
 
     help: str
@@ -83,6 +98,7 @@ class Option(Struct, frozen=True):
     is_pair: bool = False
     default_text: str = ""
     stage: str = ""
+    group: Group = Group.OTHER
 
 
 def option(text: str, **said: Any) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field

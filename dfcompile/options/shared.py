@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
-from dfcompile.options.option import option, table
+from dfcompile.options.option import Group, option, table
 from dfcompile.options.readers import Names, one_of
 from dfcompile.records import replace
 
@@ -25,7 +25,11 @@ def _target(_where: str, given: Path) -> Path | None:
 
 # Of models.
 SHAPES = option(
-    "Size of a model input that the model leaves open.", flags=("--shape",), metavar="INPUT=SIZExSIZE…", stage="reading"
+    "Size of a model input that the model leaves open.",
+    flags=("--shape",),
+    metavar="INPUT=SIZExSIZE…",
+    stage="reading",
+    group=Group.INPUTS,
 )
 DIMS = option(
     "Size of a symbolic dimension of the inputs.",
@@ -33,6 +37,7 @@ DIMS = option(
     flags=("--dim",),
     metavar="NAME=SIZE",
     stage="reading",
+    group=Group.INPUTS,
 )
 FIXED_INPUTS = option(
     "Value that an input has in every run, such as use_cache=false; one value stands for all elements.",
@@ -40,26 +45,30 @@ FIXED_INPUTS = option(
     flags=("--input",),
     metavar="INPUT=VALUE[,VALUE…]",
     stage="reading",
+    group=Group.INPUTS,
 )
 # Of machines and schedules.
-PES = option("Numbers of processing elements; one result each.", metavar="P[,P…]")
-SYSTEM = option("The machine.", metavar="FILE|NAME", complete="system")
+PES = option("Numbers of processing elements; one result each.", metavar="P[,P…]", group=Group.FIRST)
+SYSTEM = option("The machine.", metavar="FILE|NAME", complete="system", group=Group.FIRST)
 BARRIER = option(
     "Whether a spatial block waits for the one before; else as the partitioner has it.",
     more="`best` goes without barriers, the others with them.",
     flags=("--barrier/--no-barrier",),
     stage="scheduling",
+    group=Group.SCHEDULE,
 )
 MAX_FIFO = option(
     "No FIFO holds more than N elements.",
     more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
     metavar="N",
     stage="scheduling",
+    group=Group.SCHEDULE,
 )
 EFFORT = option(
     "How much is tried for a short schedule.",
     more="In tries, never in seconds: [what](scheduling.md#partitioners).",
     stage="scheduling",
+    group=Group.SCHEDULE,
 )
 SOLVER = option(
     "For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals or a plug-in's.",
@@ -67,13 +76,20 @@ SOLVER = option(
     default="dp",
     metavar="NAME",
     complete="solver",
+    group=Group.MACHINE,
 )
 # Of outputs.
-HTML = option("Write the report as a page with charts and tables: one file that needs no network.")
-OUTPUT = option("Write there, not to stdout (-).", read=_target, flags=("-o", "--output"))
-VERBOSE = option("List the assumptions in the table.", flags=("-v", "--verbose"))
-FORMAT = option("Of the report: table, json, csv or a plug-in's.", default="table", metavar="NAME", complete="format")
-ROW_FORMAT = option("table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS)
+HTML = option("Write the report as a page with charts and tables: one file that needs no network.", group=Group.OUTPUT)
+OUTPUT = option("Write there, not to stdout (-).", read=_target, flags=("-o", "--output"), group=Group.OUTPUT)
+VERBOSE = option("List the assumptions in the table.", flags=("-v", "--verbose"), group=Group.OUTPUT)
+FORMAT = option(
+    "Of the report: table, json, csv or a plug-in's.",
+    default="table",
+    metavar="NAME",
+    complete="format",
+    group=Group.OUTPUT,
+)
+ROW_FORMAT = option("table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS, group=Group.OUTPUT)
 
 
 @table
@@ -90,6 +106,7 @@ class Outputs:
         default=(),
         metavar="NAME[,NAME…]",
         complete=(*SECTIONS, ALL),
+        group=Group.FIRST,
     )
     verbose: bool = replace(VERBOSE, help="Everything, as --show all.")
     output: Path | None = OUTPUT
@@ -112,8 +129,9 @@ class Pictures:
     trace: Path | None = option(
         "Write the one schedule as a trace for Perfetto or chrome://tracing.",
         more="For one number of PEs and one choice of expansions, see [below](#pictures-of-a-schedule).",
+        group=Group.OUTPUT,
     )
-    gantt: Path | None = option("Draw the one schedule as an SVG.", more="Likewise.")
+    gantt: Path | None = option("Draw the one schedule as an SVG.", more="Likewise.", group=Group.OUTPUT)
 
     @property
     def targets(self) -> dict[str, Path]:

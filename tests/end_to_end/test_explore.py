@@ -204,7 +204,7 @@ def test_processes_find_the_same(model: Path, tmp_path: Path, capsys: pytest.Cap
     ("options", "message"),
     [
         (["--objective", "time"], "--objective 'time': unknown"),
-        (["--on-chip-memory", "3apples"], "--on-chip-memory: found '3apples'"),
+        (["--on-chip-memory", "3apples"], "--on-chip-memory: found unit 'apples'"),
         (["--granularity", "fine"], "granularity 'fine'"),
         (["--partition", "nobody"], "nobody"),
         (["--tries", "0"], "--tries: found '0' against 1 to"),

@@ -13,24 +13,43 @@ from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
-from dfcompile.options import Options, Outputs, Pictures, option, table
+from dfcompile.options import Group, Options, Outputs, Pictures, option, table
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
-OTHER_COMMANDS = """\
-Other commands (each has --help; a model with such a name is given as ./NAME):
+COMMANDS = """\
+\b
+Compile:
+  MODEL --pes P    which lowering, on how many PEs: time, I/O and cost
+  SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
+  schedule         schedule a canonical DAG file
+  generate         write a graph: a canonical DAG, or a workload for DFModel
 
 \b
-  expansions       what is registered for --expand, and where it comes from
-  passes           what is registered for --passes, and where it comes from
-  ops              the ONNX operators that have an expansion
-  systems          the machines that --system knows by name
-  plugins          the kinds of plug-ins, what is found of each, and what cannot be imported
-  generate         write a graph: a canonical DAG, or a workload for DFModel
-  schedule         schedule a canonical DAG file
+Explore:
   explore          the Pareto set over expansions, PEs and on-chip memory
+  bounds           how little a model or a shape can move, whatever the buffer
+
+\b
+Look:
   compare          what changed between reports
-  SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
+
+\b
+Language models:
+  llm              prompts and tokens of a model, from its config.json
+  configs          the configurations that llm --config knows by name
+
+\b
+List:
+  systems          the machines that --system knows by name
+  expansions       what is registered for --expand, and where it comes from
+  ops              the ONNX operators that have an expansion
+  passes           what is registered for --passes, and where it comes from
+  plugins          the kinds of plug-ins, what is found of each, and what cannot be imported
+
+\b
+All options: dfcompile --help; of a command: dfcompile COMMAND --help.
+A model with the name of a command is given as ./NAME.
 """
 
 
@@ -49,17 +68,19 @@ class Emissions:
         metavar="KIND DIR",
         choices=EMITTED,
         is_pair=True,
+        group=Group.OUTPUT,
     )
     save_choice: Path | None = option(
         "Write the choice of expansions and granularity, which --choice takes.",
         more="See [keeping a choice](choosing.md#keeping-a-choice).",
+        group=Group.OUTPUT,
     )
 
 
 @click.version_option(dfcompile.__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
-@table_command(PROGRAM, Options, Emissions, Pictures, Outputs, epilog=OTHER_COMMANDS)
+@table_command(PROGRAM, Options, Emissions, Pictures, Outputs, epilog=COMMANDS)
 def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outputs: Outputs) -> None:
-    """Say what a lowering of MODEL gives on P processing elements: makespan, I/O, cost.
+    """Say how MODEL is best lowered on P processing elements (PEs), what that takes, and how far from the optimum.
 
     MODEL is a Python file with model() and example_inputs(), which is run as code with your rights, or an .onnx
     file, which is data.

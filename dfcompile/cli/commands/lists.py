@@ -47,6 +47,14 @@ def list_systems() -> None:
     write_text(systems_listing(output_width()), None)
 
 
+@click.command(name="configs", cls=StrictCommand)
+def list_configs() -> None:
+    """List the configurations of language models that `llm --config` knows by name."""
+    from dfcompile.cli.listings import configs_listing
+
+    write_text(configs_listing(output_width()), None)
+
+
 @click.command(name="plugins", cls=StrictCommand)
 @click.option("-v", "--verbose", is_flag=True, help="List dfcompile's own parts and tracebacks as well.")
 def list_plugins(*, verbose: bool) -> None:

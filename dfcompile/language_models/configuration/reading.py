@@ -31,6 +31,8 @@ NESTED = ("text_config", "llm_config", "language_config")  # of models that see 
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
 _PACKAGE = "dfcompile.language_models.configuration"
 _SHIPPED = f"{_PACKAGE}.shipped"
+# What follows a model's name on the hub where it was trained further: its configuration is the same.
+_TRAINED = r"(-(base|chat|hf|instruct|it|pt|v?[0-9.]+))*"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
@@ -138,11 +140,22 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
             return _of_file(cached, asked, str(cached))
         raise UserError(
             f"configuration {asked!r}: no such file or folder, and none in the hub's cache {str(cache_home())!r} "
-            "(--allow-download fetches its config.json; else put it anywhere and give its path)"
+            f"({_shipped_like(asked)}--allow-download fetches its config.json; else put it anywhere and give its path)"
         )
     raise UserError(
         f"configuration {asked!r}: no such file, folder, shipped name or cached model{nearest(asked, shipped_names())}"
     )
+
+
+def _shipped_like(asked: str) -> str:
+    """Return a hint at the shipped configuration that a model of the hub is of, by its name.
+
+    >>> _shipped_like("meta-llama/Llama-3.1-8B-Instruct")
+    "shipped is 'llama-3.1-8b'; "
+    """
+    name = asked.rpartition("/")[2].lower().removeprefix("meta-")
+    alike = next((shipped for shipped in shipped_names() if re.fullmatch(re.escape(shipped) + _TRAINED, name)), None)
+    return f"shipped is {alike!r}; " if alike else ""
 
 
 def read_model(asked: str) -> Model:

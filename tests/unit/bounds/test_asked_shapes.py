@@ -55,9 +55,9 @@ def line_convolution(extents: tuple[int, int, int, int], step: tuple[int, int, i
 
 def rows_of(shape: BoundsOptions, sizes: range, word_bytes: int, rules: Rules | None = None) -> tuple[BoundRow, ...]:
     rules = rules or Rules()
-    buffers, first_read = ",".join(map(str, sizes)), not rules.elides_first_read
+    first_read = not rules.elides_first_read
     counted = replace(shape, word=word_bytes, tiles=rules.tiles, halo=rules.halo, first_read=first_read)
-    return bounds_of(replace(counted, buffers=buffers)).operators
+    return bounds_of(replace(counted, buffers=tuple(sizes))).operators
 
 
 def check(shape: BoundsOptions, count: int, walked: Walked, rules: Rules, word_bytes: int) -> None:

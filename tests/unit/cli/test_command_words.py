@@ -200,6 +200,8 @@ def completions(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capture: 
         (["schedule", "g.dag", "--sim"], {"--simulate"}),
         (["setup.txt", "--shard"], {"--sharding-objective"}),
         (["generate", "ch"], {"chain", "cholesky"}),
+        (["llm", "--system", "h100"], {"h100", "h100-sxm", "h100_dgx1"}),
+        (["llm", "--config", "mixtral"], {"mixtral-8x7b", "mixtral-8x22b"}),
         (["generate", "fft", "--se"], {"--seed"}),
     ],
 )

@@ -1,6 +1,7 @@
 """Listings show what is registered and where it comes from."""
 
-from dfcompile.cli.listings import expansions_listing, ops_listing, passes_listing, systems_listing
+from dfcompile.cli.listings import configs_listing, expansions_listing, ops_listing, passes_listing, systems_listing
+from dfcompile.language_models.configuration.reading import read_model, shipped_names
 
 WIDTH = 120
 
@@ -38,3 +39,18 @@ def test_passes_are_listed_or_it_is_said_that_there_is_none() -> None:
 
 def test_systems_come_with_their_size() -> None:
     assert row(systems_listing(WIDTH), "canonical")[:5] == ["canonical", "1", "as", "many", "as"]
+
+
+def test_devices_of_language_models_stand_beside_systems() -> None:
+    name, *rates, memory, bandwidth, link = row(systems_listing(WIDTH), "h200-sxm")
+
+    assert (name, float(memory), bandwidth, link) == ("h200-sxm", 131.3, "4,800", "450")  # 141 GB
+    assert rates[:2] == ["bf16", "989,"]
+
+
+def test_every_configuration_is_listed_with_its_parameters() -> None:
+    listing = configs_listing(WIDTH)
+
+    for name in shipped_names():
+        assert [name, read_model(name).model_type] in [line.split()[:2] for line in listing.splitlines()]
+    assert row(listing, "mixtral-8x7b")[2:5] == ["46.7", "12.88", "32"]  # as its makers say: 46.7 and 12.9

@@ -22,6 +22,29 @@ def test_help_shows_the_options_and_the_other_commands(capsys: CaptureFixture) -
         assert expected in text
 
 
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"]], ids=" ".join)
+def test_the_help_has_all_commands_and_first_what_is_used_most(words: list[str], capsys: CaptureFixture) -> None:
+    assert cli.main(words) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    for name in cli.COMMANDS:
+        assert any(line.startswith(f"    {name} ") for line in lines), name
+    first = [line.split()[0] for line in lines if line.startswith("  --")][:5]
+    assert first == ["--pes", "--expand", "--system", "--chips", "--show"]
+    assert ("Schedules:" in lines) is (words == ["--help"])
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_of_a_command_is_its_own(name: str, capsys: CaptureFixture) -> None:
+    texts = []
+    for words in (["help", name], [name, "--help"]):
+        assert cli.main(words) == 0
+        texts.append(capsys.readouterr().out)
+
+    assert texts[0] == texts[1]
+
+
 def test_version(capsys: CaptureFixture) -> None:
     assert (cli.main(["--version"]), capsys.readouterr().out) == (0, f"dfcompile {dfcompile.__version__}\n")
 
@@ -29,7 +52,8 @@ def test_version(capsys: CaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], "missing argument 'MODEL'"),
+        (["--pes", "4"], "missing argument 'MODEL'"),
+        (["help", "llms"], "no such command (did you mean 'llm'?)"),
         (["m.onnx"], "missing option '--pes'"),
         (["m.onnx", "--pes", "0"], "--pes: found '0' against a positive integer"),
         (["m.onnx", "--pes", "-4"], "--pes: found '-4' against a positive integer"),

@@ -4,18 +4,8 @@ import pytest
 
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
-from dfcompile.exploration import Objective, parse_memories, parse_objectives
+from dfcompile.exploration import Objective, parse_objectives
 from dfcompile.exploration.asked import Machine, figures_of
-
-
-def test_amounts_of_memory() -> None:
-    assert parse_memories("256, 1MB,3 kB,7B,2gb,1.5,1e3B") == (262144, 1048576, 3072, 7, 2 * 1024**3, 1536, 1000)
-
-
-@pytest.mark.parametrize("text", ["", "0", "3 apples", "-1", "1.5B", "0.1", "1,1kB", "9999999GB", "256,"])
-def test_no_amount_of_memory(text: str) -> None:
-    with pytest.raises(UserError, match=r"^--on-chip-memory: found "):
-        parse_memories(text)
 
 
 def test_objectives() -> None:

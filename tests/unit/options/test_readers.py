@@ -4,14 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.api.language_models import offload_of
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import word_of
-from dfcompile.exploration.asked import parse_memories
 from dfcompile.options import Expand, ExpansionRule, options_of
 from dfcompile.options.commands import BoundsOptions
-from dfcompile.options.numbers import counts, slack
+from dfcompile.options.numbers import counts, sizes, slack
 from dfcompile.options.readers import parse_expand, passes, shapes
 
 within = options_of(BoundsOptions)["within"].read
@@ -127,8 +125,8 @@ def test_slack_of_another_form_is_refused(text: str) -> None:
 def test_numbers_may_have_exponents_and_fractions() -> None:
     assert within("--within", "1e9") == 1e9
     assert within("--within", "1.5E+1") == 15
-    assert parse_buffers("1e6,1.5KiB", 1) == (1_000_000, 1536)
-    assert parse_memories("1e3,0.5MB") == (1000 * 1024, 512 * 1024)
+    assert sizes("B")("--buffer", "1e6,1.5KiB") == (1_000_000, 1536)
+    assert sizes("kB")("--on-chip-memory", "1e3,0.5MB") == (1000 * 1024, 512 * 1024)
     assert offload_of("5e-1") == Fraction(1, 2)
 
 
@@ -138,7 +136,21 @@ def test_factors_below_1_or_of_another_form_are_refused(text: str) -> None:
         within("--within", text)
 
 
-@pytest.mark.parametrize("text", ["0.3", "1e-3", "1e99", "1.0000001KiB"])
-def test_buffers_are_whole_bytes(text: str) -> None:
-    with pytest.raises(UserError, match="--buffer: found"):
-        parse_buffers(text, 1)
+@pytest.mark.parametrize("unit", ["", "b", "k", "kB", "KiB", "m", "MB", "mib", "G", "gb", "GiB"])
+@pytest.mark.parametrize("plain", ["B", "kB"])
+def test_units_of_sizes_are_powers_of_1024(unit: str, plain: str) -> None:
+    power = " kmg".index((unit or plain)[0].lower().replace("b", " "))
+
+    assert sizes(plain)("--size", f"1.5e1{unit},3 {unit}") == (15 * 1024**power, 3 * 1024**power)
+    assert sizes(plain)("--size", (3, f"7{unit}")) == (3 * 1024 ** (plain == "kB"), 7 * 1024**power)
+
+
+@pytest.mark.parametrize("plain", ["B", "kB"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "3 apples", "8XB", "-1", "-8KiB", "1.5B", "0.3B", "1e-3B", "1,1", "1kB,1024B", "1.0000001KiB", "1e99",
+     "9999999999GB", "9007199254740993KiB", "256,", "٣", "1 k i"],
+)  # fmt: skip
+def test_sizes_are_whole_bytes_each_once(text: str, plain: str) -> None:
+    with pytest.raises(UserError, match=r"^--size: "):
+        sizes(plain)("--size", text)

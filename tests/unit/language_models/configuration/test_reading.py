@@ -234,3 +234,24 @@ def test_towers_beside_the_text_model_are_named(tmp_path: Path) -> None:
     assert read_configuration("llama-3.1-8b").towers == ()
     study = study_of(Request(LanguageOptions(str(file), system="h100-sxm"), (prefill_batch("8"),)))
     assert any("vision_config: left out, the text model alone is counted" in warning for warning in study.warnings)
+
+
+@pytest.mark.parametrize(
+    ("asked", "shipped"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"), ("meta-llama/Meta-Llama-3.1-70B", "llama-3.1-70b"),
+        ("deepseek-ai/DeepSeek-V3-0324", "deepseek-v3"), ("openai/gpt-oss-20b", "gpt-oss-20b"),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"), ("Qwen/Qwen3-8B-FP8", None),
+        ("openai-community/gpt2-large", None), ("google/gemma-2-27b-it", "gemma-2-27b"),
+        ("meta-llama/Llama-3.2-11B", None), ("meta-llama/Llama-3.1-80B", None), ("Qwen/Qwen3-8.5B", None),
+    ],
+)  # fmt: skip
+def test_for_a_model_of_the_hub_the_shipped_one_is_proposed(
+    asked: str, shipped: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+
+    with pytest.raises(UserError, match="--allow-download") as caught:
+        read_configuration(asked)
+    assert (f"shipped is {shipped!r}" in str(caught.value)) is (shipped is not None)
+    assert ("shipped" in str(caught.value)) is (shipped is not None)
