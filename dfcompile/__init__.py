@@ -13,33 +13,39 @@ from dfcompile.host import dace_guard
 from dfcompile.version import __version__
 
 if TYPE_CHECKING:
+    from dfcompile.api.answers import bounds, compare, llm, open_page
     from dfcompile.api.compile_model import compile_model as compile  # noqa: A004  # it is what a compiler does
+    from dfcompile.api.explore_model import explore_model as explore
     from dfcompile.api.run_model import run_model as run
     from dfcompile.api.schedule_dag import schedule
     from dfcompile.api.solve_design import solve
     from dfcompile.errors import InternalError, UserError
 
-__all__ = ["InternalError", "UserError", "__version__", "compile", "run", "schedule", "solve"]
+__all__ = [
+    "InternalError", "UserError", "__version__", "bounds", "compare", "compile", "explore", "llm", "open_page", "run",
+    "schedule", "solve",
+]  # fmt: skip
 
 # Where each name is; it is imported when it is first used, so that ``import dfcompile`` takes no time.
 _PLACES: Final = (
-    ("compile", "dfcompile.api.compile_model", "compile_model"),
-    ("run", "dfcompile.api.run_model", "run_model"),
-    ("schedule", "dfcompile.api.schedule_dag", "schedule"),
-    ("solve", "dfcompile.api.solve_design", "solve"),
-    ("InternalError", "dfcompile.errors", "InternalError"),
-    ("UserError", "dfcompile.errors", "UserError"),
+    *(("dfcompile.api.answers", name, name) for name in ("bounds", "compare", "llm", "open_page")),
+    ("dfcompile.api.compile_model", "compile_model", "compile"),
+    ("dfcompile.api.explore_model", "explore_model", "explore"),
+    ("dfcompile.api.run_model", "run_model", "run"),
+    ("dfcompile.api.schedule_dag", "schedule", "schedule"),
+    ("dfcompile.api.solve_design", "solve", "solve"),
+    *(("dfcompile.errors", name, name) for name in ("InternalError", "UserError")),
 )
 
 dace_guard.install()
 
 
 def __getattr__(name: str) -> object:
-    for public, module, attribute in _PLACES:
+    for module, attribute, public in _PLACES:
         if name == public:
             return getattr(importlib.import_module(module), attribute)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dfcompile.api.runs import Paged, PageSource
+from dfcompile.api.runs import PageSource, Shown
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.exploration import Asked, Explored, explore_space, parse_objectives
@@ -20,14 +20,14 @@ from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import ExploreOptions, ShowStage, of_stage, read_options, show_nothing, takes
 from dfcompile.options.readers import File
 from dfcompile.plugins import is_own
-from dfcompile.report.exploration import exploration_record, exploration_rows, exploration_text
+from dfcompile.report.exploration import exploration_rows, exploration_text
 from dfcompile.report.plain_values import Json
 from dfcompile.report.report_format import WIDTH
 from dfcompile.scheduler import registered_partitioners
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExplorationRun(Paged):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExplorationRun(Shown):
     """An exploration, and its report.
 
     Attributes:
@@ -38,24 +38,13 @@ class ExplorationRun(Paged):
     explored: Explored
     files: tuple[Path, ...] = ()
 
-    @property
-    def rows(self) -> list[dict[str, Json]]:
-        """A row per point of the Pareto set; ``pandas.DataFrame(run.rows)`` is the table."""
+    def to_rows(self) -> list[dict[str, Json]]:
+        """Return a row per point of the Pareto set."""
         return exploration_rows(self.explored)
-
-    @property
-    def record(self) -> dict[str, Json]:
-        """All of the report, as JSON has it."""
-        return exploration_record(self.explored)
 
     def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
         """Return the report as ``table``, ``json`` or ``csv``."""
         return exploration_text(self.explored, form, width, verbose=verbose)
-
-    @property
-    def report_json(self) -> str:
-        """The report as ``--format json`` writes it."""
-        return self.text("json")
 
     @property
     def page_source(self) -> PageSource:

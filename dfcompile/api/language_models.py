@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import readable_text
@@ -16,8 +15,7 @@ from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import NOTHING
 from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
-from dfcompile.language_models.study import Request, Study, study_of
-from dfcompile.options import read_options, takes
+from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real, within
 from dfcompile.options.readers import pairs
@@ -28,16 +26,6 @@ MOST_CHIPS = 2**20
 MOST_SWEPT = 64
 _DEGREES = {"tp": "tensor", "sp": "sequence", "dp": "data", "pp": "pipeline", "ep": "expert", "mb": "micro_batches"}
 _SWEPT = ("batch", "chips", "context", "dtype")
-
-
-@takes(LanguageOptions)
-def studied(config: str, system: str, **options: Any) -> Study:
-    """Study a language model from Python, with the options of the command line by their names.
-
-    Raises:
-        UserError: as `study_of`.
-    """
-    return study_of(request_of(read_options(LanguageOptions, {"config": config, "system": system, **options})))
 
 
 def request_of(asked: LanguageOptions) -> Request:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -135,17 +137,72 @@ class Paged(Protocol):
         write_text(page_html(self.report_json, command, self.page_source), Path(file))
 
 
-class Reported(Paged):
+class Shown(Paged):
     """Something with a report, in the forms in which it can be looked at."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
+        """Return the report as ``table``, ``json`` or ``csv``."""
+
+    @abstractmethod
+    def to_rows(self) -> list[dict[str, Json]]:
+        """Return one row of figures per result, as CSV has them."""
+
+    @property
+    def table(self) -> str:
+        """The report as text, as the command line prints it."""
+        return self.text(verbose=False)
+
+    @property
+    def report_json(self) -> str:
+        """The report as ``--format json`` writes it."""
+        return self.text("json")
+
+    def to_record(self) -> dict[str, Json]:
+        """Return the report as the plain values of its JSON contract."""
+        found: dict[str, Json] = json.loads(self.report_json)
+        return found
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a data frame; numbers are ``Float64``, whatever they are, texts ``string``.
+
+        Raises:
+            UserError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UserError("to_pandas: needs pandas, which is not installed (pip install pandas)") from error
+        frame = pd.DataFrame(self.to_rows()).convert_dtypes()
+        return frame.astype(dict.fromkeys(frame.select_dtypes(["Int64", "object"]), "Float64"))
+
+    def __str__(self) -> str:
+        return self.table
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.answer}>"
+
+    @property
+    def answer(self) -> str:
+        """The report in one line."""
+        return self.table.partition("\n")[0]
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.table)}</pre>"
+
+
+class Reported(Shown):
+    """What has a report of figures, in any format, plug-ins' included."""
 
     __slots__ = ()
 
     report: AnyReport
 
-    @property
-    def table(self) -> str:
-        """The report as text, as the command line prints it."""
-        return self.render("table", verbose=False)
+    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
+        """Return the report in a format; see `render`."""
+        return self.render(form, width=width, verbose=verbose)
 
     def render(self, name: str, *, width: int = WIDTH, verbose: bool = True, show: tuple[str, ...] = ()) -> str:
         """Return the report in a format, one of our own (``table``, ``json``, ``csv``) or of a plug-in.
@@ -163,33 +220,13 @@ class Reported(Paged):
         """Return one row of figures per result, as CSV has them."""
         return report_rows(self.report)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame.
-
-        Raises:
-            UserError: pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise UserError("to_pandas: needs pandas, which is not installed (pip install pandas)") from error
-        return pd.DataFrame(self.to_rows())
-
-    @property
-    def report_json(self) -> str:
-        """The report as ``--format json`` writes it."""
-        return self.render("json")
-
-    def __str__(self) -> str:
-        return self.table
-
     def _repr_html_(self) -> str:
         from dfcompile.report.html_page import report_html  # for notebooks alone
 
         return report_html(self.report)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run(Reported):
     """What a model, or a canonical DAG, gives on numbers of processing elements.
 
@@ -202,6 +239,13 @@ class Run(Reported):
     report: Report
     schedules: tuple[ScheduleResult, ...]
     files: tuple[Path, ...] = field(default=(), kw_only=True)
+
+    @property
+    def answer(self) -> str:
+        """The report in one line."""
+        best = min(self.schedules, key=makespan_order).result
+        cycles = "a deadlock" if best.makespan_cycles is None else f"{best.makespan_cycles:,} cycles on {best.pes} PEs"
+        return f"{self.report.model.name}: {cycles}, the shortest of {len(self.schedules)} schedules"
 
     @property
     def page_source(self) -> PageSource:
@@ -234,7 +278,7 @@ class Run(Reported):
         return min(found, key=lambda one: (*makespan_order(one), one.figures.fifo_elements))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelRun(Run):
     """What a model gives, from its lowerings on.
 
@@ -243,6 +287,11 @@ class ModelRun(Run):
     """
 
     exploration: Exploration
+
+    @property
+    def answer(self) -> str:
+        """The report in one line: the first of the screen."""
+        return self.table.partition("\n")[0]
 
     @property
     def page_source(self) -> PageSource:

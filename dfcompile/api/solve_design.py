@@ -30,7 +30,7 @@ from dfcompile.visualization.design import placement_svg, to_svg
 STANDARD_INPUT = "-"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DesignRun(Reported):
     """A solved design.
 

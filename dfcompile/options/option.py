@@ -211,7 +211,8 @@ def takes(asked: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
         further = {name: said for name, said in options_of(asked).items() if name not in signature.parameters}
         for name in further:
             default = defaults.get(name, inspect.Parameter.empty)
-            own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+            given = list(inspect.signature(further[name].read).parameters.values())[1].annotation
+            own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=given))
         lines = "".join(f"        {name}: {said.help}\n" for name, said in further.items())
         vars(function)["__signature__"] = signature.replace(parameters=own)
         function.__doc__ = (function.__doc__ or "").replace("    Raises:", f"    Options:\n{lines}\n    Raises:", 1)

@@ -5,6 +5,7 @@ A reader takes how the option is called, for its errors, and what is given. Noth
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -38,7 +39,7 @@ def as_given(_where: str, given: Value) -> Value:
     return given
 
 
-def yes_or_no(_where: str, given: object) -> bool:
+def yes_or_no(_where: str, given: bool) -> bool:  # noqa: FBT001  # a value, as all readers take it
     """Return whether what is given says yes."""
     return bool(given)
 
@@ -84,7 +85,7 @@ def word(known: Iterable[Word]) -> Callable[[str, str], Word]:
     <Timing.STEADY: 'steady'>
     """
     words = tuple(known)
-    return lambda where, given: one_of(where, given, words)
+    return partial(one_of, known=words)
 
 
 def one_of(where: str, given: str, known: Sequence[Word]) -> Word:

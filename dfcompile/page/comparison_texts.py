@@ -6,6 +6,7 @@ from typing import Final
 from dfcompile.errors import UserError
 from dfcompile.host.printable import json_text, printable
 from dfcompile.page.comparison import Change, Comparison, Leaf
+from dfcompile.report.plain_values import Json
 from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
@@ -24,11 +25,15 @@ def comparison_text(comparison: Comparison, form: str, width: int) -> str:
         case "json":
             return json_text(comparison.record(), indent=2) + "\n"
         case "csv":
-            rows = [{name: getattr(change, name) for name in _NAMES} for change in comparison.changes]
-            return rows_csv(rows, _NAMES)
+            return rows_csv(comparison_rows(comparison), _NAMES)
         case "table":
             return _table(comparison, width)
     raise UserError(f"--format {form!r}: unknown for comparisons (one of {', '.join(FORMATS)})")
+
+
+def comparison_rows(comparison: Comparison) -> list[dict[str, Json]]:
+    """Return a row per change."""
+    return [{name: getattr(change, name) for name in _NAMES} for change in comparison.changes]
 
 
 def _table(comparison: Comparison, width: int) -> str:

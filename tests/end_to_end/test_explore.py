@@ -164,7 +164,7 @@ def test_changed_model_is_read_again(
 ) -> None:
     def front() -> list[dict[str, Json]]:
         cache = tmp_path / "c.cache"
-        return explore_model(apart, pes=8, on_chip_memory="1", expand="MatMul=mv,op", cache=cache, jobs=1).rows
+        return explore_model(apart, pes=8, on_chip_memory="1", expand="MatMul=mv,op", cache=cache, jobs=1).to_rows()
 
     first = front()
     file = tmp_path / changed

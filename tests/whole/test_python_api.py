@@ -182,6 +182,57 @@ def test_wrong_values_and_files_are_errors_of_the_user(model: Path, tmp_path: Pa
         df.solve(DESIGN).render("xml")
 
 
+def test_every_call_gives_a_value_of_one_line_that_a_notebook_shows(model: Path, tmp_path: Path) -> None:
+    runs = (
+        df.compile(model, pes=[4, 2]), df.schedule("tests/goldens/softmax.dag", pes=[4, 8]), df.solve(DESIGN),
+        df.explore(model, pes=4, on_chip_memory="1kB", tries=2, jobs=1, cache=tmp_path / "c.cache"),
+        df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8"), df.bounds(gemm="64,64,64", buffers=["1k", 4096]),
+    )  # fmt: skip
+    (tmp_path / "a.json").write_text(runs[0].report_json)
+    for run in (*runs, df.compare(runs[0], tmp_path / "a.json")):
+        assert len(repr(run).splitlines()) == 1
+        assert 20 < len(repr(run)) < 300
+        assert run._repr_html_().isprintable() or "<" in run._repr_html_()
+        assert len(run._repr_html_()) < 100_000
+        assert "<script" not in run._repr_html_()
+        assert json.loads(run.report_json) == run.to_record()
+
+
+def test_the_module_shows_what_there_is_to_call() -> None:
+    assert dir(df) == sorted(df.__all__)
+    for name in df.__all__:
+        assert callable(getattr(df, name)) or name == "__version__"
+
+
+def test_comparing_two_runs_names_what_changed(model: Path) -> None:
+    one, other = (df.compile(model, pes=4, expand={"MatMul": name}) for name in ("mv", "op"))
+
+    assert any(row["figure"] == "time_s" for row in df.compare(one, other).to_rows())
+    assert not df.compare(one, one).to_rows()
+    with pytest.raises(df.UserError, match="compare: found 1 reports against two or more"):
+        df.compare(one)
+
+
+def test_a_page_is_written_and_opened(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    run = df.compile(model, pes=4)
+
+    files = [df.open_page(run, tmp_path / "named.html"), df.open_page(run)]
+    assert opened == [file.as_uri() for file in files]
+    assert all(file.is_relative_to(tmp_path) and "<!doctype html>" in file.read_text().lower() for file in files)
+
+
+@pytest.mark.parametrize("pes", [4, [2, 8]])
+def test_kinds_of_columns_do_not_depend_on_values(model: Path, pes: int | list[int]) -> None:
+    kinds = df.compile(model, pes=pes).to_pandas().dtypes.astype(str)
+
+    assert set(kinds) <= {"Float64", "boolean", "string"}
+    assert (kinds["mapping_gap"], kinds["makespan_cycles"], kinds["partition"]) == ("Float64", "Float64", "string")
+
+
 def test_rows_become_a_data_frame(model: Path) -> None:
     frame = df.compile(model, pes=[4, 2]).to_pandas()
 

@@ -39,6 +39,6 @@ def explore(options: ExploreOptions, saved: Saved, outputs: RowOutputs) -> None:
     run = explored(options, show_stage, warn=warn)
     text = run.text(form, output_width(), verbose=outputs.verbose)
     if saved.save is not None:
-        save_rows(run.rows, saved.save)
+        save_rows(run.to_rows(), saved.save)
     write_page(outputs.html, lambda: run.text("json"), lambda: run.page_source)
     write_text(text, outputs.output)

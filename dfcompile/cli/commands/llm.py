@@ -38,7 +38,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
 
     from dfcompile.cli.endings import warn
     from dfcompile.language_models.study import study_of
-    from dfcompile.report.language_models.record import study_csv, study_json
+    from dfcompile.report.language_models.record import study_json, study_rows
     from dfcompile.report.language_models.tables import study_table
     from dfcompile.report.rows import rows_csv
 
@@ -63,8 +63,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     warn(*found.warnings)
     text = as_json = study_json(found, rows, mapping.records if mapping is not None else ())
     if outputs.format == "csv":
-        table = mapping.rows if mapping is not None else rows
-        text = rows_csv(table) if table else study_csv(found)
+        text = rows_csv((mapping.rows if mapping is not None else rows) or study_rows(found))
     elif outputs.format == "table":
         lines = mapping.lines if mapping is not None else ()
         text = study_table(found, output_width(), verbose=outputs.verbose, sweep=rows, mapped=lines)

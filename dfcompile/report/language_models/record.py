@@ -7,7 +7,6 @@ from dfcompile.host.printable import json_text
 from dfcompile.language_models.study import Study
 from dfcompile.report.language_models.figures import figures_of
 from dfcompile.report.plain_values import Json, rounded, to_record
-from dfcompile.report.rows import rows_csv
 
 Record = dict[str, Json]
 
@@ -48,11 +47,10 @@ def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: S
     return json_text(record, indent=2) + "\n"
 
 
-def study_csv(study: Study) -> str:
-    """Return the kernels of all steps as CSV."""
-    rows = [
+def study_rows(study: Study) -> list[dict[str, Json]]:
+    """Return a row per kernel of all steps."""
+    return [
         {"system": study.device.name, "step": step.step, **to_record(kernel)}
         for step in figures_of(study)
         for kernel in step.kernels
     ]
-    return rows_csv(rows)

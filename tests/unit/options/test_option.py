@@ -7,8 +7,8 @@ from typing import Any
 import click
 import pytest
 
+from dfcompile.api.answers import llm
 from dfcompile.api.explore_model import explore_model
-from dfcompile.api.language_models import studied
 from dfcompile.api.schedule_dag import schedule
 from dfcompile.api.solve_design import solve
 from dfcompile.cli.table_command import table_command
@@ -113,7 +113,7 @@ def test_an_option_in_the_table_is_on_the_command_line_and_in_python() -> None:
     assert "chips: Chips." in (asked.__doc__ or "")
 
 
-@pytest.mark.parametrize("function", [explore_model, schedule, solve, studied])
+@pytest.mark.parametrize("function", [explore_model, schedule, solve, llm])
 def test_functions_have_the_options_of_their_table(function: Any) -> None:
     (options,) = (asked for asked in TABLES if set(options_of(asked)) <= set(inspect.signature(function).parameters))
 

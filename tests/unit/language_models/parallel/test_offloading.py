@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.api.language_models import offload_of, studied
+from dfcompile.api.answers import llm
+from dfcompile.api.language_models import offload_of
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform
@@ -89,11 +90,11 @@ def test_p1_prefetch_hides_an_offloaded_read_exactly_where_the_layer_is_longer()
 
 def test_p1_a_chip_whose_weights_do_not_fit_gains_nothing() -> None:
     with pytest.raises(InfeasibleError, match=r"131\.4 GiB of weights and 0\.0 GiB of caches"):
-        studied("llama-3.1-70b", "h100-sxm", decode="512", offload="auto")
+        llm("llama-3.1-70b", "h100-sxm", decode="512", offload="auto")
     with pytest.raises(InfeasibleError, match=r"found 204\.5 GiB of caches to offload of a chip .* against 1\.0 GiB"):
         deployed("8448x256", None, held=2**30)
     with pytest.raises(InfeasibleError, match="57 of 256 sequences fit; --offload auto"):
-        studied("llama-3.1-8b", "h100-sxm", decode="8448x256")
+        llm("llama-3.1-8b", "h100-sxm", decode="8448x256")
 
 
 def test_the_least_share_lets_every_stage_fit() -> None:
@@ -111,7 +112,7 @@ def test_a_wrong_share_is_one_line(text: str) -> None:
 
 def test_a_device_without_such_a_memory_is_refused() -> None:
     with pytest.raises(UserError, match=r"--offload: found no offload\.bandwidth of system 'NVL-AX'"):
-        studied("gpt2", "NVL-AX", decode="64", offload="0.5")
+        llm("gpt2", "NVL-AX", decode="64", offload="0.5")
     rows = csv_rows("name,peak.bf16 [TFLOP/s],memory.bandwidth [GB/s],offload.capacity [GB]\nx,1,1,1\n")
     with pytest.raises(UserError, match=r"sheet:A2: 'offload\.bandwidth' is missing"):
         sheet_of(rows, "sheet")
