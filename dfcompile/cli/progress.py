@@ -1,7 +1,7 @@
-"""Shows what a command is at, once it takes long: on a terminal one line, in a log file a line per stage.
+"""Shows what a command is at, once it takes long: on a terminal one line, in a log file a line every few seconds.
 
 Standard error is what is looked at. A terminal has one line that goes when a stage is over. A file gets a line when a
-stage begins. Whatever else it is, such as a pipe, gets nothing.
+stage begins, or when it is still on two seconds after the line before. Whatever else it is, a pipe say, gets nothing.
 """
 
 from __future__ import annotations
@@ -107,25 +107,32 @@ def _after_patience(call: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _logged() -> Iterator[None]:
-    """Write a line per stage: those that begin early together, when it turns out that the command takes long."""
-    began, lock = time.perf_counter(), Lock()
-    early: list[str] | None = []
+    """Write what the command is at: a line per stage, but no more than one in two seconds."""
+    began = written = time.perf_counter()
+    lock, waiting = Lock(), Timer(0, lambda: None)
 
-    def flush() -> None:
-        nonlocal early
+    def write(line: str) -> None:
+        nonlocal written
         with lock:
-            lines, early = early or [], None
-            _write("".join(lines))
+            written = time.perf_counter()
+            _write(line)
 
     def begun(title: str) -> None:
-        line = f"dfcompile: {time.perf_counter() - began:7.1f} s  {printable(title)}\n"
-        with lock:
-            if early is None:
-                _write(line)
-            else:
-                early.append(line)
+        nonlocal waiting
+        waiting.cancel()
+        now = time.perf_counter()
+        line = f"dfcompile: {now - began:7.1f} s  {printable(title)}\n"
+        if now >= written + PATIENCE_S:
+            write(line)
+        else:
+            waiting = Timer(written + PATIENCE_S - now, write, (line,))
+            waiting.daemon = True
+            waiting.start()
 
-    with _after_patience(flush), stages.watched_by(stages.Watch(begun)):
+    def ended() -> None:
+        waiting.cancel()
+
+    with stages.watched_by(stages.Watch(begun, ended)):
         yield
 
 
