@@ -1,6 +1,6 @@
 """I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention; also on a machine."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, check_buffers
-from dfcompile.bounds.curve import Curve, front, total
+from dfcompile.bounds.curve import Curve, Int64, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
-from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
+from dfcompile.bounds.einsum.plain import PlainEinsum, all_tilings, innermost_loops
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
@@ -32,7 +32,7 @@ from dfcompile.options.commands import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, Slope, WholeRow, size_text
 
 _NOTE: Final = (
     "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
@@ -42,12 +42,15 @@ DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = (2**16, 2**18, 2**20, 2**24)  # of a model
 
 
-def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = show_nothing) -> BoundsReport:
+def bounds_of(
+    options: BoundsOptions, *, draws: bool = False, cloud: bool = False, show: ShowStage = show_nothing
+) -> BoundsReport:
     """Return the bounds of what is asked for.
 
     Args:
         options: of ``dfcompile bounds``.
         draws: whether plans of models are made for all powers of two, so that their curve can be drawn.
+        cloud: whether all tilings of products are kept, so that they can be drawn.
         show: gives a context that lasts as long as a stage.
 
     Raises:
@@ -57,10 +60,29 @@ def bounds_of(options: BoundsOptions, *, draws: bool = False, show: ShowStage = 
     rules = Rules(tiles, halo, not options.first_read)
     if options.model is not None:
         return _model_bounds(options, options.model, rules, show, draws=draws)
-    name, text = next((name, text) for name, text in options.shapes_asked.items() if text)
-    shape = PARSERS[name](text)
-    with show("bounding the chain" if name in ("chain", "attention") else f"bounding {text}"):
-        return _shape_bounds(options, shape, rules)
+    reports = []
+    for name, text in options.shapes_asked:
+        shape = PARSERS[name](text)
+        with show("bounding the chain" if name in ("chain", "attention") else f"bounding {text}"):
+            reports.append(_shape_bounds(options, shape, rules, cloud=cloud))
+    return reports[0] if len(reports) == 1 else _together(reports)
+
+
+def _together(reports: Sequence[BoundsReport]) -> BoundsReport:
+    """Return one report of several shapes."""
+    return BoundsReport(
+        ", ".join(report.subject for report in reports),
+        tuple(row for report in reports for row in report.operators),
+        (),
+        reports[0].within,
+        tuple(dict.fromkeys(note for report in reports for note in report.notes)),
+        tuple(
+            replace(slope, name=slope.name if len(report.slopes) == 1 else f"{report.subject}: {slope.name}")
+            for report in reports
+            for slope in report.slopes
+        ),
+        tuple(replace(row, operator=report.subject) for report in reports for row in report.fusions),
+    )
 
 
 class _Shape(Struct, frozen=True):
@@ -79,7 +101,9 @@ class _Shape(Struct, frozen=True):
     model: BoundedModel | None = None
 
 
-def _shape_bounds(options: BoundsOptions, shape: CountedShape | Chain | GroupedAttention, rules: Rules) -> BoundsReport:
+def _shape_bounds(
+    options: BoundsOptions, shape: CountedShape | Chain | GroupedAttention, rules: Rules, *, cloud: bool
+) -> BoundsReport:
     """Return the bounds of a shape, and of the operators of a chain or of attention, each alone.
 
     Without sizes of buffers they are all powers of two between the least and the maximal effectual one of all ways.
@@ -100,9 +124,19 @@ def _shape_bounds(options: BoundsOptions, shape: CountedShape | Chain | GroupedA
         for (name, curve), size in product(curves.items(), sizes):
             moved = proved_model_bytes(model, size), model.compulsory_bytes, operations
             fused.append(_row((model.name, name), curve, (size, word_bytes), within, *moved))
-    slopes = tuple((name, _bytes_curve(curve, word_bytes)) for name, curve in curves.items())
+    slopes = tuple(Slope(name, _bytes_curve(curve, word_bytes), operations) for name, curve in curves.items())
+    if cloud and len(asked.operators) == 1:
+        slopes = tuple(replace(slope, cloud=_cloud(asked.operators[0], rules)) for slope in slopes)
     notes = (*notes_of(rules, rows), *((_NOTE,) if fused else ()))
-    return BoundsReport(asked.name, rows, (), within, notes, slopes, operations, tuple(fused))
+    return BoundsReport(asked.name, rows, (), within, notes, slopes, tuple(fused))
+
+
+def _cloud(op: BoundedOperator, rules: Rules) -> Int64:
+    """Return buffer and traffic of all tilings of a product, in bytes; of other operators none."""
+    if not isinstance(op.shape, PlainEinsum):
+        return np.empty((2, 0), dtype=np.int64)
+    sizes, traffic = all_tilings(op.shape, rules)
+    return np.stack((sizes, traffic * op.count)) * op.element_bytes
 
 
 def _asked(shape: CountedShape | Chain | GroupedAttention, word_bytes: int, rules: Rules) -> _Shape:
@@ -172,23 +206,24 @@ def bound_operators(
         whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in tables else ()
         steps.add()
         slopes = _slopes(bounded, [_bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
-    shown, work = rows if "operator" in tables else (), sum(2 * op.macs for op in bounded.operators)
-    return BoundsReport(bounded.name, shown, whole, within, notes_of(rules, rows), slopes, work)
+    shown = rows if "operator" in tables else ()
+    return BoundsReport(bounded.name, shown, whole, within, notes_of(rules, rows), slopes)
 
 
-def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[tuple[str, Curve], ...]:
+def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[Slope, ...]:
     """Return the curve of each operator alone and, if it is to be drawn, of plans at powers of two."""
     if not alone:
         return ()
     unfused, found = total(alone), []
-    slopes = ((f"{model.name}, each operator alone", unfused),)
+    operations = sum(2 * op.macs for op in model.operators)
+    slopes = (Slope(f"{model.name}, each operator alone", unfused, operations),)
     if not draws:
         return slopes
     whole = sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
     for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, whole))):
         with suppress(InfeasibleError):  # the next size may be enough
             found.append((size, least_plan(model, size, rules, DRAWN_STATES).traffic_bytes))
-    return *slopes, (f"{model.name}, with tensors held", front(*np.array(found, dtype=np.int64).T))
+    return *slopes, Slope(f"{model.name}, with tensors held", front(*np.array(found, dtype=np.int64).T), operations)
 
 
 def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
@@ -295,12 +330,14 @@ def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | 
     if sram is None:
         return found, None
     notes = list(found.notes)
-    for name, curve in found.curves:
-        moved = curve.at(sram)
+    for slope in found.slopes:
+        moved = slope.curve.at(sram)
         if moved is not None:
-            share = Fraction(moved, curve.least_traffic)
-            notes.append(f"{name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least")
-    best = _die_share(found, sram, chip)
+            share = Fraction(moved, slope.curve.least_traffic)
+            notes.append(
+                f"{slope.name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least"
+            )
+    best = _die_share(found.slopes[-1], sram, chip) if found.slopes else None
     if best is not None:
         notes.append(
             f"of a die of {float(best.area_pes):,.0f} areas of a multiply-adder (0.5 x kB of SRAM + multiply-adders "
@@ -311,18 +348,18 @@ def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | 
     return replace(found, notes=tuple(notes), die=best, sram_bytes=sram), sram
 
 
-def _die_share(found: BoundsReport, sram: int, chip: System) -> DieRow | None:
-    """Return the best division of the chip's die for the curve that comes last: what holds most on the chip."""
-    if not found.curves or not found.operations:
+def _die_share(slope: Slope, sram: int, chip: System) -> DieRow | None:
+    """Return the best division of the chip's die for a curve: that which comes last holds most on the chip."""
+    if not slope.operations:
         return None
-    core, (name, curve) = chip.accelerator, found.curves[-1]
+    core = chip.accelerator
     adders = core.cores * core.lanes_per_core * core.stages_per_core
     die = die_of(sram, adders, Fraction(core.peak_gflops), Fraction(chip.dram_gb_per_s))
-    best = best_share(curve, found.operations, die)
+    best = best_share(slope.curve, slope.operations, die)
     if best is None:
         return None
     return DieRow(
-        curve=name,
+        curve=slope.name,
         area_pes=float(die.area_pes),
         sram_share=float(1 - adders / die.area_pes),
         memory_share=float(best.memory_share),

@@ -18,6 +18,7 @@ SHARDING_OBJECTIVES = ("bytes", "time")
 MOST_JOBS = 1024
 MOST_TRIES = 10**6
 ROWS = ("operator", "model")
+_SHAPES = ("--gemm", "--bmm", "--conv", "--chain", "--attention")
 FACTOR = "a number of 1 or more, such as 1.1"
 
 
@@ -218,28 +219,37 @@ class BoundsOptions:
     """How little a model or a shape can move."""
 
     model: Path | None = option("A file.", is_argument=True)
-    gemm: str | None = option("One product of matrices instead of a model.", metavar="M,K,N", group=Group.FIRST)
-    bmm: str | None = option(
+    gemm: tuple[str, ...] = option(
+        "A product of matrices instead of a model; several shapes are compared.",
+        metavar="M,K,N",
+        default=(),
+        group=Group.FIRST,
+    )
+    bmm: tuple[str, ...] = option(
         "Products of H heads: each with operands of its own, or one B for all or for each of G groups.",
         more="Heads of a group share B, as in grouped queries.",
         metavar="H,M,K,N[,shared|,groups=G]",
+        default=(),
         group=Group.FIRST,
     )
-    conv: str | None = option(
-        "One convolution: channels, filters, image of the result, window; then stride, dilation, pad, groups, batch.",
+    conv: tuple[str, ...] = option(
+        "A convolution: channels, filters, image of the result, window; then stride, dilation, pad, groups, batch.",
         more="`,stride=N,dilation=N,pad=N,groups=N,batch=N`; images have one, two or three axes.",
         metavar="C,K,PxQ,RxS[,stride=N…]",
+        default=(),
         group=Group.FIRST,
     )
-    chain: str | None = option(
+    chain: tuple[str, ...] = option(
         "Products one after the other: rows, columns of the input, and of each result.",
         metavar="M,W0,W1[,W2…]",
+        default=(),
         group=Group.FIRST,
     )
-    attention: str | None = option(
+    attention: tuple[str, ...] = option(
         "Attention: heads, queries, keys, columns; then columns of values (value=), groups of heads that share keys "
         "and values.",
         metavar="H,M,N,D[,groups=G…]",
+        default=(),
         group=Group.FIRST,
     )
     buffers: tuple[int, ...] = option(
@@ -303,15 +313,20 @@ class BoundsOptions:
         Raises:
             UserError: it is nothing, or several.
         """
-        asked = {"MODEL": self.model, **{f"--{name}": text for name, text in self.shapes_asked.items()}}
-        given = [name for name, value in asked.items() if value]
-        if len(given) != 1:
-            raise UserError(f"bounds: found {' and '.join(given) or 'nothing'} against one of {', '.join(asked)}")
+        shapes = [f"--{name}" for name, _ in self.shapes_asked]
+        if (self.model is None) is (not shapes):
+            found = f"MODEL and {shapes[0]}" if shapes else "nothing"
+            raise UserError(f"bounds: found {found} against MODEL, or one or more of {', '.join(_SHAPES)}")
+        for position, shape in enumerate(self.shapes_asked):
+            if shape in self.shapes_asked[:position]:
+                raise UserError(f"--{shape[0]}: {shape[1]} is given twice")
 
     @property
-    def shapes_asked(self) -> dict[str, str | None]:
-        """The shapes that may be given instead of a model, as texts."""
-        return {name: getattr(self, name) for name in ("gemm", "bmm", "conv", "chain", "attention")}
+    def shapes_asked(self) -> tuple[tuple[str, str], ...]:
+        """The shapes that are given instead of a model: of which kind, and as texts."""
+        return tuple(
+            (name.removeprefix("--"), text) for name in _SHAPES for text in getattr(self, name.removeprefix("--"))
+        )
 
 
 @table
@@ -319,6 +334,12 @@ class BoundsOutputs:
     """Where bounds are written, and how."""
 
     svg: Path | None = option("Draw traffic over buffer size there.", more="On logarithmic axes.", group=Group.OUTPUT)
+    intensity: bool = option("With --svg, draw operations per byte instead of bytes.", group=Group.OUTPUT)
+    cloud: bool = option(
+        "With --svg, draw all tilings of products of matrices as dots as well.",
+        more="Of the tile sizes that `--tiles` names, in each order of the loops that may be best.",
+        group=Group.OUTPUT,
+    )
     html: Path | None = shared.HTML
     format: str = shared.ROW_FORMAT
     output: Path | None = shared.OUTPUT

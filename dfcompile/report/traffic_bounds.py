@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
 
-from dfcompile.bounds.curve import Curve
+from dfcompile.bounds.curve import Curve, Int64
 from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.host.printable import json_text
 from dfcompile.report.plain_values import Json, plain_fields, rounded
@@ -90,6 +91,22 @@ class DieRow(Struct, frozen=True):
     time_ns: float
 
 
+class Slope(Struct, frozen=True, eq=False):
+    """A curve as it is drawn.
+
+    Attributes:
+        name: of what moves, and what is held.
+        curve: in bytes.
+        operations: additions and multiplications.
+        cloud: of all tilings: bytes of buffer and bytes that move, shape [2, tilings]; empty if nobody asked.
+    """
+
+    name: str
+    curve: Curve
+    operations: int
+    cloud: Int64 = np.empty((2, 0), dtype=np.int64)
+
+
 class BoundsReport(Struct, frozen=True):
     """I/O bounds of a model or of one shape.
 
@@ -99,8 +116,7 @@ class BoundsReport(Struct, frozen=True):
         whole: rows of a model, by buffer; empty of one shape.
         within: of ``within_buffer_bytes``; ``None`` if nobody asked.
         notes: what is said of it all.
-        curves: in bytes, by name: of a shape, or of all operators of a model, each alone.
-        operations: additions and multiplications of products.
+        slopes: of each shape, or of all operators of a model, each alone.
         die: what a machine's die should be; ``None`` without a machine.
         fusions: rows of a chain or of attention, by what stays on the chip (`type`), then buffer.
         sram_bytes: of the machine's chip; ``None`` without a machine, or if it is not limited.
@@ -111,8 +127,7 @@ class BoundsReport(Struct, frozen=True):
     whole: tuple[WholeRow, ...]
     within: float | None
     notes: tuple[str, ...]
-    curves: tuple[tuple[str, Curve], ...]
-    operations: int
+    slopes: tuple[Slope, ...]
     fusions: tuple[BoundRow, ...] = ()
     die: DieRow | None = None
     sram_bytes: int | None = None
@@ -143,11 +158,16 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
         "whole": [_whole_record(row) for row in report.whole],
         "notes": list(report.notes),
         "sram_bytes": report.sram_bytes,
-        "operations": report.operations,
+        "operations": report.slopes[-1].operations if report.slopes else 0,
         "die": None if report.die is None else plain_fields(report.die),
         "curves": [
-            {"name": name, "buffer_bytes": list(curve.sizes.tolist()), "traffic_bytes": list(curve.traffic.tolist())}
-            for name, curve in report.curves
+            {
+                "name": slope.name,
+                "operations": slope.operations,
+                "buffer_bytes": list(slope.curve.sizes.tolist()),
+                "traffic_bytes": list(slope.curve.traffic.tolist()),
+            }
+            for slope in report.slopes
         ],
     }
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, log2
-from typing import Final
+from typing import Any, Final, Protocol, TypeAlias
 
-from dfcompile.bounds.curve import Curve
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.bounds.curve import Curve, Int64
 from dfcompile.visualization.gantt.layout import escape
 
 # In the units of the picture, which is as wide as the page up to twice this: letters of 11 are legible on a narrow one.
@@ -16,21 +19,53 @@ _COLOURS: Final = ("#4477aa", "#cc6677", "#228833", "#aa3377", "#997700", "#3322
 _DASHES: Final = ("none", "7 3", "2 2", "9 3 2 3", "4 4", "1 3")  # curves that lie on each other are seen
 _PREFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _MOST_LABELS = 7
+_LEAST: Final = 2.0**-20  # of a value that has a logarithm here
+
+Float64: TypeAlias = npt.NDArray[np.float64]
+Number: TypeAlias = Any  # a number or an array of them
 
 
-def slopes_to_svg(title: str, curves: Sequence[tuple[str, Curve]], sram_bytes: int | None = None) -> str:
-    """Return a picture of curves in bytes: steps, the maximal effectual buffer of each, and a chip's SRAM.
+class Slope(Protocol):
+    """A curve in bytes with what belongs to it."""
+
+    @property
+    def name(self) -> str:
+        """Of what moves."""
+
+    @property
+    def curve(self) -> Curve:
+        """In bytes."""
+
+    @property
+    def operations(self) -> int:
+        """Additions and multiplications."""
+
+    @property
+    def cloud(self) -> Int64:
+        """Bytes of buffer and bytes that move, of all tilings, shape [2, tilings]."""
+
+
+def slopes_to_svg(
+    title: str, slopes: Sequence[Slope], sram_bytes: int | None = None, *, is_intensity: bool = False
+) -> str:
+    """Return a picture of curves: steps, the maximal effectual buffer of each, tilings as dots, and a chip's SRAM.
 
     Args:
         title: above it.
-        curves: by name.
+        slopes: in their order.
         sram_bytes: of the chip; ``None``: it is not marked.
+        is_intensity: whether operations per byte are drawn instead of bytes.
     """
-    sizes = [int(size) for _, curve in curves for size in (curve.sizes[0], curve.sizes[-1])]
+    sizes = [int(size) for slope in slopes for size in (slope.curve.sizes[0], slope.curve.sizes[-1])]
+    sizes += [
+        int(size) for slope in slopes if slope.cloud.size for size in (slope.cloud[0].min(), slope.cloud[0].max())
+    ]
     sizes += [sram_bytes] if sram_bytes else []
-    traffic = [int(words) for _, curve in curves for words in (curve.traffic[0], curve.traffic[-1])]
-    axes = _Axes(_range(sizes), _range(traffic))
-    height = HEIGHT + _LINE * len(curves)
+    moved = [np.concatenate((slope.curve.traffic, slope.cloud[1])) for slope in slopes]
+    heights = [_height(slope, words, is_intensity=is_intensity) for slope, words in zip(slopes, moved, strict=True)]
+    ends = [float(end) for each in heights for end in (each.min(), each.max())]
+    axes = _Axes(_range(sizes), _range(ends), is_intensity=is_intensity)
+    height = HEIGHT + _LINE * len(slopes)
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="100%" '
         f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" '
@@ -42,64 +77,91 @@ def slopes_to_svg(title: str, curves: Sequence[tuple[str, Curve]], sram_bytes: i
         f'<text x="8" y="18" font-size="13">{escape(title)}</text>',
         *axes.drawn(),
     ]
-    for number, (name, curve) in enumerate(curves):
-        parts += _slope(number, name, curve, axes)
+    for number, (slope, values) in enumerate(zip(slopes, heights, strict=True)):
+        parts += _dots(number, slope, values[len(slope.curve.sizes) :], axes)
+    for number, (slope, values) in enumerate(zip(slopes, heights, strict=True)):
+        parts += _slope(number, slope, values[: len(slope.curve.sizes)], axes)
     if sram_bytes:
         x = axes.x(sram_bytes)
         anchor, beside = ("start", x + 4) if x < WIDTH / 2 else ("end", x - 4)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}" stroke="#555"/>')
-        parts.append(f'<text x="{beside:.1f}" y="{_TOP + 12}" text-anchor="{anchor}">SRAM {_label(sram_bytes)}</text>')
+        parts.append(f'<text x="{beside:.1f}" y="{_TOP + 12}" text-anchor="{anchor}">SRAM {_label(sram_bytes)}B</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _slope(number: int, name: str, curve: Curve, axes: "_Axes") -> Iterator[str]:
+def _height(slope: Slope, moved: Int64, *, is_intensity: bool) -> Float64:
+    return slope.operations / np.maximum(moved, 1) if is_intensity else moved.astype(np.float64)
+
+
+def _style(number: int) -> tuple[str, str]:
+    """Return colour and dashes of a curve; no two of the first 36 have both alike."""
+    return _COLOURS[number % len(_COLOURS)], _DASHES[(number + number // len(_COLOURS)) % len(_DASHES)]
+
+
+def _dots(number: int, slope: Slope, heights: Float64, axes: "_Axes") -> Iterator[str]:
+    """Yield all tilings as dots; those that would lie on each other are one."""
+    if not slope.cloud.size:
+        return
+    xs, ys = np.round(axes.x(slope.cloud[0])), np.round(axes.y(heights))
+    places = np.unique(np.stack((xs, ys)).astype(np.int64), axis=1).T.tolist()
+    path = "".join(f"M{x} {y}h0" for x, y in places)
+    colour, _ = _style(number)
+    yield f'<path d="{path}" stroke="{colour}" stroke-opacity="0.35" stroke-width="1.4" stroke-linecap="round"/>'
+
+
+def _slope(number: int, slope: Slope, heights: Float64, axes: "_Axes") -> Iterator[str]:
     """Yield a curve, its maximal effectual buffer, and its line of the legend."""
-    colour, dashes = _COLOURS[number % len(_COLOURS)], _DASHES[number % len(_DASHES)]
-    points = [(axes.x(int(curve.sizes[0])), axes.y(int(curve.traffic[0])))]
-    for size, words in zip(curve.sizes[1:].tolist(), curve.traffic[1:].tolist(), strict=True):
-        points += [(axes.x(size), points[-1][1]), (axes.x(size), axes.y(words))]
+    colour, dashes = _style(number)
+    xs, ys = axes.x(slope.curve.sizes).tolist(), axes.y(heights).tolist()
+    points = [(xs[0], ys[0])]
+    for x, y in zip(xs[1:], ys[1:], strict=True):
+        points += [(x, points[-1][1]), (x, y)]
     end = points[-1]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*points, (WIDTH - _RIGHT, end[1])])
     line = f'fill="none" stroke="{colour}" stroke-width="1.5" stroke-dasharray="{dashes}"'
+    name = escape(slope.name)
     yield f'<polyline points="{path}" {line}/>'
-    yield f'<circle cx="{end[0]:.1f}" cy="{end[1]:.1f}" r="4" fill="{colour}"><title>{escape(name)}</title></circle>'
+    yield f'<circle cx="{end[0]:.1f}" cy="{end[1]:.1f}" r="4" fill="{colour}"><title>{name}</title></circle>'
     y = HEIGHT + _LINE * number
     yield f'<polyline points="8,{y - 4} 36,{y - 4}" {line}/>'
     yield f'<circle cx="22" cy="{y - 4}" r="4" fill="{colour}"/>'
-    text = f"{name}: maximal effectual buffer {_label(curve.maximal_effectual_size)}"
-    yield f'<text x="42" y="{y}">{escape(text)}</text>'
+    text = f"{name}: maximal effectual buffer {_label(slope.curve.maximal_effectual_size)}B"
+    yield f'<text x="42" y="{y}">{text}</text>'
 
 
 class _Axes:
     """Both axes: ranges of powers of two."""
 
-    def __init__(self, sizes: tuple[int, int], traffic: tuple[int, int]) -> None:
-        self.sizes, self.traffic = sizes, traffic
+    def __init__(self, sizes: tuple[int, int], heights: tuple[int, int], *, is_intensity: bool) -> None:
+        self.sizes, self.heights, self.is_intensity = sizes, heights, is_intensity
 
-    def x(self, size: float) -> float:
+    def x(self, sizes: Number) -> Number:
         low, high = self.sizes
-        return _LEFT + (log2(size) - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
+        return _LEFT + (np.log2(sizes) - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
 
-    def y(self, traffic: float) -> float:
-        low, high = self.traffic
-        return HEIGHT - _BOTTOM - (log2(max(traffic, 1)) - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
+    def y(self, values: Number) -> Number:
+        low, high = self.heights
+        return HEIGHT - _BOTTOM - (np.log2(np.maximum(values, _LEAST)) - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
 
     def drawn(self) -> Iterator[str]:
         bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
         for power in _ticks(self.sizes):
             x = self.x(2.0**power)
             yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}" stroke="#ddd"/>'
-            yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{_label(2**power)}</text>'
-        for power in _ticks(self.traffic):
+            anchor = "end" if x > right - _RIGHT else "middle"
+            text = f"{_label(2**power)}B"
+            yield f'<text x="{min(x, WIDTH - 4):.1f}" y="{bottom + 16}" text-anchor="{anchor}">{text}</text>'
+        unit = "" if self.is_intensity else "B"
+        for power in _ticks(self.heights):
             y = self.y(2.0**power)
             yield f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
-            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(2**power)}</text>'
+            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(2.0**power)}{unit}</text>'
         yield f'<text x="{(_LEFT + right) / 2:.0f}" y="{bottom + 31}" text-anchor="middle">buffer</text>'
-        yield f'<text x="8" y="{_TOP - 10}">bytes moved</text>'
+        yield f'<text x="8" y="{_TOP - 10}">{"operations per byte" if self.is_intensity else "bytes moved"}</text>'
 
 
-def _range(values: Sequence[int]) -> tuple[int, int]:
-    low, high = floor(log2(max(min(values), 1))), ceil(log2(max(*values, 2)))
+def _range(values: Sequence[float]) -> tuple[int, int]:
+    low, high = floor(log2(max(min(values), _LEAST))), ceil(log2(max(*values, 2)))
     return low, max(high, low + 1)
 
 
@@ -108,7 +170,8 @@ def _ticks(powers: tuple[int, int]) -> range:
     return range(low, high + 1, max(1, ceil((high - low) / _MOST_LABELS)))
 
 
-def _label(size: int) -> str:
-    power = min(max(size.bit_length() - 1, 0) // 10, len(_PREFIXES) - 1)
+def _label(size: float) -> str:
+    """Return a number with the prefix of a power of 1,024, to which a unit may be added."""
+    power = min(max(floor(log2(size)), 0) // 10, len(_PREFIXES) - 1)
     value = size / 2 ** (10 * power)
-    return f"{value:.0f} {_PREFIXES[power]}B" if value == int(value) else f"{value:.3g} {_PREFIXES[power]}B"
+    return f"{value:.0f} {_PREFIXES[power]}" if value == int(value) else f"{value:.3g} {_PREFIXES[power]}"

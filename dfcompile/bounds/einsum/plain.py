@@ -96,6 +96,20 @@ def plain_curve(einsum: PlainEinsum, rules: Rules) -> Curve:
     return least([_order_curve(einsum, order, rules) for order in _orders(einsum)])
 
 
+def all_tilings(einsum: PlainEinsum, rules: Rules) -> tuple[Int64, Int64]:
+    """Return buffer and traffic of every tiling in every order of loops that may be best, in words, shape [tilings].
+
+    The cloud of which the curve is the lower edge [huang24, Fig. 1].
+
+    Raises:
+        UserError: the einsum is too large.
+    """
+    check_words(einsum.name, 2 * sum(tensor.units for tensor in einsum.tensors) * einsum.macs)
+    choices = [tile_sizes(extent, rules.tiles) for extent in einsum.extents]
+    sizes, traffic = np.concatenate([_points(einsum, choices, order, rules) for order in _orders(einsum)], axis=1)
+    return sizes, traffic
+
+
 def innermost_loops(einsum: PlainEinsum, tiling: tuple[int, ...], rules: Rules) -> tuple[str, ...]:
     """Return the ranks of the innermost loops, innermost first, with which a tiling moves least."""
     choices = [np.array([tile], dtype=np.int64) for tile in tiling]
@@ -132,15 +146,20 @@ def _order_curve(einsum: PlainEinsum, order: _Order, rules: Rules) -> Curve:
         tile_sizes(extent, rules.tiles) if _matters(einsum, order, rank) else np.ones(1, dtype=np.int64)
         for rank, extent in enumerate(einsum.extents)
     ]
+    sizes, traffic = _points(einsum, choices, order, rules)
+    kept = front_numbers(sizes, traffic)
+    places = np.unravel_index(kept, tuple(map(len, choices)))
+    tilings = np.stack([column[place] for column, place in zip(choices, places, strict=True)], axis=1)
+    return front(sizes[kept], traffic[kept], tilings)
+
+
+def _points(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Rules) -> tuple[Int64, Int64]:
+    """Return buffer and traffic of all tilings of chosen tile sizes, shape [tilings]."""
     shape = tuple(map(len, choices))
     if prod(shape) > MOST_TILINGS:
         raise UserError(f"{einsum.name}: {prod(shape):,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
     sizes = np.broadcast_to(_sizes(einsum, choices), shape).ravel()
-    traffic = np.broadcast_to(_traffic(einsum, choices, order, rules), shape).ravel()
-    kept = front_numbers(sizes, traffic)
-    places = np.unravel_index(kept, shape)
-    tilings = np.stack([column[place] for column, place in zip(choices, places, strict=True)], axis=1)
-    return front(sizes[kept], traffic[kept], tilings)
+    return sizes, np.broadcast_to(_traffic(einsum, choices, order, rules), shape).ravel()
 
 
 def _matters(einsum: PlainEinsum, order: _Order, rank: int) -> bool:

@@ -3,6 +3,7 @@
 from dfcompile.cli.pages import files_alone, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
+from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 
@@ -12,6 +13,9 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     """Say how little a model, a product or a convolution can move, for every buffer size."""
     svg, html = outputs.svg, outputs.html
     check_targets((outputs.output, svg, html))
+    for flag, is_given in (("--intensity", outputs.intensity), ("--cloud", outputs.cloud)):
+        if is_given and svg is None:
+            raise UserError(f"{flag}: found without --svg FILE, against a picture that is drawn")
 
     from dfcompile.report.rows import check_row_format
     from dfcompile.report.traffic_bounds import bounds_text
@@ -21,13 +25,13 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     from dfcompile.api.bound_traffic import bounds_of, with_machine
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
-    found = bounds_of(options, draws=svg is not None or html is not None, show=show_stage)
+    found = bounds_of(options, draws=svg is not None or html is not None, cloud=outputs.cloud, show=show_stage)
     sram = None
     if options.system is not None:
         found, sram = with_machine(found, options.system)
     if svg is not None:
         with show_stage("drawing"):
-            picture = slopes_to_svg(found.subject, found.curves, sram)
+            picture = slopes_to_svg(found.subject, found.slopes, sram, is_intensity=outputs.intensity)
         write_text(picture, svg)
     files, drawn = files_alone(options.model, options.system), [svg] if svg is not None else []
     write_page(html, lambda: bounds_text(found, "json", output_width()), files, drawn)

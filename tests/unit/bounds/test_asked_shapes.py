@@ -84,7 +84,7 @@ words = st.integers(1, 4)
 def test_a_product(m: int, k: int, n: int, rules: Rules, word_bytes: int) -> None:
     assume(m * k * n <= MOST_MACS)
 
-    check(BoundsOptions(gemm=f"{m},{k},{n}"), 1, product(m, k, n), rules, word_bytes)
+    check(BoundsOptions(gemm=(f"{m},{k},{n}",)), 1, product(m, k, n), rules, word_bytes)
 
 
 def sharing(heads: int) -> Iterator[tuple[str, int]]:
@@ -101,7 +101,7 @@ def test_heads(heads: int, m: int, k: int, n: int, data: st.DataObject, rules: R
     rows = heads // groups * m  # of one product: all that share B
     assume(rows * k * n <= MOST_MACS)
 
-    check(BoundsOptions(bmm=f"{heads},{m},{k},{n}{said}"), groups, product(rows, k, n), rules, word_bytes)
+    check(BoundsOptions(bmm=(f"{heads},{m},{k},{n}{said}",)), groups, product(rows, k, n), rules, word_bytes)
 
 
 @given(
@@ -129,27 +129,27 @@ def test_convolutions_of_groups(
     text = f"{groups * channels},{groups * filters},{outputs},{taps},stride={stride},dilation={dilation},pad={pad}"
 
     counted = Rules(rules.tiles, halo, rules.elides_first_read)
-    check(BoundsOptions(conv=f"{text},groups={groups}"), groups, walked, counted, word_bytes)
+    check(BoundsOptions(conv=(f"{text},groups={groups}",)), groups, walked, counted, word_bytes)
 
 
 @pytest.mark.parametrize(
     ("shape", "count", "same"),
     [
-        (BoundsOptions(bmm="4,4,7,5,groups=2"), 2, "8,7,5"),
-        (BoundsOptions(bmm="4,4,7,5,shared"), 1, "16,7,5"),
-        (BoundsOptions(bmm="4,4,7,5"), 4, "4,7,5"),
-        (BoundsOptions(conv="7,5,3x3,1x1,batch=2"), 1, "18,7,5"),
-        (BoundsOptions(conv="14,10,3x3,1x1,stride=2,groups=2"), 2, "9,7,5"),
+        (BoundsOptions(bmm=("4,4,7,5,groups=2",)), 2, "8,7,5"),
+        (BoundsOptions(bmm=("4,4,7,5,shared",)), 1, "16,7,5"),
+        (BoundsOptions(bmm=("4,4,7,5",)), 4, "4,7,5"),
+        (BoundsOptions(conv=("7,5,3x3,1x1,batch=2",)), 1, "18,7,5"),
+        (BoundsOptions(conv=("14,10,3x3,1x1,stride=2,groups=2",)), 2, "9,7,5"),
     ],
 )
 def test_what_is_one_product_moves_as_much(shape: BoundsOptions, count: int, same: str) -> None:
-    rows, products = (rows_of(asked, range(3, 300), 1) for asked in (shape, BoundsOptions(gemm=same)))
+    rows, products = (rows_of(asked, range(3, 300), 1) for asked in (shape, BoundsOptions(gemm=(same,))))
 
     assert [row.tiling_bytes for row in rows] == [count * (row.tiling_bytes or 0) for row in products]
 
 
 def test_rows_of_all_heads_of_a_group_are_rows_of_one_product() -> None:
-    (row,) = rows_of(BoundsOptions(bmm="4,4,7,5,groups=2"), range(7, 8), 1)
+    (row,) = rows_of(BoundsOptions(bmm=("4,4,7,5,groups=2",)), range(7, 8), 1)
 
     assert row.tiling_bytes == 850
     assert row.tiling.startswith("M=3 K=1 N=1")  # three rows, of two heads where that is so

@@ -155,9 +155,11 @@ def test_a_model_has_a_curve_of_plans_where_it_is_drawn(capsys: Capture, tmp_pat
         ("--attention 8,4,4,4,groups=3", "--attention: found 8 heads against a multiple of 3 groups"),
         ("--attention 8,4,4,4,group=2", "--attention: found 'group=2' against H,M,N,D[,value=V,groups=G]"),
         ("--attention 8,4000000000,4000000000,4000000000", "words of traffic against"),
-        ("--chain 4,4,4 --attention 1,1,1,1", "found --chain and --attention against one of"),
-        ("--gemm 4,4,4 --bmm 1,1,1,1", "found --gemm and --bmm against one of"),
-        ("", "found nothing against one of"),
+        ("m.onnx --gemm 4,4,4", "bounds: found MODEL and --gemm against MODEL, or one or more of --gemm, --bmm"),
+        ("--gemm 4,4,4 --gemm 4,4,4", "--gemm: 4,4,4 is given twice"),
+        ("--gemm 4,4,4 --cloud", "--cloud: found without --svg FILE"),
+        ("--gemm 4,4,4 --intensity", "--intensity: found without --svg FILE"),
+        ("", "found nothing against MODEL, or one or more of"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(words: str, said: str, capsys: Capture) -> None:
