@@ -9,8 +9,9 @@ from dfcompile.canonical_dag.dag import Bool, Int64, Scope
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.attained.footprints import sums
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel, Timed
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT, owners_of
+from dfcompile.dfmodel_backend.options import Timed
 from dfcompile.distinct import numbered
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.operator_times import shared

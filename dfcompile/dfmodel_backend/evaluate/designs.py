@@ -9,11 +9,10 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation, PmuModel
-from dfcompile.dfmodel_backend.intra_chip.set_model import TimedStep
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
-from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError
 
@@ -37,9 +36,10 @@ class Decision(Struct, frozen=True):
     stages: tuple[int, ...] = ()
 
 
-class StepFigures(TimedStep, frozen=True):
+class StepFigures(Timed, frozen=True):
     """One configuration, per micro-batch and layer."""
 
+    kernels: tuple[str, ...]
     dram_bytes: float  # moved
     network_bytes: float
     sram_bytes: float

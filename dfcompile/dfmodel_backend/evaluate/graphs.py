@@ -9,11 +9,10 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.intra_chip.set_model import TimedStep
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import MappingOptions, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
@@ -24,9 +23,10 @@ Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configu
 NS_PER_S = 1e9
 
 
-class Configuration(TimedStep, frozen=True):
+class Configuration(Timed, frozen=True):
     """One configuration of a mapping and its figures."""
 
+    kernels: tuple[str, ...]
     core_splits: tuple[CoreSplit, ...]  # one per kernel; empty if a compute utilization is assumed instead
     dram_read_bytes: int
     dram_write_bytes: int

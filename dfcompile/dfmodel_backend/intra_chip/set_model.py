@@ -57,21 +57,6 @@ class StepColumns(Struct, frozen=True):
     network_bytes: Column
 
 
-class TimedStep(Struct, frozen=True):
-    """A configuration and its times; of a design per micro-batch and layer."""
-
-    kernels: tuple[str, ...]
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
-
-    @property
-    def bound_by(self) -> str:
-        """The longest of compute, memory and network."""
-        return max(("compute", "memory", "network"), key=lambda kind: float(getattr(self, f"{kind}_ns")))
-
-
 class SetModel(ABC):
     """Constants of every kernel and tensor of a chip, and the figures of any set of kernels."""
 

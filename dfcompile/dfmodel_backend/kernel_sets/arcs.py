@@ -1,8 +1,8 @@
 """Possible configurations: pairs of down-sets of kernels, as columns."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import or_
 
 import numpy as np
@@ -98,29 +98,18 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     def grows(added: int) -> bool:
         return is_allowed(added) and may_grow(added)
 
+    pairs = (pair for pair in _pairs(shape, lattice, grows) if is_allowed(pair[0] ^ pair[1]))
+    found = list(islice(pairs, most + 1))
+    return arcs_between(lattice, found, len(shape.predecessors)) if len(found) <= most else None
+
+
+def arcs_between(lattice: DownSets, pairs: Sequence[tuple[int, int]], count: int) -> Arcs:
+    """Return the configurations that lead from one down-set of ``count`` kernels to another one that holds it."""
     number = {down_set: place for place, down_set in enumerate(lattice)}
     sets: dict[int, int] = {}
-    rows: list[tuple[int, int, int]] = []
-    for before, after in _pairs(shape, lattice, grows):
-        added = after ^ before
-        place = sets.get(added)
-        if place is None:
-            if not is_allowed(added):
-                continue
-            place = sets[added] = len(sets)
-        if len(rows) >= most:
-            return None
-        rows.append((number[after], number[before], place))
-    rows.sort()
-    columns = np.array(rows, np.int64).reshape(-1, 3)
-    return Arcs(
-        down_sets=tuple(lattice),
-        before=columns[:, 1],
-        after=columns[:, 0],
-        added=columns[:, 2],
-        sets=tuple(sets),
-        members=members_of(tuple(sets), len(shape.predecessors)),
-    )
+    rows = [(number[after], number[before], sets.setdefault(after ^ before, len(sets))) for before, after in pairs]
+    after, before, added = np.array(sorted(rows), np.int64).reshape(-1, 3).T
+    return Arcs(tuple(lattice), before, after, added, tuple(sets), members_of(tuple(sets), count))
 
 
 def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
