@@ -8,8 +8,7 @@ from dfcompile.dfmodel_backend.check.array_shares import elements_missing, itera
 from dfcompile.dfmodel_backend.check.requirements import require, require_close
 from dfcompile.dfmodel_backend.check.task_times import TaskPlaces
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.workload.array_layout import Layout, Partial
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.dfmodel_backend.workload.exchange import Exchange, Layout, Partial
 from dfcompile.errors import VerificationError
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
-from dfcompile.dfmodel_backend.fusion.solvers.memory_unit_path import least_chain_of_pmus
-from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, Rank, least_chain
+from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, Rank, least_chain, least_chain_of_pmus
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel

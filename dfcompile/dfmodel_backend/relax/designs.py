@@ -9,8 +9,7 @@ import numpy as np
 from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS, DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
-from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
+from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion, lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times

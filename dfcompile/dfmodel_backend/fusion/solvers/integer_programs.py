@@ -6,8 +6,7 @@ import numpy.typing as npt
 from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import staged
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages_by_arc_flow, staged
 from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain

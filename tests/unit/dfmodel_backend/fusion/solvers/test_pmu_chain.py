@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
-from dfcompile.dfmodel_backend.fusion.solvers import memory_unit_path as pmu_chain
+from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
