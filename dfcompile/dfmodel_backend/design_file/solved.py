@@ -56,7 +56,7 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
 
 
 def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
-    labels = None if model.pmu is None else model.pmu.needs.labels
+    labels = None if model.pmu is None else model.pmu.labels
     connections = solved.dataflow_graph.connections
     for number, (connection, edge) in enumerate(zip(connections, model.edges, strict=True)):
         giver, taker = model.shares[edge.source], model.shares[edge.target]
