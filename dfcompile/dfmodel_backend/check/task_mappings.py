@@ -10,10 +10,9 @@ from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
-from dfcompile.dfmodel_backend.check.held_bytes import check_bytes
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
 from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
-from dfcompile.dfmodel_backend.check.task_times import NOBODY, TaskTimes
+from dfcompile.dfmodel_backend.check.task_times import NOBODY, TaskTimes, check_bytes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.errors import VerificationError

@@ -1,4 +1,7 @@
-"""Fusion of kernels into configurations by the solver that was asked for: of a graph, or of the models of a design."""
+"""Fusion of kernels into configurations by the solver that was asked for.
+
+Of a design, arcs between down-sets are listed once for many tile counts.
+"""
 
 import math
 import sys
@@ -19,9 +22,16 @@ from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, PathArcs, arcs_of, arcs_of_chain, arcs_within
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, shape_of
+from dfcompile.dfmodel_backend.kernel_sets import (
+    Arcs,
+    DownSets,
+    FusionShape,
+    PathArcs,
+    arcs_of,
+    arcs_of_chain,
+    arcs_within,
+    shape_of,
+)
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design

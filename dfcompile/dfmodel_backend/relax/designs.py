@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, arcs_of, arcs_of_chain
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 

@@ -20,7 +20,7 @@ from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, configs_of
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
+from dfcompile.dfmodel_backend.kernel_sets import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 from dfcompile.dfmodel_backend.options import sums_of
 

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking
-from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import FusionShape, PathArcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages_by_
 from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
-from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
+from dfcompile.dfmodel_backend.kernel_sets import PathArcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 from dfcompile.records import replace
 

@@ -2,6 +2,11 @@
 
 Chains of the same time are told apart by their DRAM bytes, then by the number of their configurations. The same time is
 what differs by less than a tie, far below the times of configurations: sums in another order differ in the last digits.
+
+Where memory units (PMUs) are counted, sets are evaluated exactly only where they may be on the path. Cores and PMUs
+split best take long to find. Without PMUs, and with weights whole, no set is slower: such times are lower bounds. A
+shortest path with bounds is evaluated exactly and found again until all of its sets are exact; it is then as short as
+any, because the others are at least as long as their bounds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +21,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Column, Numbers
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits, set_times
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, PathArcs, SetLimits
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, FusionShape, PathArcs, SetLimits
 
 Chain = tuple[int, ...]  # set of kernels of each configuration, in order of execution; 0: empty
 Rank = tuple[float, float, float]  # of a chain: time in ns, DRAM bytes, configurations

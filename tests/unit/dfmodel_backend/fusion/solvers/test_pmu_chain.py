@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import SetLimits, arcs_of
+from dfcompile.dfmodel_backend.kernel_sets import SetLimits, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
 from tests.examples import rounds
 from tests.unit.dfmodel_backend.pmu_designs import random_model
