@@ -13,8 +13,7 @@ from dfcompile.dfmodel_backend.attained.mapping import NOTHING, TaskMapping, map
 from dfcompile.dfmodel_backend.attained.search import chain_bound_ns
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskModel
 from dfcompile.dfmodel_backend.check.collectives import check_exchanges
-from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
-from dfcompile.dfmodel_backend.check.task_shares import check_task_share
+from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping, check_task_share
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
