@@ -1,4 +1,4 @@
-"""Accepts or rejects mappings of lowerings, and what one of several chips runs: knows nothing of how they were chosen."""
+"""Accepts or rejects mappings of lowerings, and what one of several chips runs; knows nothing of who chose them."""
 
 import math
 from collections import Counter
