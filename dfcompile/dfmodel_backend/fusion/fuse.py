@@ -19,7 +19,6 @@ from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import (
@@ -78,27 +77,6 @@ def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
     """Return the down-sets to consider and whether these are all; else, where all are too many, those of few orders."""
     lattice = shape.lattice(most)
     return (lattice, True) if lattice is not None else (shape.intervals(), False)
-
-
-def fuse(model: SetModel, options: MappingOptions, solver: FusionSolver | None = None) -> Fusion:
-    """Return the fastest chain of configurations, or none if nothing fits SRAM, DRAM and cores.
-
-    Of equally fast ones it is that with the fewest DRAM bytes, then with the fewest configurations. Budgets count work,
-    never time. If the down-sets or pairs of them are too many, the chain is the best along a few topological orders; if
-    an integer program is too large, or stops at its limit of nodes or time without a solution, another one is taken.
-
-    Args:
-        model: of the chip.
-        options: of the mapping.
-        solver: None: the one that the options name.
-
-    Raises:
-        UserError: there is no such solver.
-        PluginError: a plug-in's solver failed.
-        InternalError: a solver of ours failed.
-    """
-    problem = GraphProblem(model, options) if isinstance(model, GraphModel) else FusionProblem(model, options)
-    return (solver or find_solver(options.solver)).solve(problem)
 
 
 class DesignFusion:

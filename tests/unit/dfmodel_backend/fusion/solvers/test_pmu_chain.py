@@ -6,8 +6,9 @@ import pytest
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
+from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
@@ -68,9 +69,9 @@ def test_arc_flow_with_memory_units_is_as_fast_as_the_shortest_path(solver: str)
     solved = 0
     for seed in range(25):
         model = random_model(random.Random(seed), 6)
-        expected = fuse(model, MappingOptions())
+        expected = find_solver("dp").solve(FusionProblem(model))
 
-        found = fuse(model, MappingOptions(solver=solver))
+        found = find_solver(solver).solve(FusionProblem(model, MappingOptions(solver=solver)))
 
         assert (found.chain is None) == (expected.chain is None), seed
         assert found.time_ns == pytest.approx(expected.time_ns, rel=1e-9), seed
