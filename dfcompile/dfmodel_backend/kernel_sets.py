@@ -169,6 +169,11 @@ class FusionShape(Struct, frozen=True):
         """
         return list_down_sets(self._ordered, most)
 
+    def considered(self, most: int) -> tuple[DownSets, bool]:
+        """Return the down-sets to consider and whether these are all; where all are too many, those of few orders."""
+        lattice = self.lattice(most)
+        return (lattice, True) if lattice is not None else (self.intervals(), False)
+
     def intervals(self) -> DownSets:
         """Return the prefixes of a few topological orders: some of the down-sets, few whatever the graph."""
         return joined(topological_orders(self._ordered))
@@ -350,6 +355,11 @@ def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
         sets=used,
         members=members_of(used, count),
     )
+
+
+def single_arcs(count: int) -> Arcs:
+    """Return the configurations of one kernel each, in the order of their numbers."""
+    return arcs_of_chain(tuple(1 << kernel for kernel in range(count)), count)
 
 
 def _pairs(shape: FusionShape, lattice: DownSets, grows: Callable[[int], bool]) -> Iterator[tuple[int, int]]:

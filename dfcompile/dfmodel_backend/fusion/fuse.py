@@ -21,16 +21,7 @@ from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets import (
-    Arcs,
-    DownSets,
-    FusionShape,
-    PathArcs,
-    arcs_of,
-    arcs_of_chain,
-    arcs_within,
-    shape_of,
-)
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, PathArcs, arcs_of, arcs_within, shape_of, single_arcs
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
@@ -73,12 +64,6 @@ class GraphProblem(FusionProblem, frozen=True):
         return self.shortest_path()
 
 
-def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
-    """Return the down-sets to consider and whether these are all; else, where all are too many, those of few orders."""
-    lattice = shape.lattice(most)
-    return (lattice, True) if lattice is not None else (shape.intervals(), False)
-
-
 class DesignFusion:
     """Fuses models of one design: the graph is the same, weights change with the degrees."""
 
@@ -94,9 +79,7 @@ class DesignFusion:
         self._lattice: DownSets | None = None
         self._singles: Arcs | None = None
         if design.is_kernel_by_kernel and not self._pipelined:
-            self._singles = arcs_of_chain(
-                tuple(1 << number for number in range(len(design.kernels))), len(design.kernels)
-            )
+            self._singles = single_arcs(len(design.kernels))
             return
         if design.machine.pmu is not None and not self._solver.counts_memory_units:
             self._solver = DP
@@ -121,7 +104,7 @@ class DesignFusion:
         if self._solver is INTERVALS:
             self._lattice, self.is_complete = shape.intervals(), False
         else:
-            self._lattice, self.is_complete = lattice_for(shape, self._options.max_down_sets)
+            self._lattice, self.is_complete = shape.considered(self._options.max_down_sets)
 
     def fuse(self, model: DesignModel, below_ns: float = math.inf) -> Fused | None:
         """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores.

@@ -6,7 +6,6 @@ import pytest
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
@@ -32,7 +31,7 @@ def test_few_sets_are_evaluated_and_the_chain_is_that_of_all(monkeypatch: pytest
     for seed in seeds:
         rng = random.Random(seed)
         problem = FusionProblem(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
-        lattice, _ = lattice_for(problem.shape, 10_000)
+        lattice, _ = problem.shape.considered(10_000)
         arcs = arcs_of(problem.shape, lattice, problem.may_grow)
 
         expected_ns, expected = least_chain(arcs, arc_times(problem.model, arcs), problem.shape)
@@ -53,7 +52,7 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
         rng = random.Random(seed)
         model = random_model(rng, 5, rng.choice([RIGHT, ORIGINAL]))
         problem = FusionProblem(model)
-        lattice, _ = lattice_for(problem.shape, 10_000)
+        lattice, _ = problem.shape.considered(10_000)
         members = arcs_of(problem.shape, lattice, problem.may_grow).members
 
         exact, bounds = set_limits(model, members), least_limits(model, members)
