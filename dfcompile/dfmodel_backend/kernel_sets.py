@@ -205,11 +205,8 @@ def shape_of(design: Design) -> FusionShape:
         sum(1 << position for position, kernel in enumerate(kernels) if has_halves and kernel.backward is is_second)
         for is_second in (False, True)
     )
-    position = {kernel.id: number for number, kernel in enumerate(kernels)}
     return FusionShape(
-        predecessors=predecessors_of(
-            len(kernels), [(position[one.source], position[one.target]) for one in design.edges]
-        ),
+        predecessors=predecessors_of(len(kernels), design.ends),
         allowed=_allowed(design, forward, backward),
         most_kernels=1 if design.is_kernel_by_kernel else design.machine.cores,
         forward=forward,

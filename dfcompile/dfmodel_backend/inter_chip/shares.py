@@ -21,7 +21,6 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 from dfcompile.records import replace
 
 
@@ -370,11 +369,9 @@ def edge_shares(
 ) -> tuple[EdgeShare, ...]:
     """Return the shares of all connections, with the layout changes on them."""
     needs = needs_of(design.kernels, design.edges, compatibility)
-    position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
-    ends = [(position[edge.source], position[edge.target]) for edge in design.edges]
-    levels = topological_numbers(len(design.kernels), ends)
+    levels = design.levels
     found = []
-    for edge, (source, target), needed in zip(design.edges, ends, needs, strict=True):
+    for edge, (source, target), needed in zip(design.edges, design.ends, needs, strict=True):
         giver, taker = shares[source], shares[target]
         size = 0 if edge.zero_out else giver.output_bytes
         change = Collective.NONE

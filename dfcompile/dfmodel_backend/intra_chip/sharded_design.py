@@ -77,8 +77,7 @@ class DesignModel(SetModel):
             self.edges = edge_shares(design, self.shares, compatibility)
             self.edge_bytes = np.fromiter((edge.size_bytes for edge in self.edges), float)
             self.sram_sizes = self._sram_sizes()
-            ends = [(edge.source, edge.target) for edge in self.edges]
-            self.flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
+            self.flows = FlowColumns.of_connections(design.ends, self.edge_bytes, *self.sram_sizes)
             self._given_traffic = np.fromiter((share.kernel.memory_bytes for share in self.shares), float)
             self._weight_traffic = np.fromiter((self._weight_traffic_of(share) for share in self.shares), float)
         else:

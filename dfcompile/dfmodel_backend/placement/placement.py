@@ -340,8 +340,7 @@ def place_design(
         return ()
     model = DesignModel(design, decision.sharding, decision.tiles, compatibility)
     assert model.pmu is not None
-    ends = tuple((edge.source, edge.target) for edge in model.edges)
-    graph = UnitGraph(model.pmu.order(range(len(model.shares))), ends, model.pmu.labels)
+    graph = UnitGraph(model.pmu.order(range(len(model.shares))), tuple(design.ends), model.pmu.labels)
     found = []
     for number, step in enumerate(figures.steps):
         if step.units is not None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Machine
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 @unique
@@ -121,6 +122,17 @@ class Design(Struct, frozen=True):
     edges: tuple[DesignEdge, ...]
     machine: Machine
     execution: Execution
+
+    @property
+    def ends(self) -> list[tuple[int, int]]:
+        """Positions of the kernels at both ends of each connection."""
+        position = {kernel.id: number for number, kernel in enumerate(self.kernels)}
+        return [(position[edge.source], position[edge.target]) for edge in self.edges]
+
+    @property
+    def levels(self) -> list[int]:
+        """Length of the longest path to each kernel."""
+        return topological_numbers(len(self.kernels), self.ends)
 
     @property
     def shards_kernels(self) -> bool:

@@ -17,7 +17,6 @@ from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable, le
 from dfcompile.dfmodel_backend.intra_chip.memory_units.allocation import Choice, Stop, Walk
 from dfcompile.dfmodel_backend.machine.machine import LaneStage, PmuGrid
 from dfcompile.dfmodel_backend.workload.design import Design
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 def labels_of(design: Design) -> tuple[LaneStage, ...]:
@@ -109,7 +108,7 @@ class PmuModel:
         self._counts_extra = not compatibility.sram_extra_takes_no_pmus
         known = {share.work.shape: SplitTable(share.work, design.machine) for share in shares}
         self.tables = [known[share.work.shape] for share in shares]
-        levels = topological_numbers(len(shares), [(edge.source, edge.target) for edge in edges])
+        levels = design.levels
         self._order = sorted(range(len(shares)), key=lambda kernel: (levels[kernel], kernel))
         self._touching: list[list[int]] = [[] for _ in shares]
         for number, edge in enumerate(edges):
