@@ -123,7 +123,6 @@ def _fewest_cores(decided: DecidedDesign, kernel: DesignKernel, cycles: float) -
     return float((lanes * stages)[column_steps >= 1].min(initial=machine.cores + 1))
 
 
-RELATIVE = 1e-9
 Splits = dict[int, CoreSplit]  # by kernel id
 
 
