@@ -195,9 +195,7 @@ def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[Step
     found = []
     for number, row in enumerate(members):
         inside = np.flatnonzero(row).tolist()
-        compute_ns, memory_ns, network_ns = (
-            float(one[number]) for one in (columns.compute_ns, columns.memory_ns, columns.network_ns)
-        )
+        compute_ns, memory_ns, network_ns, time_ns = columns.times_ns(number)
         units = None
         if model.pmu is not None and inside:
             slowest_ns = _hidden_ns(model, memory_ns, network_ns) / int(tiles[number])
@@ -205,11 +203,8 @@ def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[Step
             compute_ns = int(tiles[number]) * units.cycles / model.design.machine.frequency_ghz
         found.append(
             StepFigures(
+                *(compute_ns, memory_ns, network_ns, time_ns),
                 kernels=tuple(model.works[kernel].name for kernel in inside),
-                compute_ns=compute_ns,
-                memory_ns=memory_ns,
-                network_ns=network_ns,
-                time_ns=float(columns.time_ns[number]),
                 dram_bytes=float(columns.dram_bytes[number]),
                 network_bytes=float(columns.network_bytes[number]),
                 sram_bytes=float(sram[number]),

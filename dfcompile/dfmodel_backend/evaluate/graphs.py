@@ -109,12 +109,9 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
     tiles, sram = _fewest_tiles(model, members, weight_tiles)
     return tuple(
         Configuration(
+            *steps.times_ns(number),
             kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
             core_splits=_core_splits(model, row),
-            compute_ns=float(steps.compute_ns[number]),
-            memory_ns=float(steps.memory_ns[number]),
-            network_ns=float(steps.network_ns[number]),
-            time_ns=float(steps.time_ns[number]),
             dram_read_bytes=int(read[number] + held[number]),
             dram_write_bytes=int(written[number]),
             dram_live_bytes=int(live[number]),

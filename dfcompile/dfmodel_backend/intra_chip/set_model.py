@@ -56,6 +56,12 @@ class StepColumns(Struct, frozen=True):
     dram_bytes: Column  # moved
     network_bytes: Column
 
+    def times_ns(self, number: int) -> tuple[float, float, float, float]:
+        """Return the times of a configuration."""
+        columns = (self.compute_ns, self.memory_ns, self.network_ns, self.time_ns)
+        compute_ns, memory_ns, network_ns, time_ns = (float(column[number]) for column in columns)
+        return compute_ns, memory_ns, network_ns, time_ns
+
 
 class SetModel(ABC):
     """Constants of every kernel and tensor of a chip, and the figures of any set of kernels."""

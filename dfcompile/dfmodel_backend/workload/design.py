@@ -89,15 +89,15 @@ class Batch(Struct, frozen=True):
     """Sizes of a workload; what a kind of workload does not have is 0 or 1."""
 
     kind: WorkloadKind
-    hidden: int
-    sequence: int
-    layers: int
-    layers_in_graph: int
-    global_batch: int
-    micro_batch: int  # 0: free
-    tile: int  # 0: free
-    copies: int
-    table_bytes: float  # embeddings, matrix or vector of all chips of a copy
+    hidden: int = 0
+    sequence: int = 0
+    layers: int = 1
+    layers_in_graph: int = 1
+    global_batch: int = 1
+    micro_batch: int = 0  # 0: free
+    tile: int = 0  # 0: free
+    copies: int = 1
+    table_bytes: float = 0.0  # embeddings, matrix or vector of all chips of a copy
 
 
 class Execution(Struct, frozen=True):
