@@ -6,8 +6,7 @@ is limited in tasks to schedule, not in time, so that the result is the same on 
 """
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from operator import or_
 
 import numpy as np
@@ -15,9 +14,10 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Column, members_of, sums_over
+from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, PathCosts, least_chain
-from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_between, arcs_within, joined
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_within
+from dfcompile.distinct import distinct
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
 from dfcompile.options import Effort
@@ -39,7 +39,7 @@ def possible_arcs(shape: FusionShape, may_share: Callable[[int], bool]) -> tuple
         arcs = arcs_within(shape, lattice, may_share, MOST_ARCS)
         if arcs is not None:
             return _shareable(arcs, may_share), True
-    return _shareable(_along_orders(shape, MOST_ARCS), may_share), False
+    return _shareable(_along_orders(shape), may_share), False
 
 
 def _shareable(arcs: Arcs, may_share: Callable[[int], bool]) -> Arcs:
@@ -58,33 +58,64 @@ def _shareable(arcs: Arcs, may_share: Callable[[int], bool]) -> Arcs:
     )
 
 
-@lru_cache(maxsize=2)  # bounds and chains of one graph, whatever its shares cost
-def _along_orders(shape: FusionShape, most_arcs: int) -> Arcs:
+def _along_orders(shape: FusionShape) -> Arcs:
     """Return configurations along a few orders; the long ones only from the start or to the end.
 
     Long are those of more than half, a quarter, an eighth … of the kernels: the first with which they are few enough.
     """
-    count, lattice = len(shape.predecessors), shape.intervals()
+    count = len(shape.predecessors)
+    lattice = shape.intervals()
+    layers = _layers(lattice, count // 2, MOST_ARCS)
     most = count // 2
-    while most * (2 * count - most + 1) > 2 * most_arcs:  # one order alone has too many
+    while most > len(layers):
         most //= 2
-    short = _short_pairs(lattice, most, most_arcs)
-    while short is None and most > 1:
-        most //= 2
-        short = _short_pairs(lattice, most, most_arcs)
-    if short is None:
-        lattice, most = joined([tuple(range(count))]), 1
-        short = list(pairwise(lattice))
-    from_start = [(0, after) for after in lattice if after.bit_count() > most]
-    to_end = [(before, shape.every_kernel) for before in lattice if 0 < before.bit_count() < count - most]
-    return arcs_between(lattice, [*short, *from_start, *to_end], count)
+    if not most:
+        lattice, most = _one_order(count), 1
+        layers = _layers(lattice, 1, 2**62)
+    before, after = np.concatenate(layers[:most], axis=1)
+    down_sets = tuple(lattice)
+    last = len(down_sets) - 1
+    sizes = np.array([down_set.bit_count() for down_set in down_sets])
+    from_start = np.flatnonzero(sizes > most)
+    to_end = np.flatnonzero((count - sizes > most) & (sizes > 0))
+    before = np.concatenate([before, np.zeros_like(from_start), to_end])
+    after = np.concatenate([after, from_start, np.full_like(to_end, last)])
+    order = np.lexsort([before, after])
+    before, after = before[order], after[order]
+    sets: dict[int, int] = {}
+    added = [
+        sets.setdefault(down_sets[larger] ^ down_sets[smaller], len(sets))
+        for smaller, larger in zip(before.tolist(), after.tolist(), strict=True)
+    ]
+    masks = tuple(sets)
+    return Arcs(down_sets, before, after, np.array(added, np.int64), masks, members_of(masks, count))
 
 
-def _short_pairs(lattice: DownSets, most: int, most_pairs: int) -> list[tuple[int, int]] | None:
-    """Return the pairs of down-sets that differ by up to ``most`` kernels, or None if they are too many."""
-    pairs = ((before, after) for before in lattice for after in lattice.supersets(before, most, lambda _: True))
-    found = list(islice(pairs, most_pairs + 1))
-    return found if len(found) <= most_pairs else None
+def _layers(lattice: DownSets, most: int, most_arcs: int) -> list[Numbers]:
+    """Return pairs of down-sets, ``[smaller, larger]``, that differ by one kernel, by two … as far as they are few."""
+    number = {down_set: place for place, down_set in enumerate(lattice)}
+    steps = [(number[down_set], number[larger]) for down_set in lattice for larger in lattice.larger[down_set]]
+    source, target = np.array(steps, np.int64).reshape(-1, 2).T
+    starts = np.searchsorted(source, np.arange(len(number) + 1))  # a lattice lists smaller sets first
+    layers: list[Numbers] = []
+    layer = np.stack([np.arange(len(number))] * 2)
+    arcs = 0
+    while len(layers) < most:
+        begin, width = starts[layer[1]], np.diff(starts)[layer[1]]
+        offset = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
+        pairs = np.repeat(layer[0], width) * len(number) + target[np.repeat(begin, width) + offset]
+        layer = np.stack(np.divmod(distinct(pairs), len(number)))
+        arcs += layer.shape[1]
+        if arcs > most_arcs:
+            break
+        layers.append(layer)
+    return layers
+
+
+def _one_order(count: int) -> DownSets:
+    prefixes = [(1 << done) - 1 for done in range(count + 1)]
+    larger = {before: (after,) for before, after in pairwise(prefixes)}
+    return DownSets({**larger, prefixes[-1]: ()})
 
 
 # What may be looked at, in tasks; a set of kernels counts for at least so many.
