@@ -13,7 +13,7 @@ from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 
 if TYPE_CHECKING:
-    from dfcompile.generators.catalogue import Setting
+    from dfcompile.generators.catalogue import AnyGenerator, Setting
 
 SUFFIXES = {".json": "json", ".npz": "npz"}  # every other one is text
 

@@ -12,8 +12,7 @@ from onnx import helper
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend.onnx.contributed.attentions import ATTENTIONS
-from dfcompile.frontend.onnx.contributed.layers import LAYERS
+from dfcompile.frontend.onnx.contributed.layers import ATTENTIONS, LAYERS
 from dfcompile.frontend.onnx.contributed.quantised import QUANTISED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN, ContributedOperator
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, text

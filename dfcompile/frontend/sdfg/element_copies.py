@@ -14,7 +14,7 @@ from dace.data import Array, Data
 from dace.memlet import Memlet
 from dace.properties import CodeBlock
 from dace.sdfg.graph import generate_element_id
-from dace.sdfg.nodes import AccessNode
+from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.subsets import Range
 
 from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
@@ -126,3 +126,15 @@ def _whole(shape: tuple[object, ...], offset: tuple[object, ...]) -> Prototype[M
 @lru_cache(_KEPT)
 def _element(indices: str) -> Prototype[Memlet]:
     return Prototype(Memlet(data="array", subset=indices, volume=1))
+
+
+def number_elements(sdfg: dace.SDFG) -> None:
+    """Replace the random identifiers that DaCe gives to elements of an SDFG of one state."""
+    state = sdfg.start_state
+    sdfg.guid, state.guid = "sdfg", "state"
+    for number, node in enumerate(state.nodes()):
+        node.guid = f"node-{number}"
+        if isinstance(node, (EntryNode, ExitNode)):
+            node.map.guid = f"map-{number}"
+    for number, edge in enumerate(state.edges()):
+        edge.data.guid = f"edge-{number}"
