@@ -172,6 +172,17 @@ class Method(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
 
+class MethodKeys(Keys, frozen=True, kw_only=True):
+    """Keys of most methods.
+
+    Attributes:
+        modules_to_not_convert: modules that stay as they are.
+    """
+
+    harmless = "quant_method"
+    modules_to_not_convert: tuple[str, ...] | None = None
+
+
 def kept_names(keys: Keys, *lists: str, head: bool = False) -> Names:
     """Return the modules that stay as they are.
 
