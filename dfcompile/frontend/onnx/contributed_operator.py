@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from textwrap import dedent
 from typing import TypeAlias
 
 import numpy as np
@@ -145,6 +146,26 @@ class ContributedOperator(Struct, frozen=True):
             if at < context.get_num_outputs() and context.has_output(at):
                 element_type = bound.get(variable) or helper.np_dtype_to_tensor_dtype(np.dtype(self.types[variable][0]))
                 context.set_output_type(at, helper.make_tensor_type_proto(element_type, results.get(name)))
+
+
+def operators(
+    table: str, results: Mapping[str, Results], types: Mapping[str, tuple[str, ...]]
+) -> tuple[ContributedOperator, ...]:
+    """Return the operators of a table: one a line, which goes on in lines that are indented.
+
+    Args:
+        table: lines ``NAME SIGNATURE | ATTRIBUTES | T=float32,float16``; what is behind a bar may be left out.
+        results: by name.
+        types: of the type variables of which a line does not say any.
+    """
+    found = []
+    for line in re.split(r"\n(?=\S)", dedent(table).strip()):
+        head, given, said, *_ = *line.split("|"), "", ""
+        name, _, signature = head.partition(" ")
+        own = {variable: tuple(names.split(",")) for variable, names in re.findall(r"(\w+)=(\S+)", said)}
+        allowed = {variable: {**types, **own}[variable] for _, variable, _ in formals(signature)}
+        found.append(ContributedOperator(name, signature, results[name], allowed, given))
+    return tuple(found)
 
 
 def like(operand: str, result: str, bias: str = "") -> Results:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, expect_both, like
+from dfcompile.frontend.onnx.contributed_operator import Call, expect_both, like, operators
 from dfcompile.frontend.onnx.known_shapes import Shape, require
 
 
@@ -79,62 +79,6 @@ def _mixture(call: Call) -> Mapping[str, Shape]:
         call.expect("fc2_experts_weights", (experts, width, inner))
     call.expect("fc2_experts_bias", (experts, width))
     return {"output": data}
-
-
-_TWO_REALS = ("float32", "float16")
-_REALS = ("float32", "float64", "float16")
-_TYPES = {"T": _TWO_REALS, "U": ("float32",)}
-_LAYER_TYPES = {"T": _REALS, "U": ("float32",)}
-_SKIP_OUTPUTS = "output:T mean:U? inv_std_var:U? input_skip_bias_sum:T?"
-_EPSILON = "epsilon=1e-12"
-_OF_LAYER = "axis=-1 epsilon=1e-5 stash_type=1"
-LAYERS = (
-    ContributedOperator("Gelu", "X:T -> Y:T", like("X", "Y"), {"T": _REALS}),
-    ContributedOperator("FastGelu", "X:T bias:T? -> Y:T", like("X", "Y", "bias"), {"T": _REALS}),
-    ContributedOperator("BiasGelu", "A:T B:T -> C:T", like("A", "C", "B"), {"T": _REALS}),
-    ContributedOperator("QuickGelu", "X:T -> Y:T", like("X", "Y"), {"T": _REALS}, "alpha=1.702"),
-    ContributedOperator(
-        "FusedMatMul",
-        "A:T B:T -> Y:T",
-        _matmul,
-        {"T": _REALS},
-        "alpha=1.0 transA=0 transB=0 transBatchA=0 transBatchB=0",
-    ),
-    ContributedOperator(
-        "MoE",
-        "input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts_weights:T "
-        "fc2_experts_bias:T? fc3_experts_weights:T? fc3_experts_bias:T? -> output:T",
-        _mixture,
-        {"T": _TWO_REALS},
-        'activation_alpha=1.0 activation_beta=0.0 activation_type="relu" k=1 normalize_routing_weights=0 '
-        "swiglu_fusion=0 swiglu_limit:float use_sparse_mixer=0",
-    ),
-    ContributedOperator(
-        "SkipLayerNormalization", f"input:T skip:T gamma:T beta:T? bias:T? -> {_SKIP_OUTPUTS}", _skip, _TYPES, _EPSILON
-    ),
-    ContributedOperator(
-        "SkipSimplifiedLayerNormalization",
-        f"input:T skip:T gamma:T bias:T? -> {_SKIP_OUTPUTS}",
-        _skip,
-        _TYPES,
-        _EPSILON,
-    ),
-    # In files the domain of these two is that of ONNX itself.
-    ContributedOperator(
-        "LayerNormalization", "X:T scale:T B:T? -> Y:T mean:U? inv_std_var:U?", _layer, _LAYER_TYPES, _OF_LAYER
-    ),
-    ContributedOperator(
-        "SimplifiedLayerNormalization", "X:T scale:T -> Y:T inv_std_var:U?", _layer, _LAYER_TYPES, _OF_LAYER
-    ),
-    ContributedOperator(
-        "EmbedLayerNormalization",
-        "input_ids:I segment_ids:I? word_embedding:T position_embedding:T segment_embedding:T? gamma:T beta:T "
-        "mask:I? position_ids:I? -> output:T mask_index:I? embedding_sum:T?",
-        _embedding,
-        {"T": _TWO_REALS, "I": ("int32",)},
-        f"{_EPSILON} mask_index_type:int",
-    ),
-)
 
 
 def _attention(call: Call) -> Mapping[str, Shape]:
@@ -260,42 +204,59 @@ def _check_tables(call: Call) -> None:
         call.expect("sin_cache", tables)
 
 
-_TWO_REALS = ("float32", "float16")
-_ATTENTION_TYPES = {"T": _TWO_REALS, "M": ("int32",)}
-ATTENTIONS = (
-    ContributedOperator(
-        "Attention",
-        "input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M? -> "
-        "output:T present:T?",
-        _attention,
-        _ATTENTION_TYPES,
-        "num_heads:int! unidirectional=0 scale:float mask_filter_value:float qkv_hidden_sizes:ints do_rotary:int "
-        "rotary_embedding_dim:int past_present_share_buffer:int",
-    ),
-    ContributedOperator(
-        "MultiHeadAttention",
-        "query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T? "
-        "past_sequence_length:M? cache_indirection:M? -> output:T present_key:T? present_value:T? qk:T?",
-        _multi_head,
-        _ATTENTION_TYPES,
-        "num_heads:int! unidirectional=0 scale:float mask_filter_value:float",
-    ),
-    ContributedOperator(
-        "GroupQueryAttention",
-        "query:T key:T? value:T? past_key:T? past_value:T? seqlens_k:M total_sequence_length:M cos_cache:T? "
-        "sin_cache:T? position_ids:P? attention_bias:T? head_sink:T? k_scale:R? v_scale:R? q_norm_weight:T? "
-        "k_norm_weight:T? -> output:T present_key:T? present_value:T? output_qk:T?",
-        _group_query,
-        {**_ATTENTION_TYPES, "P": ("int64",), "R": ("float32",)},
-        'num_heads:int! kv_num_heads:int! causal=1 k_quant_type="NONE" kv_cache_bit_width:int qk_norm_epsilon=1e-6 '
-        'sliding_window_cache=0 v_quant_type="NONE" do_rotary:int local_window_size=-1 qk_output=0 '
-        "rotary_interleaved:int scale:float smooth_softmax=-1 softcap:float",
-    ),
-    ContributedOperator(
-        "RotaryEmbedding",
-        "input:T position_ids:P cos_cache:T sin_cache:T -> output:T",
-        _rotary,
-        {"T": _TWO_REALS, "P": ("int64",)},
-        "interleaved=0 num_heads=0 rotary_embedding_dim=0 is_packed_batching=0 scale=1.0",
-    ),
+_TYPES = {"T": ("float32", "float16"), "U": ("float32",), "I": ("int32",), "P": ("int64",)}
+LAYERS = operators(
+    """
+    Gelu X:T -> Y:T || T=float32,float64,float16
+    FastGelu X:T bias:T? -> Y:T || T=float32,float64,float16
+    BiasGelu A:T B:T -> C:T || T=float32,float64,float16
+    QuickGelu X:T -> Y:T | alpha=1.702 | T=float32,float64,float16
+    FusedMatMul A:T B:T -> Y:T | alpha=1.0 transA=0 transB=0 transBatchA=0 transBatchB=0 | T=float32,float64,float16
+    MoE input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts_weights:T fc2_experts_bias:T?
+        fc3_experts_weights:T? fc3_experts_bias:T? -> output:T
+        | activation_alpha=1.0 activation_beta=0.0 activation_type="relu" k=1 normalize_routing_weights=0
+          swiglu_fusion=0 swiglu_limit:float use_sparse_mixer=0
+    SkipLayerNormalization input:T skip:T gamma:T beta:T? bias:T?
+        -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? | epsilon=1e-12
+    SkipSimplifiedLayerNormalization input:T skip:T gamma:T bias:T?
+        -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? | epsilon=1e-12
+    LayerNormalization X:T scale:T B:T? -> Y:T mean:U? inv_std_var:U?
+        | axis=-1 epsilon=1e-5 stash_type=1 | T=float32,float64,float16
+    SimplifiedLayerNormalization X:T scale:T -> Y:T inv_std_var:U?
+        | axis=-1 epsilon=1e-5 stash_type=1 | T=float32,float64,float16
+    EmbedLayerNormalization input_ids:I segment_ids:I? word_embedding:T position_embedding:T segment_embedding:T?
+        gamma:T beta:T mask:I? position_ids:I? -> output:T mask_index:I? embedding_sum:T?
+        | epsilon=1e-12 mask_index_type:int
+    Attention input:T weights:T bias:T? mask_index:I? past:T? attention_bias:T? past_sequence_length:I?
+        -> output:T present:T?
+        | num_heads:int! unidirectional=0 scale:float mask_filter_value:float qkv_hidden_sizes:ints do_rotary:int
+          rotary_embedding_dim:int past_present_share_buffer:int
+    MultiHeadAttention query:T key:T? value:T? bias:T? key_padding_mask:I? attention_bias:T? past_key:T? past_value:T?
+        past_sequence_length:I? cache_indirection:I? -> output:T present_key:T? present_value:T? qk:T?
+        | num_heads:int! unidirectional=0 scale:float mask_filter_value:float
+    GroupQueryAttention query:T key:T? value:T? past_key:T? past_value:T? seqlens_k:I total_sequence_length:I
+        cos_cache:T? sin_cache:T? position_ids:P? attention_bias:T? head_sink:T? k_scale:U? v_scale:U?
+        q_norm_weight:T? k_norm_weight:T? -> output:T present_key:T? present_value:T? output_qk:T?
+        | num_heads:int! kv_num_heads:int! causal=1 k_quant_type="NONE" kv_cache_bit_width:int qk_norm_epsilon=1e-6
+          sliding_window_cache=0 v_quant_type="NONE" do_rotary:int local_window_size=-1 qk_output=0
+          rotary_interleaved:int scale:float smooth_softmax=-1 softcap:float
+    RotaryEmbedding input:T position_ids:P cos_cache:T sin_cache:T -> output:T
+        | interleaved=0 num_heads=0 rotary_embedding_dim=0 is_packed_batching=0 scale=1.0
+    """,
+    {
+        **dict.fromkeys(("Gelu", "QuickGelu"), like("X", "Y")),
+        "FastGelu": like("X", "Y", "bias"),
+        "BiasGelu": like("A", "C", "B"),
+        "FusedMatMul": _matmul,
+        "MoE": _mixture,
+        **dict.fromkeys(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _skip),
+        # In files the domain of these two is that of ONNX itself.
+        **dict.fromkeys(("LayerNormalization", "SimplifiedLayerNormalization"), _layer),
+        "EmbedLayerNormalization": _embedding,
+        "Attention": _attention,
+        "MultiHeadAttention": _multi_head,
+        "GroupQueryAttention": _group_query,
+        "RotaryEmbedding": _rotary,
+    },
+    _TYPES,
 )
