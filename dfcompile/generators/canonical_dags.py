@@ -57,7 +57,7 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
 
     Args:
         size: number of tasks.
-        volume: elements on the first edge.
+        volume: elements on the first edges.
         seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
@@ -76,13 +76,14 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
 def fork_join(first: int, second: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
     """Return ``first`` tasks joined by one, then ``second`` tasks joined by one: n + m + 2 tasks, 2n + 2m + 1 edges.
 
-    The pseudo source forks to the first stage; the last join ends in the pseudo sink.
+    The pseudo source forks to the first stage of n; the last join, of m, ends in the pseudo sink. Of random volumes
+    there is one per stage.
 
     Args:
-        first: tasks of the first stage, n.
-        second: tasks of the second stage, m.
+        first: tasks of the first stage.
+        second: tasks of the second stage.
         volume: elements on the first edges.
-        seed: of random volumes, one per stage; without one all tasks are elementwise.
+        seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
         UserError: a size or volume below 1, or too many tasks.
@@ -107,11 +108,12 @@ def fft(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Canon
     """Return the graph of a transform of N = 2^k points: ``Nk + 2N - 2`` tasks, ``2Nk + 3N - 2`` edges.
 
     The pseudo source is the root of a binary tree with N leaves; k stages of N butterflies follow, then a pseudo sink.
+    Of random volumes there is one per level.
 
     Args:
-        size: N, the points, a power of two from 2 on.
+        size: points, a power of two.
         volume: elements on the first edges.
-        seed: of random volumes, one per level; without one all tasks are elementwise.
+        seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
         UserError: ``size`` is not a power of two, a volume below 1, or too many tasks.
@@ -144,12 +146,13 @@ def gaussian(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     """Return the elimination of an N x N matrix: ``(N^2 + N - 2) / 2`` tasks, ``N (N - 1)`` edges.
 
     Row k has a pivot, which feeds N - k updates; update j of row k goes on to column j of row k + 1: the first one to
-    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink.
+    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink. Of random
+    volumes there is one per row.
 
     Args:
-        size: N, 2 or more.
-        volume: elements on the first edge.
-        seed: of random volumes, one per row; without one all tasks are elementwise.
+        size: rows and columns of the matrix.
+        volume: elements on the first edges.
+        seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
         UserError: a size below 2, a volume below 1, or too many tasks.
@@ -190,8 +193,8 @@ def cholesky(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     ``potrf[k]`` emits, of what ``trsm[·, k]`` emits, and of what ``potrf[k+1]`` reads.
 
     Args:
-        size: N, rows and columns of tiles, 1 or more.
-        volume: elements on the first edge.
+        size: rows and columns of tiles.
+        volume: elements on the first edges.
         seed: of random volumes; without one all tasks are elementwise.
 
     Raises:

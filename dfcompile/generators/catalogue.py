@@ -1,8 +1,9 @@
 """The graphs that ``dfcompile generate`` makes: canonical DAGs, single operators, workloads of DFModel."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from inspect import Signature, signature
+from inspect import Signature, getdoc, signature
 from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -125,58 +126,27 @@ def find_generator(name: str) -> AnyGenerator:
     return GENERATORS[name]
 
 
-_TEXTS: Mapping[str, str] = MappingProxyType(
-    {
-        "volume": "elements on the first edges",
-        "seed": "of random volumes; without one all tasks are elementwise",
-        "first": "tasks of the first stage",
-        "second": "tasks of the second stage",
-        "hidden": "hidden dimension, num_head times head_dim",
-        "seq": "sequence length",
-        "num_head": "heads of attention",
-        "head_dim": "dimension of a head",
-        "word": "bytes per element",
-        "mlp_dim": "hidden dimension of the feed-forward network (four times hidden if not given)",
-        "layers": "layers in the graph",
-        "window": "tokens in the cache",
-        "tensor_parallel": "chips over which weights and caches are spread",
-        "cache": "resident: caches stay in SRAM and the window includes the new token; "
-        "streamed: they are tensors between kernels and the new token comes on top",
-        "bottom_num_mlp": "layers below the embeddings",
-        "top_num_mlp": "layers above the embeddings",
-        "pooled_row": "rows read from each table per sample",
-        "num_table": "embedding tables",
-        "emb_dim": "dimension of an embedding",
-        "micro_batch_size": "samples of a chip",
-        "num_chip": "chips among which the size of the exchange is divided (1: the whole size)",
-        "n": "side of the matrix",
-        "b": "side of a block",
-        "iterations": "block columns in the graph (all of them if not given)",
-        "length": "length of the transform",
-        "radix": "radix of a butterfly",
-    }
-)
+_TEXT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)\.$", re.MULTILINE)  # of an argument in a docstring
 _FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]] = MappingProxyType(
     {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
 )
 
 
-def _settings(function: Callable[..., object], texts: Mapping[str, str]) -> Iterator[Setting]:
-    """Yield the arguments of a generator as its signature has them; a word where the default is of an enumeration.
+def _settings(function: Callable[..., object]) -> Iterator[Setting]:
+    """Yield the arguments of a generator as its signature and its docstring have them.
 
-    Args:
-        function: that makes the graph.
-        texts: of arguments that have another meaning than elsewhere.
+    It is a word where the default is of an enumeration.
     """
+    texts = {name: " ".join(text.split()) for name, text in _TEXT.findall(getdoc(function) or "")}
     for name, given in signature(function).parameters.items():
         required = given.default is Signature.empty
         default = None if required else given.default
         choices = tuple(word.value for word in type(default)) if isinstance(default, StrEnum) else ()
-        yield Setting(name, {**_TEXTS, **texts}[name], required, str(default) if choices else default, choices)
+        yield Setting(name, texts.get(name, name), required, str(default) if choices else default, choices)
 
 
-def _dag(name: str, text: str, function: Callable[..., CanonicalDag], **texts: str) -> Generator[CanonicalDag]:
-    return Generator(name, text, "canonical DAG", tuple(_settings(function, texts)), function, _FORMS)
+def _dag(name: str, text: str, function: Callable[..., CanonicalDag]) -> Generator[CanonicalDag]:
+    return Generator(name, text, "canonical DAG", tuple(_settings(function)), function, _FORMS)
 
 
 def _workload(
@@ -184,40 +154,31 @@ def _workload(
     text: str,
     function: Callable[..., schema.Dataflow_Graph],
     settings: tuple[Setting, ...] = (),
-    **texts: str,
 ) -> Generator[schema.Dataflow_Graph]:
-    settings = settings or tuple(_settings(function, texts))
+    settings = settings or tuple(_settings(function))
     return Generator(name, text, "DFModel workload", settings, function, {TEXT: design_text})
 
 
-_EXPANDED = {
-    "expansion": "of MatMul, see `dfcompile expansions`",
-    "volumes": "of edges between tasks: own shares or whole arrays",
-}
 _DAGS = (
-    _dag("chain", "tasks in a row", chain, size="number of tasks"),
-    _dag("fft", "fast Fourier transform: a tree, then butterflies", fft, size="points, a power of two"),
-    _dag("gaussian", "Gaussian elimination", gaussian, size="rows and columns of the matrix"),
-    _dag("cholesky", "tiled Cholesky factorisation", cholesky, size="rows and columns of tiles"),
+    _dag("chain", "tasks in a row", chain),
+    _dag("fft", "fast Fourier transform: a tree, then butterflies", fft),
+    _dag("gaussian", "Gaussian elimination", gaussian),
+    _dag("cholesky", "tiled Cholesky factorisation", cholesky),
     _dag("fork-join", "two stages of parallel tasks, each joined by one", fork_join),
-    _dag("matmul", "matrix product A[n, k] @ B[k, m] by expansion", matmul, n="rows of A", k="columns of A",
-         m="columns of B", **_EXPANDED),
-    _dag("convolution", "convolution of a square image by expansion", convolution, size="rows and columns of the image",
-         kernel="rows and columns of a filter", filters="number of filters", channels="of image and filters",
-         stride="between windows", padding="rows and columns around the image", **_EXPANDED),
-)  # fmt: skip
-_ONE_LAYER = tuple(setting for setting in _settings(llm_forward, {}) if setting.name != "layers")
-_LAYERS = (*_ONE_LAYER, Setting("layers", _TEXTS["layers"]))
+    _dag("matmul", "matrix product A[n, k] @ B[k, m] by expansion", matmul),
+    _dag("convolution", "convolution of a square image by expansion", convolution),
+)
+*_ONE_LAYER, _LAYERS = _settings(llm_forward)
 WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = MappingProxyType(
     {
         generator.name: generator
         for generator in (
-            _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, _ONE_LAYER),
+            _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, (*_ONE_LAYER,)),
             _workload(
                 "llm-multilayer",
                 "forward pass of several layers of a language model in one graph",
                 llm_forward,
-                _LAYERS,
+                (*_ONE_LAYER, replace(_LAYERS, is_required=True, default=None)),
             ),
             _workload("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),
             _workload(
@@ -229,7 +190,6 @@ WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = MappingProxyType(
                 "dlrm",
                 "training step of a deep learning recommendation model",
                 other_models.dlrm_training,
-                mlp_dim="dimension of each layer",
             ),
             _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_models.hpl),
             _workload("fft", "fast Fourier transform in two steps", other_models.fft),
@@ -237,7 +197,6 @@ WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = MappingProxyType(
                 "mamba-scan",
                 "Mamba layer with a parallel scan over the sequence",
                 other_models.mamba_scan,
-                hidden="channels",
             ),
         )
     }

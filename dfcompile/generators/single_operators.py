@@ -22,11 +22,11 @@ def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = Volumes
     """Return the tasks of ``A[n, k] @ B[k, m] -> C[n, m]`` [dematteis23, section 3].
 
     Args:
-        n: rows of A and C.
-        k: columns of A, rows of B.
-        m: columns of B and C.
-        expansion: of MatMul.
-        volumes: of edges between tasks, ``exact`` or ``array``.
+        n: rows of A.
+        k: columns of A.
+        m: columns of B.
+        expansion: of MatMul, see `dfcompile expansions`.
+        volumes: of edges between tasks: own shares or whole arrays.
 
     Raises:
         UserError: a dimension below 1, an array that is too large, or no expansion of that name.
@@ -53,9 +53,9 @@ def convolution(
         filters: number of filters.
         channels: of image and filters.
         stride: between windows.
-        padding: rows and columns of zeros around the image.
-        expansion: of MatMul.
-        volumes: of edges between tasks, ``exact`` or ``array``.
+        padding: rows and columns around the image.
+        expansion: of MatMul, see `dfcompile expansions`.
+        volumes: of edges between tasks: own shares or whole arrays.
 
     Raises:
         UserError: a size below 1, a filter larger than the image, an array that is too large, or no expansion of that

@@ -31,29 +31,18 @@ def dlrm_training(
     Args:
         mlp_dim: dimension of each layer.
         bottom_num_mlp: layers below the embeddings.
-        top_num_mlp: layers above.
+        top_num_mlp: layers above the embeddings.
         pooled_row: rows read from each table per sample.
         num_table: embedding tables.
         emb_dim: dimension of an embedding.
         micro_batch_size: samples of a chip.
         word: bytes per element.
-        num_chip: chips among which the size of the exchange is already divided; 1 gives the whole size.
+        num_chip: chips among which the size of the exchange is divided (1: the whole size).
 
     Raises:
         UserError: an argument is not positive.
     """
-    design.check_positive(
-        "dlrm",
-        mlp_dim=mlp_dim,
-        bottom_num_mlp=bottom_num_mlp,
-        top_num_mlp=top_num_mlp,
-        pooled_row=pooled_row,
-        num_table=num_table,
-        emb_dim=emb_dim,
-        micro_batch_size=micro_batch_size,
-        word=word,
-        num_chip=num_chip,
-    )
+    design.check_positive("dlrm", **locals())
     layers = bottom_num_mlp + top_num_mlp
     design.check_kernels("dlrm", 3 * layers)
     embeddings = num_table * pooled_row * emb_dim * micro_batch_size * word
@@ -100,7 +89,7 @@ def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> schema.D
         n: side of the matrix.
         b: side of a block.
         word: bytes per element.
-        iterations: block columns in the graph; all ``ceil(n / b)`` if absent.
+        iterations: block columns in the graph (all of them if not given).
 
     Raises:
         UserError: an argument is not positive, a block larger than the matrix, or more iterations than block columns.
@@ -132,9 +121,9 @@ def fft(*, length: int, word: int, radix: int = 2) -> schema.Dataflow_Graph:
     """Return two kernels: transforms of all columns, then of all rows, of a square of ``side = floor(sqrt(length))``.
 
     Args:
-        length: of the transform.
+        length: length of the transform.
         word: bytes per element.
-        radix: of a butterfly.
+        radix: radix of a butterfly.
 
     Raises:
         UserError: an argument is not positive, or a radix that does not fit the side.
