@@ -17,7 +17,7 @@ from dace.sdfg.graph import generate_element_id
 from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.subsets import Range
 
-from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
+from dfcompile.frontend.sdfg.dialects import AttributeValue, attributes_text
 from dfcompile.frontend.sdfg.operator_node import OperatorNode
 
 ElementT = TypeVar("ElementT")
@@ -82,24 +82,14 @@ class NodeCopies:
         self,
         name: str,
         *,
-        dialect: str = ONNX,
-        op_type: str,
-        origin: str,
         attributes: Mapping[str, AttributeValue],
         inputs: Sequence[str],
         outputs: Sequence[str],
+        **words: str,
     ) -> OperatorNode:
         """Return a new operator node; the arguments are those of `OperatorNode`."""
-        return _OPERATOR.copy(
-            name=name,
-            label=name,
-            dialect=dialect,
-            op_type=op_type,
-            origin=origin,
-            attributes_json=attributes_text(attributes),
-            in_connectors=untyped_connectors(inputs),
-            out_connectors=untyped_connectors(outputs),
-        )
+        ends = {"in_connectors": untyped_connectors(inputs), "out_connectors": untyped_connectors(outputs)}
+        return _OPERATOR.copy(name=name, label=name, attributes_json=attributes_text(attributes), **ends, **words)
 
 
 class WholeMemlets:
