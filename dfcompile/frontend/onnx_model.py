@@ -1,6 +1,5 @@
 """From an ONNX model in memory to a program: the list of the frontend's steps."""
 
-from collections.abc import Mapping
 
 import numpy as np
 import onnx
@@ -87,7 +86,9 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
     held = {arrays[value]: constant for value, constant in draft.constants.items() if value in arrays}
     parameters = {array: read_only(value.reshape(value.shape or (1,)).view()) for array, value in held.items()}
     ends = (draft.input_names, draft.output_names)
-    inputs, outputs = ([_port(value, arrays, types) for value in names] for names in ends)
+    inputs, outputs = (
+        [Port(value, arrays[value], _shape(value, types), types[value].dtype) for value in names] for names in ends
+    )
     return graph.program(inputs, outputs, parameters, normalised.nodes)
 
 
@@ -123,7 +124,3 @@ def _plain(value: float | bytes) -> float | str:
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     return float(str(np.float32(value))) if isinstance(value, float) else value
-
-
-def _port(value: str, arrays: Mapping[str, str], types: Types) -> Port:
-    return Port(value, arrays[value], _shape(value, types), types[value].dtype)

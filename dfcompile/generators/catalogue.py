@@ -150,10 +150,7 @@ def _dag(name: str, text: str, function: Callable[..., CanonicalDag]) -> Generat
 
 
 def _workload(
-    name: str,
-    text: str,
-    function: Callable[..., schema.Dataflow_Graph],
-    settings: tuple[Setting, ...] = (),
+    name: str, text: str, function: Callable[..., schema.Dataflow_Graph], settings: tuple[Setting, ...] = ()
 ) -> Generator[schema.Dataflow_Graph]:
     settings = settings or tuple(_settings(function))
     return Generator(name, text, "DFModel workload", settings, function, {TEXT: design_text})
@@ -186,18 +183,10 @@ WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = MappingProxyType(
                 "decoding of one token by one layer of a language model, with a cache of keys and values",
                 llm_decode,
             ),
-            _workload(
-                "dlrm",
-                "training step of a deep learning recommendation model",
-                other_models.dlrm_training,
-            ),
+            _workload("dlrm", "training step of a deep learning recommendation model", other_models.dlrm_training),
             _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_models.hpl),
             _workload("fft", "fast Fourier transform in two steps", other_models.fft),
-            _workload(
-                "mamba-scan",
-                "Mamba layer with a parallel scan over the sequence",
-                other_models.mamba_scan,
-            ),
+            _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_models.mamba_scan),
         )
     }
 )

@@ -61,7 +61,8 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
     try:
         checker.check_model(proto)
     except (checker.ValidationError, ValueError) as error:
-        raise UserError(_explained(str(error))) from error
+        node = str(error).partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
+        raise UserError(f"{f'node {node!r}' if node else 'model'}: {one_line(error)}") from error
 
 
 def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[UnsupportedOpError]:
@@ -183,8 +184,3 @@ def _check_outputs(draft: Draft, producers: Mapping[str, str]) -> None:
             raise UserError(f"output {name!r}: nothing in the model gives it{nearest(name, producers)}")
         require(name not in seen, f"output {name!r}: stands twice in the model")
         seen.add(name)
-
-
-def _explained(message: str) -> str:
-    where = message.partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
-    return f"node {where!r}: {one_line(message)}" if where else f"model: {one_line(message)}"

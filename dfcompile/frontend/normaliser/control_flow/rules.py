@@ -139,8 +139,7 @@ def _of_batches(
         of_batch = [model.element(name, batch, 0, node.name) for name in rest]
         for stack, result in zip(results, _scanned(model, node, scope, of_batch, count), strict=True):
             stack.append(result)
-    named = zip(node.output, results, strict=True)
-    return [model.stacked(stack, 0, node.name) if name else "" for name, stack in named]
+    return _stacked(model, node, results, 0)
 
 
 def _scanned(
