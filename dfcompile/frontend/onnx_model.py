@@ -1,6 +1,5 @@
 """From an ONNX model in memory to a program: the list of the frontend's steps."""
 
-
 import numpy as np
 import onnx
 from onnx import AttributeProto, helper

@@ -67,8 +67,7 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
     builder = DagBuilder(f"chain-{size}")
     start = _start(builder)
     tasks = builder.add_tasks(builder.add_scope("task"), size)
-    end = _end(builder)
-    nodes = np.array([start, *tasks, end])
+    nodes = np.array([start, *tasks, _end(builder)])
     builder.add_edges(nodes[:-1], nodes[1:], volume_walk(size + 1, volume, seed))
     return builder.finish(UserError)
 
@@ -137,8 +136,7 @@ def fft(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Canon
         pairs = np.stack([before, before[places ^ 2**stage]], axis=1)
         builder.add_edges(pairs.ravel(), np.repeat(nodes, 2), np.full(2 * size, volumes[stages + stage]))
         before = nodes
-    end = _end(builder)
-    builder.add_edges(before, np.full(size, end), np.full(size, volumes[-1]))
+    builder.add_edges(before, np.full(size, _end(builder)), np.full(size, volumes[-1]))
     return builder.finish(UserError)
 
 

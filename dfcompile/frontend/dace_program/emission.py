@@ -185,8 +185,7 @@ def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affi
         return
     base = "" if is_full else _base(emission, leaf, target, around)
     nest = Nest(loops, leaf.reads, (*along(around), *indices), leaf.expression, leaf.reduction, base)
-    declared = Declared((*(loop.extent for loop in around), *target.shape), target.dtype)
-    array = emission.nest(leaf.what, nest, declared)
+    array = emission.nest(leaf.what, nest, Declared((*(loop.extent for loop in around), *target.shape), target.dtype))
     target.value = Place(array, (*along(around), *own_dimensions(len(target.shape))))
 
 
@@ -196,8 +195,7 @@ def _base(emission: Emission, leaf: Leaf, target: Container, around: Sequence[Lo
     if leaf.reduction and (value is None or _is_neutral(emission, value, leaf.reduction)):
         return ""
     if value is None:  # what is not written is not defined: 0 here
-        zero = emission.constant(np.zeros((1,), target.dtype))
-        value = Place(zero, ({},))
+        value = Place(emission.constant(np.zeros((1,), target.dtype)), ({},))
     return emission.materialised(leaf.what, value, around, target)
 
 

@@ -193,8 +193,7 @@ def expect_both(call: Call, first: str, second: str) -> None:
     Raises:
         UserError: one of them is omitted.
     """
-    is_both = call.has(first) == call.has(second)
-    require(is_both, f"one of {first!r} and {second!r} is omitted against both or none")
+    require(call.has(first) == call.has(second), f"one of {first!r} and {second!r} is omitted against both or none")
 
 
 def formals(text: str) -> list[_Formal]:

@@ -107,8 +107,7 @@ def _dense(sparse: onnx.SparseTensorProto, most: int) -> onnx.TensorProto:
         raise UserError(f"{where}: places {found} against int64 [{len(values)}] or [{len(values)}, {len(shape)}]")
     extents = (prod(shape),) if places.ndim == 1 else shape
     by_axis = places.reshape(len(values), len(extents))
-    is_inside = ((by_axis >= 0) & (by_axis < np.array(extents))).all()
-    require(is_inside, f"{where}: a place outside of {list(shape)}")
+    require(((by_axis >= 0) & (by_axis < np.array(extents))).all(), f"{where}: a place outside of {list(shape)}")
     flat = np.ravel_multi_index(tuple(by_axis.T), extents) if len(values) else np.zeros(0, np.int64)
     require((np.diff(flat) > 0).all(), f"{where}: places against ascending ones, each once")
     dense = np.zeros(prod(shape), values.dtype)
@@ -189,8 +188,7 @@ def model_inputs(
     for value in values:
         shape, fixed = _known_shape(value, shapes, bound), options.fixed_inputs.get(value.name)
         if fixed is None and 0 not in shape:
-            kind = value.type.tensor_type.elem_type
-            still_open.append(onnx.helper.make_tensor_value_info(value.name, kind, shape))
+            still_open.append(onnx.helper.make_tensor_value_info(value.name, value.type.tensor_type.elem_type, shape))
         else:
             constants[value.name] = _input_value(value, shape, fixed)
     return still_open, constants

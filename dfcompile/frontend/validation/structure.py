@@ -130,8 +130,7 @@ def _check_attributes(node: onnx.NodeProto) -> None:
             require(attribute.f != 0, f"{found} 0 against a number to divide by")
         if attribute.name == "axis" and attribute.type == AttributeProto.INT:
             # ONNX's inference keeps 32 bits of it, and reads beside its memory.
-            is_held = abs(number) <= _LARGEST_AXIS
-            require(is_held, f"{found} {number} against {-_LARGEST_AXIS} to {_LARGEST_AXIS}")
+            require(abs(number) <= _LARGEST_AXIS, f"{found} {number} against {-_LARGEST_AXIS} to {_LARGEST_AXIS}")
         for real in [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats:
             require(math.isfinite(real), f"{found} {real} against a finite number")
 

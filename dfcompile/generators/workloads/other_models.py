@@ -189,8 +189,7 @@ def mamba_scan(*, seq: int, hidden: int, word: int) -> schema.Dataflow_Graph:
     kernels = (first, second, _per_channel("Conv", seq, hidden, channel), *scan, gate, last)
     multiply = stages + 4
     stages_in_row = ((stage, stage + 1) for stage in range(3, multiply))
-    edges = ((1, 3), *stages_in_row, (2, multiply), (multiply, multiply + 1))
-    return design.graph_of(kernels, edges, first_id=0)
+    return design.graph_of(kernels, ((1, 3), *stages_in_row, (2, multiply), (multiply, multiply + 1)), first_id=0)
 
 
 def _per_channel(name: str, seq: int, k: int, channel_bytes: int) -> schema.Kernel:

@@ -148,8 +148,7 @@ class GraphBuilder:
             return Digit(inner, axis)
         if array.kind is not TensorKind.WEIGHT or axis == last:
             return None
-        row = array.elements // self.extent(array.axes[:-1])
-        return Digit(inner // self.extent(array.axes[-1]) * row, axis)
+        return Digit(inner // self.extent(array.axes[-1]) * (array.elements // self.extent(array.axes[:-1])), axis)
 
     def _tensor(self, array: Array) -> Tensor:
         uses = []
@@ -180,8 +179,7 @@ def layer_graph(
     if len(batch.groups) > 1:
         raise UserError(f"--map: {batch.name}: found sequences of {len(batch.groups)} lengths in a step against one")
     (group,) = batch.groups
-    precision = precision.within(layer.formats)
-    graph = GraphBuilder(_extents(layer, hidden, group, choices), precision)
+    graph = GraphBuilder(_extents(layer, hidden, group, choices), precision.within(layer.formats))
     x = graph.array("x", "bqh", TensorKind.INPUT)
     normed = _between(graph, "attention_norm", x)
     attention, mlp = layer.attention, layer.mlp

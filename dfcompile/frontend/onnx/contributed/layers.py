@@ -72,8 +72,7 @@ def _mixture(call: Call) -> Mapping[str, Shape]:
     """Experts ``fc1[e, i, h]`` and ``fc2[e, h, i]`` of tokens ``input[t, h]`` or ``[b, s, h]``, rated ``[t, e]``."""
     data, (experts, inner, width) = call.all_known(input=(2, 3), fc1_experts_weights=(3,))
     require(width == data[-1], f"'fc1_experts_weights' has rows of {width} against {data[-1]} of 'input'")
-    tokens = data[0] if len(data) == 2 else data[0] * data[1]
-    call.expect("router_probs", (tokens, experts))
+    call.expect("router_probs", (data[0] if len(data) == 2 else data[0] * data[1], experts))
     call.expect("fc1_experts_bias", (experts, inner))
     if call.attributes.get("activation_type") != "swiglu":  # which halves what comes between the two
         call.expect("fc2_experts_weights", (experts, width, inner))

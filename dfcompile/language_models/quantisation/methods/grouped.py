@@ -142,8 +142,7 @@ def _gptq(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa: A
     blocks = [name for one in listed for name in ((one,) if isinstance(one, str) else one)]
     names = names_of((*blocks, HEAD), inside) if listed else None
     rules.append(Rule(inside, _gptq_form(keys, _Changed(place=place)), names=names))
-    lists = "dynamic" if keys.dynamic else "modules_to_not_convert"
-    return Stated(tuple(rules), names_of(kept, place.inside(lists)))
+    return Stated(tuple(rules), names_of(kept, place.inside("dynamic" if keys.dynamic else "modules_to_not_convert")))
 
 
 def _gptq_form(keys: _Gptq, changed: _Changed) -> NumberFormat:
