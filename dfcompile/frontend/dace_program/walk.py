@@ -18,7 +18,7 @@ from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import ConcreteProgram
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, write
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, write
 from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
 from dfcompile.frontend.dace_program.places import (
@@ -207,8 +207,8 @@ class Walk:
             if from_.shape != to.shape:
                 raise UserError(f"a copy of {list(from_.shape)} elements to {list(to.shape)} against one shape")
             loops, index = self._fresh(to.shape)
-            leaf = Leaf(self._label("copy"), (*scope.loops, *loops), (self._read(from_, index),))
-            self._write(leaf, to, index)
+            leaf = Nest((*scope.loops, *loops), (self._read(from_, index),))
+            self._write(self._label("copy"), leaf, to, index)
 
     def _tasklet(self, state: SDFGState, scope: Scope, node: Tasklet) -> None:
         edges = [edge for edge in state.out_edges(node) if not edge.data.is_empty()]
@@ -238,8 +238,8 @@ class Walk:
             values = evaluated(source, moving, target.container.dtype)
             reads, source, loops = [Place(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
         what = self._label(node.label.strip("_"))
-        leaf = Leaf(what, scope.loops, tuple(reads), source, loops, reduction_of(memlet.wcr))
-        self._write(leaf, target, self._element(memlet.subset, scope))
+        leaf = Nest(scope.loops, tuple(reads), (), source, loops, reduction_of(memlet.wcr))
+        self._write(what, leaf, target, self._element(memlet.subset, scope))
 
     def _library(self, state: SDFGState, scope: Scope, node: CodeNode) -> None:
         operands: dict[str, Operand] = {}
@@ -255,7 +255,7 @@ class Walk:
         declared = Declared(target.shape, target.container.dtype)
         found = library_call(self._emission, Call(node, what, operands, declared, scope.loops))
         loops, index = self._fresh(target.shape)
-        self._write(Leaf(what, (*scope.loops, *loops), (found.at(index),)), target, index)
+        self._write(what, Nest((*scope.loops, *loops), (found.at(index),)), target, index)
 
     # -- names, reads and writes
 
@@ -268,10 +268,10 @@ class Walk:
         self._accesses.read(window.container, at)
         return _value(window.container).at(at)
 
-    def _write(self, leaf: Leaf, window: Window, indices: Sequence[Affine]) -> None:
+    def _write(self, what: str, leaf: Nest, window: Window, indices: Sequence[Affine]) -> None:
         at = window.at(indices)
         self._accesses.write(window.container, at)
-        write(self._emission, leaf, window.container, at)
+        write(self._emission, what, leaf, window.container, at)
 
     def _window(self, scope: Scope, name: str) -> Window:
         if name not in scope.arrays:
@@ -354,7 +354,7 @@ def imported_program(name: str, program: ConcreteProgram) -> Program:
     containers = {}
     for port in program.arguments:
         shape = port.shape or (1,)
-        emission.declare(port.array, shape, port.dtype)
+        emission.arrays[port.array] = Declared(shape, port.dtype)  # which nothing here writes
         value = Place(port.array, own_dimensions(len(shape)))
         containers[port.name] = Container(port.name, shape, port.dtype, value=value)
         scope.arrays[port.name] = Window.whole(containers[port.name])

@@ -160,7 +160,7 @@ def operators(
     """
     found = []
     for line in re.split(r"\n(?=\S)", dedent(table).strip()):
-        head, given, said, *_ = *line.split("|"), "", ""
+        head, given, said = [*line.split("|"), "", ""][:3]
         name, _, signature = head.partition(" ")
         own = {variable: tuple(names.split(",")) for variable, names in re.findall(r"(\w+)=(\S+)", said)}
         allowed = {variable: {**types, **own}[variable] for _, variable, _ in formals(signature)}

@@ -61,8 +61,8 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
     try:
         checker.check_model(proto)
     except (checker.ValidationError, ValueError) as error:
-        node = str(error).partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
-        raise UserError(f"{f'node {node!r}' if node else 'model'}: {one_line(error)}") from error
+        name = str(error).partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
+        raise UserError(f"{f'node {name!r}' if name else 'model'}: {one_line(error)}") from error
 
 
 def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[UnsupportedOpError]:
