@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from inspect import Signature, getdoc, signature
-from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -127,9 +126,8 @@ def find_generator(name: str) -> AnyGenerator:
 
 
 _TEXT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)\.$", re.MULTILINE)  # of an argument in a docstring
-_FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]] = MappingProxyType(
-    {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
-)
+_FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]]
+_FORMS = {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
 
 
 def _settings(function: Callable[..., object]) -> Iterator[Setting]:
@@ -166,31 +164,27 @@ _DAGS = (
     _dag("convolution", "convolution of a square image by expansion", convolution),
 )
 *_ONE_LAYER, _LAYERS = _settings(llm_forward)
-WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = MappingProxyType(
-    {
-        generator.name: generator
-        for generator in (
-            _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, (*_ONE_LAYER,)),
-            _workload(
-                "llm-multilayer",
-                "forward pass of several layers of a language model in one graph",
-                llm_forward,
-                (*_ONE_LAYER, replace(_LAYERS, is_required=True, default=None)),
-            ),
-            _workload("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),
-            _workload(
-                "llm-decode",
-                "decoding of one token by one layer of a language model, with a cache of keys and values",
-                llm_decode,
-            ),
-            _workload("dlrm", "training step of a deep learning recommendation model", other_models.dlrm_training),
-            _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_models.hpl),
-            _workload("fft", "fast Fourier transform in two steps", other_models.fft),
-            _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_models.mamba_scan),
-        )
-    }
+_WORKLOADS = (
+    _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, (*_ONE_LAYER,)),
+    _workload(
+        "llm-multilayer",
+        "forward pass of several layers of a language model in one graph",
+        llm_forward,
+        (*_ONE_LAYER, replace(_LAYERS, is_required=True, default=None)),
+    ),
+    _workload("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),
+    _workload(
+        "llm-decode",
+        "decoding of one token by one layer of a language model, with a cache of keys and values",
+        llm_decode,
+    ),
+    _workload("dlrm", "training step of a deep learning recommendation model", other_models.dlrm_training),
+    _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_models.hpl),
+    _workload("fft", "fast Fourier transform in two steps", other_models.fft),
+    _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_models.mamba_scan),
 )
+WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = {generator.name: generator for generator in _WORKLOADS}
 _NAMES = frozenset(generator.name for generator in _DAGS)
-_RENAMED = (replace(each, name=f"{each.name}-workload") if each.name in _NAMES else each for each in WORKLOADS.values())
+_RENAMED = (replace(each, name=f"{each.name}-workload") if each.name in _NAMES else each for each in _WORKLOADS)
 _ALL: tuple[AnyGenerator, ...] = (*_DAGS, *_RENAMED)
-GENERATORS: Mapping[str, AnyGenerator] = MappingProxyType({generator.name: generator for generator in _ALL})
+GENERATORS: Mapping[str, AnyGenerator] = {generator.name: generator for generator in _ALL}

@@ -6,7 +6,6 @@ Where a family writes in the order in which another one reads, one element after
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
@@ -133,7 +132,7 @@ def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, wh
     flow = Flow(tuple(families), order, uses, whole_arrays)
     while dropped := _unequal(flow):
         kept = {name: use.without(s for s in dropped if s.array == name) for name, use in flow.uses.items()}
-        flow = replace(flow, uses=MappingProxyType(kept))
+        flow = replace(flow, uses=kept)
     return flow
 
 

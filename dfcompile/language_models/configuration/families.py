@@ -1,7 +1,6 @@
 """How each family of models is made of its configuration's fields, which are filled in as its class does [hf]."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, field
@@ -353,15 +352,13 @@ def _gpt2(fields: Fields) -> Model:
     return _model(fields, hidden, (Layer(attention, mlp, norm_biases=True),) * layers, positions)
 
 
-FAMILIES: Final[Mapping[str, Reader]] = MappingProxyType(
-    {
-        **dict.fromkeys(("deepseek_v3", "kimi_k2"), _deepseek),
-        **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
-        "gpt2": _gpt2,
-        "gpt_oss": _gpt_oss,
-        "llama": _llama,
-        "llama4_text": _llama4,
-        **dict.fromkeys(("mistral", "mixtral"), _mistral),
-        **dict.fromkeys(("qwen2", "qwen3", "qwen3_moe"), _qwen),
-    }
-)
+FAMILIES: Final[Mapping[str, Reader]] = {
+    **dict.fromkeys(("deepseek_v3", "kimi_k2"), _deepseek),
+    **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
+    "gpt2": _gpt2,
+    "gpt_oss": _gpt_oss,
+    "llama": _llama,
+    "llama4_text": _llama4,
+    **dict.fromkeys(("mistral", "mixtral"), _mistral),
+    **dict.fromkeys(("qwen2", "qwen3", "qwen3_moe"), _qwen),
+}
