@@ -17,7 +17,8 @@ from dfcompile.frontend.program import KnownInput, Port, Program
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifiers
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
-from dfcompile.frontend.validation import check_operands, check_structure, checked_types
+from dfcompile.frontend.validation.structure import check_structure
+from dfcompile.frontend.validation.typed_values import check_operands, checked_types
 from dfcompile.host.stages import as_they_come, work_of
 from dfcompile.records import replace
 

@@ -18,7 +18,7 @@ from dfcompile.language_models.model import Experts, Model, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments, check_offload
 from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
-from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
