@@ -16,15 +16,13 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.evaluate.designs import _repetitions
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
-from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, conversion
 from dfcompile.dfmodel_backend.inter_chip.network_time import NetworkTime
-from dfcompile.dfmodel_backend.inter_chip.shares import shares_of
+from dfcompile.dfmodel_backend.inter_chip.shares import Layout, conversion, shares_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import _label
 from dfcompile.dfmodel_backend.machine.machine import Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
 from dfcompile.dfmodel_backend.milp import MilpOptions, solve
-from dfcompile.dfmodel_backend.placement.placed_design import exchange_dimensions
-from dfcompile.dfmodel_backend.placement.placement import walk
+from dfcompile.dfmodel_backend.placement.placement import exchange_dimensions, walk
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InternalError
 from dfcompile.lowering import Reduction

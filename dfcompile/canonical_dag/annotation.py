@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 
+import msgspec
 from msgspec import Struct, to_builtins
 
-from dfcompile.canonical_dag.kernel import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
+from dfcompile.canonical_dag.kernel import Kernel
 from dfcompile.errors import UserError, nearest
 
 _INITIALISATION = "init"
@@ -78,21 +79,6 @@ def _kernel_text(kernel: Kernel) -> str:
 
 def _kernel(scope: str, text: str) -> Kernel:
     try:
-        found = json.loads(text)
-        names = {side: tuple(found[side]) for side in ("inputs", "outputs")}
-        loops = tuple(_loop(loop) for loop in found.get("loops", ()))
-        return Kernel(**{**found, **names, "variant": KernelVariant(found["variant"]), "loops": loops})
-    except (ValueError, TypeError, KeyError, AssertionError, RecursionError) as error:
+        return msgspec.json.decode(text, type=Kernel)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UserError(f"scope {scope!r}: kernel {text!r} against the fields of a kernel: {error}") from error
-
-
-def _loop(found: Mapping[str, object]) -> KernelLoop:
-    digits = {}
-    for side in ("inputs", "outputs"):
-        listed = found[side]
-        assert isinstance(listed, list)
-        digits[side] = tuple(None if digit is None else Digit(**digit) for digit in listed)
-    extent = found["extent"]
-    assert isinstance(extent, int)
-    part, kind = LoopPart(str(found["part"])), LoopKind(str(found["kind"]))
-    return KernelLoop(str(found["name"]), part, extent, kind, digits["inputs"], digits["outputs"])

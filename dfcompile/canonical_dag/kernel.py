@@ -1,8 +1,9 @@
 """Kernels and tensors: what a canonical DAG remembers of the canonical library nodes it came from."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import assert_never
+
+from msgspec import Struct
 
 
 @unique
@@ -35,8 +36,7 @@ class TensorRole(StrEnum):
     OUTPUT = "output"
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTensor:
+class KernelTensor(Struct, frozen=True):
     """An array that kernels exchange."""
 
     name: str
@@ -71,8 +71,7 @@ class LoopPart(StrEnum):
     N = "n"
 
 
-@dataclass(frozen=True, slots=True)
-class Digit:
+class Digit(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a loop moves in an array: iteration i touches only elements with ``offset // stride % extent == i``.
 
     Offsets are those of the array in row order, so that views and reshapes of it have the same digits.
@@ -82,8 +81,7 @@ class Digit:
     axis: int  # of the array as the kernel sees it, for people
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLoop:
+class KernelLoop(Struct, frozen=True, forbid_unknown_fields=True):
     """A loop of a kernel that may be split: over its parts of the result, or over partial results.
 
     An array of which the loop has no digit is needed whole in each iteration.
@@ -97,8 +95,7 @@ class KernelLoop:
     outputs: tuple[Digit | None, ...]  # one per result: all of a parallel loop, none of a reduction
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
     """One canonical library node: the unit that the DFModel back end maps.
 
     ``outer`` is a batch-like dimension. A gemm computes ``outer`` products ``[m, k] x [k, n] -> [m, n]``,

@@ -48,8 +48,7 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
     kind = np.concatenate([dag.kind[kept], np.full(stand_ins, NodeKind.BUFFER, dtype=np.int8)])
     edge_source = np.where(from_inside, source_place, from_outside).astype(np.int32)
     edge_target = np.where(to_inside, target_place, to_outside).astype(np.int32)
-    volume = dag.edge_volume[edges]
-    volume_in, volume_out = node_volumes(kind, edge_source, edge_target, volume)
+    volume_in, volume_out = node_volumes(kind, edge_source, edge_target, dag.edge_volume[edges])
     outside_scope = len(dag.scopes)
     ends = {"edge_source": edge_source, "edge_target": edge_target}
     columns = {name: getattr(dag, name)[edges] for name in EDGE_COLUMNS} | ends
@@ -62,8 +61,7 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
     }
     scopes = dag.scopes_and_outside if stand_ins else dag.scopes
     part = replace(dag, scopes=scopes, **{name: frozen(column) for name, column in columns.items()})
-    node = np.concatenate([kept, np.full(stand_ins, OUTSIDE)]).astype(np.int32)
-    return DagPart(part, frozen(node), edges)
+    return DagPart(part, frozen(np.concatenate([kept, np.full(stand_ins, OUTSIDE)]).astype(np.int32)), edges)
 
 
 def _places(kept: Int64, nodes: Int32) -> tuple[Bool, Int64]:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.machine.system_file import read_named_system as read_named_system
     from dfcompile.dfmodel_backend.options import MappingOptions as MappingOptions
     from dfcompile.dfmodel_backend.options import Overlap as Overlap
-    from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration as PlacedConfiguration
-    from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout as TensorLayout
-    from dfcompile.dfmodel_backend.sharding.tensor_layouts import tensor_layouts as tensor_layouts
+    from dfcompile.dfmodel_backend.placement.placement import PlacedConfiguration as PlacedConfiguration
+    from dfcompile.dfmodel_backend.sharding.program_shares import TensorLayout as TensorLayout
+    from dfcompile.dfmodel_backend.sharding.program_shares import tensor_layouts as tensor_layouts
     from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts as AttainedCounts
     from dfcompile.dfmodel_backend.solve.attained_counts import LowerShare as LowerShare
     from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts as ChipCounts
@@ -69,8 +69,8 @@ _NAMES: Final = {
     "machine.system": ("Amount", "System"),
     "machine.system_file": ("read_named_system",),
     "options": ("MappingOptions", "Overlap"),
-    "placement.placed_design": ("PlacedConfiguration",),
-    "sharding.tensor_layouts": ("TensorLayout", "tensor_layouts"),
+    "placement.placement": ("PlacedConfiguration",),
+    "sharding.program_shares": ("TensorLayout", "tensor_layouts"),
     "solve.attained_counts": ("AttainedCounts", "LowerShare"),
     "solve.chip_counts": ("ChipCounts",),
     "solve.corrections": ("Correction",),

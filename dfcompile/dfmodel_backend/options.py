@@ -43,6 +43,27 @@ def sums_of(overlap: Overlap, compute: Any, memory: Any, network: Any) -> tuple[
     assert_never(overlap)
 
 
+class Timed(Struct, frozen=True):
+    """What takes compute, memory and network.
+
+    Attributes:
+        compute_ns: on cores.
+        memory_ns: of its DRAM traffic.
+        network_ns: of exchanges with other chips.
+        time_ns: of all, overlapped as the options say.
+    """
+
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+
+    @property
+    def bound_by(self) -> str:
+        """Which of compute, memory and network takes longest."""
+        return max(("compute", "memory", "network"), key=lambda kind: float(getattr(self, f"{kind}_ns")))
+
+
 DEFAULT_SOLVER = "dp"
 
 

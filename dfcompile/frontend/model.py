@@ -50,9 +50,8 @@ class Answer(Struct, frozen=True, eq=False):
     hint: str
 
 
-Reference: TypeAlias = Callable[
-    [Sequence[Array]], Answer
-]  # runs the original: outputs for all inputs, in the model's order
+# Runs the original: outputs for all inputs, in the model's order.
+Reference: TypeAlias = Callable[[Sequence[Array]], Answer]
 
 
 class Model(Struct, frozen=True):

@@ -57,7 +57,7 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
 
     Args:
         size: number of tasks.
-        volume: elements on the first edge.
+        volume: elements on the first edges.
         seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
@@ -67,8 +67,7 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
     builder = DagBuilder(f"chain-{size}")
     start = _start(builder)
     tasks = builder.add_tasks(builder.add_scope("task"), size)
-    end = _end(builder)
-    nodes = np.array([start, *tasks, end])
+    nodes = np.array([start, *tasks, _end(builder)])
     builder.add_edges(nodes[:-1], nodes[1:], volume_walk(size + 1, volume, seed))
     return builder.finish(UserError)
 
@@ -76,13 +75,14 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
 def fork_join(first: int, second: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
     """Return ``first`` tasks joined by one, then ``second`` tasks joined by one: n + m + 2 tasks, 2n + 2m + 1 edges.
 
-    The pseudo source forks to the first stage; the last join ends in the pseudo sink.
+    The pseudo source forks to the first stage of n; the last join, of m, ends in the pseudo sink. Of random volumes
+    there is one per stage.
 
     Args:
-        first: tasks of the first stage, n.
-        second: tasks of the second stage, m.
+        first: tasks of the first stage.
+        second: tasks of the second stage.
         volume: elements on the first edges.
-        seed: of random volumes, one per stage; without one all tasks are elementwise.
+        seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
         UserError: a size or volume below 1, or too many tasks.
@@ -103,24 +103,25 @@ def fork_join(first: int, second: int, volume: int = FIRST_VOLUME, seed: int | N
     return builder.finish(UserError)
 
 
-def fft(points: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+def fft(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
     """Return the graph of a transform of N = 2^k points: ``Nk + 2N - 2`` tasks, ``2Nk + 3N - 2`` edges.
 
     The pseudo source is the root of a binary tree with N leaves; k stages of N butterflies follow, then a pseudo sink.
+    Of random volumes there is one per level.
 
     Args:
-        points: N, a power of two from 2 on.
+        size: points, a power of two.
         volume: elements on the first edges.
-        seed: of random volumes, one per level; without one all tasks are elementwise.
+        seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
-        UserError: ``points`` is not a power of two, a volume below 1, or too many tasks.
+        UserError: ``size`` is not a power of two, a volume below 1, or too many tasks.
     """
-    stages = max(points, 1).bit_length() - 1
-    check_sizes("fft", 1, points * stages + 2 * points - 2, volume=volume)
-    if points != 2**stages or stages < 1:
-        raise UserError(f"fft: {points} points against a power of two, 2 or more")
-    builder = DagBuilder(f"fft-{points}")
+    stages = max(size, 1).bit_length() - 1
+    check_sizes("fft", 1, size * stages + 2 * size - 2, volume=volume)
+    if size != 2**stages or stages < 1:
+        raise UserError(f"fft: {size} points against a power of two, 2 or more")
+    builder = DagBuilder(f"fft-{size}")
     volumes = volume_walk(2 * stages + 1, volume, seed)
     before = np.array([_start(builder)])
     tree, butterfly = builder.add_scope("split"), builder.add_scope("butterfly")
@@ -129,14 +130,13 @@ def fft(points: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
         nodes = np.array(builder.add_tasks(tree, width, width - 2))
         builder.add_edges(np.repeat(before, 2), nodes, np.full(width, volumes[level]))
         before = nodes
-    places = np.arange(points)
+    places = np.arange(size)
     for stage in range(stages):
-        nodes = np.array(builder.add_tasks(butterfly, points, stage * points))
+        nodes = np.array(builder.add_tasks(butterfly, size, stage * size))
         pairs = np.stack([before, before[places ^ 2**stage]], axis=1)
-        builder.add_edges(pairs.ravel(), np.repeat(nodes, 2), np.full(2 * points, volumes[stages + stage]))
+        builder.add_edges(pairs.ravel(), np.repeat(nodes, 2), np.full(2 * size, volumes[stages + stage]))
         before = nodes
-    end = _end(builder)
-    builder.add_edges(before, np.full(points, end), np.full(points, volumes[-1]))
+    builder.add_edges(before, np.full(size, _end(builder)), np.full(size, volumes[-1]))
     return builder.finish(UserError)
 
 
@@ -144,12 +144,13 @@ def gaussian(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     """Return the elimination of an N x N matrix: ``(N^2 + N - 2) / 2`` tasks, ``N (N - 1)`` edges.
 
     Row k has a pivot, which feeds N - k updates; update j of row k goes on to column j of row k + 1: the first one to
-    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink.
+    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink. Of random
+    volumes there is one per row.
 
     Args:
-        size: N, 2 or more.
-        volume: elements on the first edge.
-        seed: of random volumes, one per row; without one all tasks are elementwise.
+        size: rows and columns of the matrix.
+        volume: elements on the first edges.
+        seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
         UserError: a size below 2, a volume below 1, or too many tasks.
@@ -177,7 +178,7 @@ def gaussian(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     return builder.finish(UserError)
 
 
-def cholesky(tiles: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
+def cholesky(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
     """Return the factorisation of N x N tiles: ``N(N+1)(N+2)/6`` tasks, ``(N-1)^2 + N + N(N-1)^2/2`` edges.
 
     * ``syrk[k, j]``, j < k, updates the diagonal tile k with ``trsm[k, j]``, after ``syrk[k, j-1]``;
@@ -190,21 +191,21 @@ def cholesky(tiles: int, volume: int = FIRST_VOLUME, seed: int | None = None) ->
     ``potrf[k]`` emits, of what ``trsm[·, k]`` emits, and of what ``potrf[k+1]`` reads.
 
     Args:
-        tiles: N, 1 or more.
-        volume: elements on the first edge.
+        size: rows and columns of tiles.
+        volume: elements on the first edges.
         seed: of random volumes; without one all tasks are elementwise.
 
     Raises:
         UserError: a size or volume below 1, or too many tasks.
     """
-    check_sizes("cholesky", 1, tiles * (tiles + 1) * (tiles + 2) // 6, tiles=tiles, volume=volume)
-    builder = DagBuilder(f"cholesky-{tiles}")
+    check_sizes("cholesky", 1, size * (size + 1) * (size + 2) // 6, tiles=size, volume=volume)
+    builder = DagBuilder(f"cholesky-{size}")
     start = _start(builder)
     scopes = {name: builder.add_scope(name) for name in ("potrf", "trsm", "syrk", "gemm")}
     members = dict.fromkeys(scopes, 0)
-    of_trsm = np.zeros((tiles, tiles), dtype=np.int64)  # node of trsm[i, k]
+    of_trsm = np.zeros((size, size), dtype=np.int64)  # node of trsm[i, k]
     # What potrf[k] reads, what it emits, what trsm[., k] emits, for k = 0, 1, ...
-    walk = volume_walk(3 * tiles, volume, seed)
+    walk = volume_walk(3 * size, volume, seed)
     read, factor, emitted = walk[0::3], walk[1::3], np.array(walk[2::3], dtype=np.int64)
 
     def add(scope: str, count: int) -> Int64:
@@ -215,13 +216,13 @@ def cholesky(tiles: int, volume: int = FIRST_VOLUME, seed: int | None = None) ->
     def join(sources: Int64, targets: Int64, volumes: Int64) -> None:
         builder.add_edges(sources.ravel(), targets.ravel(), volumes.ravel())
 
-    for k in range(tiles):
+    for k in range(size):
         syrk, (potrf,) = add("syrk", k), add("potrf", 1)
         if k > 0:
             join(of_trsm[k, :k], syrk, emitted[:k])
             join(syrk[:-1], syrk[1:], emitted[1:k])
         builder.add_edge(int(syrk[-1]) if k > 0 else start, int(potrf), read[k])
-        rows = np.arange(k + 1, tiles)
+        rows = np.arange(k + 1, size)
         gemm, trsm = add("gemm", len(rows) * k).reshape(len(rows), k), add("trsm", len(rows))
         of_trsm[rows, k] = trsm
         volumes, solved = np.broadcast_to(emitted[:k], gemm.shape), np.full(len(rows), factor[k])

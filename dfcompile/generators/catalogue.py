@@ -1,24 +1,68 @@
 """The graphs that ``dfcompile generate`` makes: canonical DAGs, single operators, workloads of DFModel."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Final
+import re
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from inspect import Signature, getdoc, signature
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, dag_to_json, dag_to_npz, format_dag
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
-from dfcompile.generators.settings import Argument, Setting
-from dfcompile.generators.workloads import WORKLOADS, WorkloadGenerator, design_text
-from dfcompile.options import Volumes
+from dfcompile.generators.single_operators import convolution, matmul
+from dfcompile.generators.workloads import other_models
+from dfcompile.generators.workloads.kernels import design_text
+from dfcompile.generators.workloads.language_models import llm_decode, llm_forward, llm_training
+from dfcompile.records import replace
 
 TEXT: Final = "text"
 JSON: Final = "json"
 NPZ: Final = "npz"
 
+Argument = int | str
+Graph = TypeVar("Graph")
 
-class Generator(Struct, frozen=True):
+
+class Setting(Struct, frozen=True):
+    """An argument of a generator: a whole number, or a word.
+
+    Attributes:
+        name: as the function has it; on the command line with ``-`` for ``_``.
+        text: help.
+        is_required: whether it has to be given.
+        default: what holds if it is not given; ``None``: the generator finds a value.
+        choices: the words to choose from, if any.
+    """
+
+    name: str
+    text: str
+    is_required: bool = True
+    default: Argument | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a word and no whole number."""
+        return bool(self.choices) or isinstance(self.default, str)
+
+    def check(self, generator: str, value: Argument) -> None:
+        """Check a value for it.
+
+        Raises:
+            UserError: it is no integer, or none of the words.
+        """
+        if not self.is_word:
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise UserError(f"{generator}: found {self.name} {value!r} against an integer")
+        elif self.choices and value not in self.choices:
+            hint = nearest(str(value), self.choices)
+            raise UserError(f"{generator}: found {self.name} {value!r} against a known one{hint}")
+
+
+class Generator(Struct, Generic[Graph], frozen=True):
     """A named way to make a graph and write it down.
 
     Attributes:
@@ -26,19 +70,51 @@ class Generator(Struct, frozen=True):
         text: help, one line.
         makes: what kind of graph it is.
         settings: its arguments.
-        formats: the forms that ``write`` knows; the first is the usual one.
-        write: gives the graph as a text or as bytes, of arguments and one of the forms.
+        function: gives the graph.
+        forms: how it is written, as a text or as bytes; the first is the usual one.
     """
 
     name: str
     text: str
     makes: str
     settings: tuple[Setting, ...]
-    formats: tuple[str, ...]
-    write: Callable[[Mapping[str, Argument], str], str | bytes]
+    function: Callable[..., Graph]
+    forms: Mapping[str, Callable[[Graph], str | bytes]]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The names of the forms."""
+        return tuple(self.forms)
+
+    def generate(self, arguments: Mapping[str, Argument]) -> Graph:
+        """Return the graph for these arguments; what is not given has its default.
+
+        Raises:
+            UserError: an unknown argument, one that is missing, or one that the generator refuses.
+        """
+        known = {setting.name: setting for setting in self.settings}
+        for name, value in arguments.items():
+            if name not in known:
+                raise UserError(f"{self.name}: no argument {name!r}{nearest(name, known)}")
+            known[name].check(self.name, value)
+        for setting in self.settings:
+            if setting.is_required and setting.name not in arguments:
+                raise UserError(f"{self.name}: found no {setting.name} against a value for it ({setting.text})")
+        return self.function(**arguments)
+
+    def write(self, arguments: Mapping[str, Argument], form: str) -> str | bytes:
+        """Return the graph for these arguments in one of the forms.
+
+        Raises:
+            UserError: as `generate`.
+        """
+        return self.forms[form](self.generate(arguments))
 
 
-def find_generator(name: str) -> Generator:
+AnyGenerator: TypeAlias = Generator[CanonicalDag] | Generator[schema.Dataflow_Graph]
+
+
+def find_generator(name: str) -> AnyGenerator:
     """Return the generator of a name.
 
     Raises:
@@ -49,91 +125,66 @@ def find_generator(name: str) -> Generator:
     return GENERATORS[name]
 
 
-def _optional(name: str, text: str, default: Argument | None = None) -> Setting:
-    return Setting(name, text, is_required=False, default=default)
+_TEXT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)\.$", re.MULTILINE)  # of an argument in a docstring
+_FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]]
+_FORMS = {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
 
 
-_WALK = (
-    _optional("volume", "elements on the first edges", 2048),
-    _optional("seed", "of random volumes; without one all tasks are elementwise"),
+def _settings(function: Callable[..., object]) -> Iterator[Setting]:
+    """Yield the arguments of a generator as its signature and its docstring have them.
+
+    It is a word where the default is of an enumeration.
+    """
+    texts = {name: " ".join(text.split()) for name, text in _TEXT.findall(getdoc(function) or "")}
+    for name, given in signature(function).parameters.items():
+        required = given.default is Signature.empty
+        default = None if required else given.default
+        choices = tuple(word.value for word in type(default)) if isinstance(default, StrEnum) else ()
+        yield Setting(name, texts.get(name, name), required, str(default) if choices else default, choices)
+
+
+def _dag(name: str, text: str, function: Callable[..., CanonicalDag]) -> Generator[CanonicalDag]:
+    return Generator(name, text, "canonical DAG", tuple(_settings(function)), function, _FORMS)
+
+
+def _workload(
+    name: str, text: str, function: Callable[..., schema.Dataflow_Graph], settings: tuple[Setting, ...] = ()
+) -> Generator[schema.Dataflow_Graph]:
+    settings = settings or tuple(_settings(function))
+    return Generator(name, text, "DFModel workload", settings, function, {TEXT: design_text})
+
+
+_DAGS = (
+    _dag("chain", "tasks in a row", chain),
+    _dag("fft", "fast Fourier transform: a tree, then butterflies", fft),
+    _dag("gaussian", "Gaussian elimination", gaussian),
+    _dag("cholesky", "tiled Cholesky factorisation", cholesky),
+    _dag("fork-join", "two stages of parallel tasks, each joined by one", fork_join),
+    _dag("matmul", "matrix product A[n, k] @ B[k, m] by expansion", matmul),
+    _dag("convolution", "convolution of a square image by expansion", convolution),
 )
-_EXPANDED = (
-    _optional("expansion", "of MatMul, see `dfcompile expansions`", "mv"),
-    Setting("volumes", "of edges between tasks: own shares or whole arrays", is_required=False, default="exact",
-            choices=tuple(value.value for value in Volumes)),
-)  # fmt: skip
-
-
-def _dag(name: str, text: str, function: Callable[..., CanonicalDag], *settings: Setting, **names: str) -> Generator:
-    """Make a generator of a function that returns a canonical DAG; ``names``: what its arguments are called there."""
-
-    def write(arguments: Mapping[str, Argument], form: str) -> str | bytes:
-        return _FORMS[form](function(**{names.get(key, key): value for key, value in arguments.items()}))
-
-    return Generator(name, text, "canonical DAG", settings, tuple(_FORMS), write)
-
-
-_FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]] = MappingProxyType(
-    {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
+*_ONE_LAYER, _LAYERS = _settings(llm_forward)
+_WORKLOADS = (
+    _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, (*_ONE_LAYER,)),
+    _workload(
+        "llm-multilayer",
+        "forward pass of several layers of a language model in one graph",
+        llm_forward,
+        (*_ONE_LAYER, replace(_LAYERS, is_required=True, default=None)),
+    ),
+    _workload("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),
+    _workload(
+        "llm-decode",
+        "decoding of one token by one layer of a language model, with a cache of keys and values",
+        llm_decode,
+    ),
+    _workload("dlrm", "training step of a deep learning recommendation model", other_models.dlrm_training),
+    _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_models.hpl),
+    _workload("fft", "fast Fourier transform in two steps", other_models.fft),
+    _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_models.mamba_scan),
 )
-
-
-def _operator(name: str) -> Callable[..., CanonicalDag]:
-    """Return the function that makes the DAG of a single operator; only when it is called, dace is imported."""
-
-    def make(**arguments: object) -> CanonicalDag:
-        from dfcompile.generators import single_operators
-
-        dag: CanonicalDag = getattr(single_operators, name)(**arguments)
-        return dag
-
-    return make
-
-
-def _workload(generator: WorkloadGenerator) -> Generator:
-    def write(arguments: Mapping[str, Argument], _form: str) -> str:
-        return design_text(generator.generate(arguments))
-
-    name = f"{generator.name}-workload" if generator.name in _DAGS else generator.name
-    return Generator(name, generator.text, "DFModel workload", generator.parameters, (TEXT,), write)
-
-
-_DAGS: Mapping[str, Generator] = MappingProxyType(
-    {
-        generator.name: generator
-        for generator in (
-            _dag("chain", "tasks in a row", chain, Setting("size", "number of tasks"), *_WALK),
-            _dag(
-                "fft", "fast Fourier transform: a tree, then butterflies", fft,
-                Setting("size", "points, a power of two"), *_WALK, size="points",
-            ),
-            _dag(
-                "gaussian", "Gaussian elimination", gaussian,
-                Setting("size", "rows and columns of the matrix"), *_WALK,
-            ),
-            _dag(
-                "cholesky", "tiled Cholesky factorisation", cholesky,
-                Setting("size", "rows and columns of tiles"), *_WALK, size="tiles",
-            ),
-            _dag(
-                "fork-join", "two stages of parallel tasks, each joined by one", fork_join,
-                Setting("first", "tasks of the first stage"), Setting("second", "tasks of the second stage"), *_WALK,
-            ),
-            _dag(
-                "matmul", "matrix product A[n, k] @ B[k, m] by expansion", _operator("matmul"),
-                Setting("n", "rows of A"), Setting("k", "columns of A"), Setting("m", "columns of B"), *_EXPANDED,
-            ),
-            _dag(
-                "convolution", "convolution of a square image by expansion", _operator("convolution"),
-                Setting("size", "rows and columns of the image"), Setting("kernel", "rows and columns of a filter"),
-                Setting("filters", "number of filters"), _optional("channels", "of image and filters", 1),
-                _optional("stride", "between windows", 1), _optional("padding", "rows and columns around the image", 0),
-                *_EXPANDED,
-            ),
-        )
-    }
-)  # fmt: skip
-
-GENERATORS: Mapping[str, Generator] = MappingProxyType(
-    {**_DAGS, **{found.name: found for found in map(_workload, WORKLOADS.values())}}
-)
+WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = {generator.name: generator for generator in _WORKLOADS}
+_NAMES = frozenset(generator.name for generator in _DAGS)
+_RENAMED = (replace(each, name=f"{each.name}-workload") if each.name in _NAMES else each for each in _WORKLOADS)
+_ALL: tuple[AnyGenerator, ...] = (*_DAGS, *_RENAMED)
+GENERATORS: Mapping[str, AnyGenerator] = {generator.name: generator for generator in _ALL}

@@ -5,19 +5,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Never
 
-import dace
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import ExtractionOptions
-from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
-from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, Port, Program, WholeMemlets, scalar_type
-from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
-from dfcompile.lowering.declared import declared_tensor
-from dfcompile.lowering.node import Node
-from dfcompile.lowering.program_builder import add_operator
+from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, Port, Program
 from dfcompile.options import Choice, Volumes
 from dfcompile.records import replace
 
@@ -25,15 +18,15 @@ Shape = tuple[int, ...]
 _NONE: Mapping[str, Never] = MappingProxyType({})
 
 
-def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = "exact") -> CanonicalDag:
+def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = Volumes.EXACT) -> CanonicalDag:
     """Return the tasks of ``A[n, k] @ B[k, m] -> C[n, m]`` [dematteis23, section 3].
 
     Args:
-        n: rows of A and C.
-        k: columns of A, rows of B.
-        m: columns of B and C.
-        expansion: of MatMul.
-        volumes: of edges between tasks, ``exact`` or ``array``.
+        n: rows of A.
+        k: columns of A.
+        m: columns of B.
+        expansion: of MatMul, see `dfcompile expansions`.
+        volumes: of edges between tasks: own shares or whole arrays.
 
     Raises:
         UserError: a dimension below 1, an array that is too large, or no expansion of that name.
@@ -50,7 +43,7 @@ def convolution(
     stride: int = 1,
     padding: int = 0,
     expansion: str = "mv",
-    volumes: str = "exact",
+    volumes: str = Volumes.EXACT,
 ) -> CanonicalDag:
     """Return the tasks of a convolution with bias of a square image, by im2col and a matrix product.
 
@@ -60,9 +53,9 @@ def convolution(
         filters: number of filters.
         channels: of image and filters.
         stride: between windows.
-        padding: rows and columns of zeros around the image.
-        expansion: of MatMul.
-        volumes: of edges between tasks, ``exact`` or ``array``.
+        padding: rows and columns around the image.
+        expansion: of MatMul, see `dfcompile expansions`.
+        volumes: of edges between tasks: own shares or whole arrays.
 
     Raises:
         UserError: a size below 1, a filter larger than the image, an array that is too large, or no expansion of that
@@ -107,6 +100,9 @@ def _expanded(
     attributes: Mapping[str, AttributeValue] = _NONE,
 ) -> CanonicalDag:
     """Return the DAG of an ONNX operator, for an expansion of MatMul and volumes of edges; parameters are zeros."""
+    from dfcompile.canonical_dag.extraction.extract import ExtractionOptions, extract_graph
+    from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
+
     expansion, volumes = options
     table = registered_expansions()
     choices = (Choice("MatMul", expansion),)
@@ -141,6 +137,13 @@ def program_of_operator(
         dtype: numpy name, of all arrays.
         name: of the operator and of the program.
     """
+    import dace  # which takes long, and the arguments of generators are listed without it
+
+    from dfcompile.frontend import WholeMemlets, scalar_type
+    from dfcompile.lowering.declared import declared_tensor
+    from dfcompile.lowering.node import Node
+    from dfcompile.lowering.program_builder import add_operator
+
     sdfg = dace.SDFG(op_type)
     state = sdfg.add_state("main", is_start_block=True)
     ports = [Port(array, array, shape, dtype) for array, shape in (*operands.items(), result)]

@@ -1,7 +1,6 @@
 """Number formats of tensors, with their scales: bytes are exact."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, structs
@@ -32,21 +31,17 @@ class NumberFormat(Struct, frozen=True):
         return -(-(elements * self.bits + scales) // 8)
 
 
-FORMATS: Final[Mapping[str, NumberFormat]] = MappingProxyType(
-    {
-        form.name: form
-        for form in (
-            NumberFormat("fp32", 32),
-            NumberFormat("bf16", 16),
-            NumberFormat("fp16", 16),
-            NumberFormat("fp8", 8),
-            NumberFormat("int8", 8),
-            NumberFormat("int4", 4, group=128, scale_bits=16),
-            NumberFormat("mxfp4", 4, group=32, scale_bits=8),  # OCP MX: 4.25 bits
-            NumberFormat("nvfp4", 4, group=16, scale_bits=8),  # 4.5 bits
-        )
-    }
+_ALL = (
+    NumberFormat("fp32", 32),
+    NumberFormat("bf16", 16),
+    NumberFormat("fp16", 16),
+    NumberFormat("fp8", 8),
+    NumberFormat("int8", 8),
+    NumberFormat("int4", 4, group=128, scale_bits=16),
+    NumberFormat("mxfp4", 4, group=32, scale_bits=8),  # OCP MX: 4.25 bits
+    NumberFormat("nvfp4", 4, group=16, scale_bits=8),  # 4.5 bits
 )
+FORMATS: Final[Mapping[str, NumberFormat]] = {form.name: form for form in _ALL}
 WEIGHT_CLASSES: Final = ("attention", "mlp", "experts", "router", "embedding", "head")
 _NAMED: Final[Mapping[str, tuple[str, ...]]] = {"w": (), "a": ("activations", "vectors")}  # fields of words
 _WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)

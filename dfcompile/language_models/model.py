@@ -225,16 +225,12 @@ class Model(Struct, frozen=True):
         """Layers that are the same, in the order in which they come first."""
         kinds, names = [], Counter[str]()
         for layer, count in Counter(self.layers).items():
-            name = _name_of(layer)
+            attention = "latent" if isinstance(layer.attention, LatentAttention) else layer.attention.reach.name
+            mlp = "experts" if isinstance(layer.mlp, Experts) else "dense"
+            name = f"{attention} attention, {mlp}{''.join(f', {word} {form.name}' for word, form in layer.formats)}"
             names[name] += 1
             kinds.append(LayerKind(layer, count, name if names[name] == 1 else f"{name} #{names[name]}"))
         return tuple(kinds)
-
-
-def _name_of(layer: Layer) -> str:
-    attention = "latent" if isinstance(layer.attention, LatentAttention) else layer.attention.reach.name
-    kept = "".join(f", {word} {form.name}" for word, form in layer.formats)
-    return f"{attention} attention, {'experts' if isinstance(layer.mlp, Experts) else 'dense'}{kept}"
 
 
 def with_formats(model: Model, formats: Sequence[ClassFormats]) -> Model:

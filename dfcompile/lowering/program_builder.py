@@ -27,7 +27,7 @@ from dfcompile.frontend import (
     output_connector,
     scalar_type,
 )
-from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.frontend.sdfg.element_copies import number_elements
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View

@@ -24,7 +24,7 @@ from dfcompile.frontend import (
     WholeMemlets,
     scalar_type,
 )
-from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.frontend.sdfg.element_copies import number_elements
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator

@@ -54,7 +54,7 @@ def run(code: str, folder: Path, **variables: str) -> str:
 
 @pytest.mark.parametrize(
     "module",
-    ["dfcompile.frontend.sdfg.importer", "dfcompile.canonical_dag.extraction.scopes", "dfcompile.testing.expansions"],
+    ["dfcompile.frontend.onnx_model", "dfcompile.canonical_dag.extraction.scopes", "dfcompile.testing.expansions"],
 )
 def test_configuration_in_the_current_folder_is_not_read_whatever_imports_dace_first(
     module: str, tmp_path: Path

@@ -39,6 +39,10 @@ EXTRACTION = (
         "return same_rows and written == consumer.member(read, last=True).normal",
         "return same_rows",
     ),
-    Mutant(_PROOF, "if written is None or not _is_disjoint(producer, write, written):", "if written is None:"),
+    Mutant(
+        _PROOF,
+        "if written is None or not Traversal(0, (*producer.over_members(write), *written.loops)).is_injective:",
+        "if written is None:",
+    ),
     Mutant(_SCOPES, "sum(at * stride for at, stride in zip(begin", "sum(at for at, stride in zip(begin"),
 )

@@ -88,8 +88,7 @@ def longest_paths(source: Ends, target: Ends, step: Int64) -> Int64:
 def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
     """Return the longest paths, all vertices of a level at once; ``None`` if levels are too narrow for that."""
     count = len(step)
-    by_source = np.argsort(source, kind="stable")
-    consumers, start = target[by_source], row_starts(source, count)
+    consumers, start = target[np.argsort(source, kind="stable")], row_starts(source, count)
     missing = np.bincount(target, minlength=count)
     before, length = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     level = np.flatnonzero(missing == 0)

@@ -6,7 +6,6 @@ Where a family writes in the order in which another one reads, one element after
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
@@ -133,7 +132,7 @@ def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, wh
     flow = Flow(tuple(families), order, uses, whole_arrays)
     while dropped := _unequal(flow):
         kept = {name: use.without(s for s in dropped if s.array == name) for name, use in flow.uses.items()}
-        flow = replace(flow, uses=MappingProxyType(kept))
+        flow = replace(flow, uses=kept)
     return flow
 
 
@@ -242,7 +241,8 @@ def _keep_one_order(
     producer = TaskFamily(_NO_SCOPE, producer_cuts, is_single=False)
     consumer = TaskFamily(_NO_SCOPE, consumer_cuts, is_single=False)
     written = producer.member(write).completion
-    if written is None or not _is_disjoint(producer, write, written):
+    # An element that two members write is final only when both have ended.
+    if written is None or not Traversal(0, (*producer.over_members(write), *written.loops)).is_injective:
         return False
     wanted = consumer.member(read)
     if producer.members > 1 and consumer.members == 1:
@@ -252,11 +252,6 @@ def _keep_one_order(
     if producer.members == 1:
         return all(loop.stride == 0 for loop in merged(consumer.over_members(read)))
     return merged(producer.over_members(write)) == merged(consumer.over_members(read))
-
-
-def _is_disjoint(producer: TaskFamily, write: Access, written: Traversal) -> bool:
-    """Whether no element is written by two members: such an element is final only when both have ended."""
-    return Traversal(0, (*producer.over_members(write), *written.loops)).is_injective
 
 
 def _agree_on_last(producer: TaskFamily, write: Access, consumer: TaskFamily, read: Access) -> bool:

@@ -18,9 +18,8 @@ LARGEST_EDGES = 40_000_000
 TASK = "task"  # in a file: a computational node of whatever kind its volumes make of it
 
 Ends: TypeAlias = range | Int64  # nodes in succession, or one by one
-_Fields: TypeAlias = tuple[
-    int | Int64, int | Int64, int, int
-]  # volume, distinct, bytes per element, number of the order
+# Volume, distinct, bytes per element, number of the order.
+_Fields: TypeAlias = tuple[int | Int64, int | Int64, int, int]
 
 _KINDS = {kind.name.lower(): kind for kind in NodeKind}
 _MOST_RUNS = 2**17  # of edges, kept as numbers until they become columns: some ten MB

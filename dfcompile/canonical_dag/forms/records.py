@@ -4,9 +4,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from typing import TypeVar
+
+from msgspec.structs import asdict
 
 from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
 from dfcompile.canonical_dag.forms.reader import FORMAT, DagReader

@@ -66,11 +66,6 @@ def _tokens(line: str) -> list[str]:
     return _TOKEN.findall(line) if '"' in line else line.split()
 
 
-def _items(text: str, where: str) -> tuple[str, ...]:
-    """Split a list of names at commas outside strings."""
-    return tuple(unquoted(item, where) for item in _ITEM.findall(text))
-
-
 def _lines(dag: CanonicalDag) -> Iterator[str]:
     yield f"{FORMAT} {quoted(dag.name)}"
     for kernel in dag.kernels:
@@ -138,7 +133,7 @@ class _Words(Fields):
         return unquoted(self._word(name, default), self.where)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        return _items(self._word(name), self.where)
+        return tuple(unquoted(item, self.where) for item in _ITEM.findall(self._word(name)))
 
     def number(self, name: str, default: int | None = None, where: str | None = None) -> int:
         text = self._word(name, None if default is None else str(default), where)

@@ -13,8 +13,7 @@ from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 
 if TYPE_CHECKING:
-    from dfcompile.generators.catalogue import Generator
-    from dfcompile.generators.settings import Setting
+    from dfcompile.generators.catalogue import AnyGenerator, Setting
 
 SUFFIXES = {".json": "json", ".npz": "npz"}  # every other one is text
 
@@ -51,7 +50,7 @@ def generate(context: click.Context) -> None:
         raise UserError(f"generate: found no generator against one of {', '.join(GENERATORS)}")
 
 
-def _command(generator: Generator) -> click.Command:
+def _command(generator: AnyGenerator) -> click.Command:
     def write(output: Path | None, form: str | None = None, **arguments: int | str | None) -> None:
         target = None if output == STANDARD_STREAM else output
         check_target(target)
@@ -70,7 +69,7 @@ def _command(generator: Generator) -> click.Command:
     return StrictCommand(generator.name, params=list(options), callback=write, help=text, short_help=generator.text)
 
 
-def _usual_form(generator: Generator, target: Path | None) -> str:
+def _usual_form(generator: AnyGenerator, target: Path | None) -> str:
     form = SUFFIXES.get(target.suffix.lower()) if target else None
     return form if form in generator.formats else generator.formats[0]
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.canonical_dag import Kernel
-from dfcompile.canonical_dag.dag import Bool, Int64, Scope
+from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.attained.footprints import sums
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel, Timed
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT, owners_of
+from dfcompile.dfmodel_backend.options import Timed
 from dfcompile.distinct import numbered
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.operator_times import shared
@@ -65,31 +66,29 @@ def kernel_figures(
     np.maximum.at(last, kernel[tasks], schedule.last_out[tasks])
     moved = _dram_bytes(model.stores, (kernel, place), ~schedule.streamed, configurations)
     chip_bytes = _chip_bytes(model.stores, kernel, len(owners))
-    return tuple(
-        _figures(model, owners[at], int(place[at]), (int(last[at] - first[at]), moved[at], int(chip_bytes[at])))
-        for at in np.argsort(place, kind="stable").tolist()
-    )
-
-
-def _figures(model: TaskModel, owner: Kernel | Scope, place: int, amounts: tuple[int, int, int]) -> KernelFigures:
-    cycles, dram_bytes, chip_bytes = amounts
-    exchanges = [] if model.chips is None else [one for one in model.chips.exchanges if one.source == owner.name]
-    compute_ns = cycles / model.system.accelerator.frequency_ghz
-    memory_ns = dram_bytes / model.system.dram_gb_per_s
-    network_ns = sum((one.time_ns for one in exchanges), 0.0)
-    return KernelFigures(
-        name=owner.name,
-        op=owner.op if isinstance(owner, Kernel) else "",
-        configuration=place,
-        flop=owner.flop if isinstance(owner, Kernel) else 0,
-        dram_bytes=dram_bytes,
-        chip_bytes=chip_bytes,
-        received_bytes=sum(one.moved_bytes for one in exchanges),
-        compute_ns=compute_ns,
-        memory_ns=memory_ns,
-        network_ns=network_ns,
-        time_ns=model.overlap.time_ns(compute_ns, memory_ns, network_ns),
-    )
+    figures = []
+    for at in np.argsort(place, kind="stable").tolist():
+        owner, exchanges = owners[at], () if model.chips is None else model.chips.exchanges
+        exchanges = tuple(one for one in exchanges if one.source == owner.name)
+        parts_ns = (
+            int(last[at] - first[at]) / model.system.accelerator.frequency_ghz,
+            moved[at] / model.system.dram_gb_per_s,
+            sum((one.time_ns for one in exchanges), 0.0),
+        )
+        figures.append(
+            KernelFigures(
+                *parts_ns,
+                model.overlap.time_ns(*parts_ns),
+                name=owner.name,
+                op=owner.op if isinstance(owner, Kernel) else "",
+                configuration=int(place[at]),
+                flop=owner.flop if isinstance(owner, Kernel) else 0,
+                dram_bytes=moved[at],
+                chip_bytes=int(chip_bytes[at]),
+                received_bytes=sum(one.moved_bytes for one in exchanges),
+            )
+        )
+    return tuple(figures)
 
 
 def _chip_bytes(stores: StoreTable, kernel: Int64, count: int) -> Int64:

@@ -22,70 +22,65 @@ MOST_STEPS = 2**26  # sets times pairs of units
 NOWHERE = -(2**40)  # cycles: of a node that no path from a unit reaches
 
 
-class LeastPaths(Struct, frozen=True, eq=False):
-    """The longest paths of a lowering.
+def longest_paths(dag: CanonicalDag, unit: Int64, units: int) -> Int64:
+    """Return the longest paths between the units of a lowering; of a large one none.
 
-    Attributes:
-        between: cycles from the start of a task of one unit until the end of one of another at least, where a path
-            leads from the former to the latter, otherwise 0, shape [units, units].
+    Args:
+        dag: the lowering.
+        unit: of each node, shape [nodes].
+        units: how many there are.
+
+    Returns:
+        Cycles from the start of a task of one unit until the end of one of another at least, where a path leads from
+        the former to the latter, otherwise 0, shape [units, units].
     """
-
-    between: Int64
-
-    @staticmethod
-    def of(dag: CanonicalDag, unit: Int64, units: int) -> "LeastPaths":
-        """Return the longest paths of a lowering, of a large one none.
-
-        Args:
-            dag: the lowering.
-            unit: of each node, shape [nodes].
-            units: how many there are.
-        """
-        between = np.zeros((units, units), np.int64)
-        if dag.nodes_count * units > MOST_CELLS:
-            return LeastPaths(between)
-        ahead, _ = directions(dag)
-        task, work = dag.is_computational.tolist(), dag.work.tolist()
-        start = np.full((dag.nodes_count, units), NOWHERE, np.int64)
-        end = start.copy()
-        for node in ahead.order:
-            begin, least = start[node], end[node]
-            for other, to_start, to_end in ahead.awaited[node]:
-                if to_start == NO_STREAM:
-                    np.maximum(begin, end[other], out=begin)
-                else:
-                    np.maximum(begin, start[other] + to_start, out=begin)
-                    np.maximum(least, end[other] + to_end, out=least)
-            own = int(unit[node])
-            if task[node] and own != NO_UNIT:
-                begin[own] = max(begin[own], 0)
-                np.maximum(least, begin + work[node], out=least)
-                np.maximum(between[:, own], least, out=between[:, own])
+    between = np.zeros((units, units), np.int64)
+    if dag.nodes_count * units > MOST_CELLS:
+        return between
+    ahead, _ = directions(dag)
+    task, work = dag.is_computational.tolist(), dag.work.tolist()
+    start = np.full((dag.nodes_count, units), NOWHERE, np.int64)
+    end = start.copy()
+    for node in ahead.order:
+        begin, least = start[node], end[node]
+        for other, to_start, to_end in ahead.awaited[node]:
+            if to_start == NO_STREAM:
+                np.maximum(begin, end[other], out=begin)
             else:
-                least[:] = begin
-        return LeastPaths(between)
+                np.maximum(begin, start[other] + to_start, out=begin)
+                np.maximum(least, end[other] + to_end, out=least)
+        own = int(unit[node])
+        if task[node] and own != NO_UNIT:
+            begin[own] = max(begin[own], 0)
+            np.maximum(least, begin + work[node], out=least)
+            np.maximum(between[:, own], least, out=between[:, own])
+        else:
+            least[:] = begin
+    return between
 
-    def cycles(self, members: Members, before: Numbers, after: Numbers) -> Column:
-        """Return the longest path within the units by which each pair of down-sets differs; 0 where they are too many.
 
-        A path between two units of such a set leads through units of the set alone.
+def longest_within(between: Int64, members: Members, before: Numbers, after: Numbers) -> Column:
+    """Return the longest path within the units by which each pair of down-sets differs; 0 where they are too many.
 
-        Args:
-            members: units of each set, shape [sets, units].
-            before: number of the smaller set of each pair.
-            after: number of the larger set of each pair.
-        """
-        longest = np.zeros(len(before))
-        units = len(self.between)
-        if not self.between.any() or len(before) * units * units > MOST_STEPS:
-            return longest
-        inside = members[after] & ~members[before]
-        for unit in range(units):
-            rows = np.flatnonzero(inside[:, unit])
-            reached = np.flatnonzero(self.between[unit])
-            paths = np.where(inside[np.ix_(rows, reached)], self.between[unit][reached], 0)
-            longest[rows] = np.maximum(longest[rows], paths.max(axis=1, initial=0))
+    A path between two units of such a set leads through units of the set alone.
+
+    Args:
+        between: longest paths between units.
+        members: units of each set, shape [sets, units].
+        before: number of the smaller set of each pair.
+        after: number of the larger set of each pair.
+    """
+    longest = np.zeros(len(before))
+    units = len(between)
+    if not between.any() or len(before) * units * units > MOST_STEPS:
         return longest
+    inside = members[after] & ~members[before]
+    for unit in range(units):
+        rows = np.flatnonzero(inside[:, unit])
+        reached = np.flatnonzero(between[unit])
+        paths = np.where(inside[np.ix_(rows, reached)], between[unit][reached], 0)
+        longest[rows] = np.maximum(longest[rows], paths.max(axis=1, initial=0))
+    return longest
 
 
 CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
@@ -228,7 +223,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         chip, units, dag = self.model.system.accelerator, self.model.units, self.model.machine_dag
         task = units.unit != NO_UNIT
         work = members.astype(float) @ sums(units.unit[task], dag.work[task], units.count).astype(float)
-        longest = LeastPaths.of(dag, units.unit, units.count).cycles(members, before, after)
+        longest = longest_within(longest_paths(dag, units.unit, units.count), members, before, after)
         cycles = np.maximum((work[after] - work[before]) / chip.cores, longest)
         return np.asarray(cycles / chip.frequency_ghz)
 

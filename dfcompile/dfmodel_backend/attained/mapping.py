@@ -16,9 +16,8 @@ from dfcompile.dfmodel_backend.attained.footprints import largest
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
@@ -226,9 +225,8 @@ def map_tasks(model: TaskModel) -> TaskMapping:
 
 
 def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
-    shared = model.chips
-    system = model.system.one_chip if shared is None else shared.system
-    exchanges = () if shared is None else shared.exchanges
+    shared = model.chips or ChipsInUse(model.system.one_chip, (), (), ())
+    system, exchanges = shared.system, shared.exchanges
     schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
     time_ns = sum(configuration.time_ns for configuration in found.configurations)
     least = LeastCosts(model)
@@ -259,8 +257,8 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
         energy_j=power * time_ns / NS_PER_S,
         assumptions=_assumptions(system),
         chips=system.chips,
-        sharding=() if shared is None else shared.sharding,
-        network_chips=() if shared is None else TensorGroup.of(shared.system).chips,
+        sharding=shared.sharding,
+        network_chips=tuple(dimension.chips for dimension in system.network.dimensions),
         exchanges=exchanges,
         network_bytes=sum(exchange.message_bytes for exchange in exchanges),
         moved_bytes=sum(exchange.moved_bytes for exchange in exchanges),

@@ -16,9 +16,7 @@ from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, PathCosts, least_chain
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_within
 from dfcompile.distinct import distinct
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted

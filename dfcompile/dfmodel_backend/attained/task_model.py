@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules, Par
 from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.distinct import numbered
@@ -82,28 +82,6 @@ def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: fl
     for column in columns:
         digest.update(column.tobytes())
     return Likeness(digest.digest(), tuple(stores.tolist()))
-
-
-class Timed(Struct, frozen=True):
-    """What takes compute, memory and network.
-
-    Attributes:
-        compute_ns: of its tasks.
-        memory_ns: of its DRAM traffic.
-        network_ns: of exchanges with other chips.
-        time_ns: of all, overlapped as the options say.
-    """
-
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
-
-    @property
-    def bound_by(self) -> str:
-        """Which of compute, memory and network takes longest."""
-        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
-        return max(times, key=lambda kind: times[kind])
 
 
 class TaskConfiguration(Timed, frozen=True, eq=False):

@@ -12,11 +12,10 @@ from dfcompile.dfmodel_backend.check.requirements import require_close
 from dfcompile.dfmodel_backend.check.steps import Step, network_ns, steps_of
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.machine.machine import LaneStage
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, WorkloadKind
-from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-9
@@ -124,7 +123,6 @@ def _fewest_cores(decided: DecidedDesign, kernel: DesignKernel, cycles: float) -
     return float((lanes * stages)[column_steps >= 1].min(initial=machine.cores + 1))
 
 
-RELATIVE = 1e-9
 Splits = dict[int, CoreSplit]  # by kernel id
 
 
@@ -165,8 +163,8 @@ def _check_cycles(decided: DecidedDesign, step: StepFigures, splits: Splits, whe
     for number, split in splits.items():
         kernel = decided.kernels[number]
         rows, steps, columns, stages = decided.core_work(kernel)
-        work = KernelWork(kernel.name, kernel.systolic, rows, steps, columns)
-        slowest = max(slowest, cycles_of(work, split, machine.lanes_per_core, stages))
+        of_row = steps * -(-columns // (split.stages * stages)) if kernel.systolic else columns
+        slowest = max(slowest, -(-rows // (split.lanes * machine.lanes_per_core)) * of_row)
     tiles = decided.tiles_of([decided.kernels[number] for number in splits])
     expected = slowest * tiles / machine.frequency_ghz
     if abs(step.compute_ns - expected) > RELATIVE * expected:

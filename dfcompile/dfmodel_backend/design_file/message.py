@@ -40,13 +40,12 @@ def read_message(path: Path) -> schema.DSE:
     try:
         content = read_bytes(path, LARGEST_BYTES)
     except OSError as error:
-        reason = reason_of(error)
-        raise UserError(f"{where}: cannot be read: {reason}") from error
+        raise UserError(f"{where}: cannot be read: {reason_of(error)}") from error
     if not content.strip():
         raise UserError(f"{where}: found an empty file against a design")
     control = _CONTROL.search(content)
     if control is not None:
-        return _parse_binary(content, where)
+        return _parse_binary(content, control.start(), where)
     try:
         return parse_message(content.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
@@ -57,16 +56,14 @@ def read_message(path: Path) -> schema.DSE:
         ) from error
 
 
-def _parse_binary(content: bytes, where: str) -> schema.DSE:
+def _parse_binary(content: bytes, control: int, where: str) -> schema.DSE:
     try:
         message = schema.DSE.FromString(content)
     except DecodeError as error:
-        control = _CONTROL.search(content)
-        start = control.start() if control else 0
-        line = content.count(b"\n", 0, start) + 1
+        line = content.count(b"\n", 0, control) + 1
         raise UserError(
             f"{where}: not a binary DFModel message, or a damaged one "
-            f"(nor text: byte 0x{content[start]:02x} in line {line})"
+            f"(nor text: byte 0x{content[control]:02x} in line {line})"
         ) from error
     for name, number in _unknown_fields(message):
         raise UserError(

@@ -231,8 +231,6 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
             global_batch=llm.global_batch_size,
             micro_batch=llm.micro_batch_size,
             tile=llm.tile_size,
-            copies=1,
-            table_bytes=0.0,
         )
     batch, copies, elements = 1, 1, 0
     if kind == "dlrm":
@@ -252,7 +250,7 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
     if batch < 1:
         raise UserError(f"{where}: field 'execution.{kind}.global_batch_size' is unset")
     table_bytes = float(elements * execution.word)
-    return Batch(WorkloadKind(kind), 0, 0, 1, 1, batch, 0, 0, max(1, copies), table_bytes)
+    return Batch(WorkloadKind(kind), global_batch=batch, copies=max(1, copies), table_bytes=table_bytes)
 
 
 def _require(kind: str, where: str, **fields: int) -> None:

@@ -13,7 +13,6 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
 
@@ -37,8 +36,7 @@ def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
 
 def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSolution) -> None:
     position = {share.kernel.id: number for number, share in enumerate(model.shares)}
-    ends = [(edge.source, edge.target) for edge in model.edges]
-    levels = topological_numbers(len(model.shares), ends)
+    levels = model.design.levels
     for kernel in solved.dataflow_graph.kernels:
         number = position[kernel.id]
         share = model.shares[number]
@@ -56,7 +54,7 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
 
 
 def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
-    labels = None if model.pmu is None else model.pmu.needs.labels
+    labels = None if model.pmu is None else model.pmu.labels
     connections = solved.dataflow_graph.connections
     for number, (connection, edge) in enumerate(zip(connections, model.edges, strict=True)):
         giver, taker = model.shares[edge.source], model.shares[edge.target]

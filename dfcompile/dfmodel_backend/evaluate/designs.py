@@ -9,11 +9,10 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation, PmuModel
-from dfcompile.dfmodel_backend.intra_chip.set_model import TimedStep
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
-from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError
 
@@ -37,9 +36,10 @@ class Decision(Struct, frozen=True):
     stages: tuple[int, ...] = ()
 
 
-class StepFigures(TimedStep, frozen=True):
+class StepFigures(Timed, frozen=True):
     """One configuration, per micro-batch and layer."""
 
+    kernels: tuple[str, ...]
     dram_bytes: float  # moved
     network_bytes: float
     sram_bytes: float
@@ -195,9 +195,7 @@ def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[Step
     found = []
     for number, row in enumerate(members):
         inside = np.flatnonzero(row).tolist()
-        compute_ns, memory_ns, network_ns = (
-            float(one[number]) for one in (columns.compute_ns, columns.memory_ns, columns.network_ns)
-        )
+        compute_ns, memory_ns, network_ns, time_ns = columns.times_ns(number)
         units = None
         if model.pmu is not None and inside:
             slowest_ns = _hidden_ns(model, memory_ns, network_ns) / int(tiles[number])
@@ -205,11 +203,8 @@ def _steps(model: DesignModel, decision: Decision, place: Numbers) -> tuple[Step
             compute_ns = int(tiles[number]) * units.cycles / model.design.machine.frequency_ghz
         found.append(
             StepFigures(
+                *(compute_ns, memory_ns, network_ns, time_ns),
                 kernels=tuple(model.works[kernel].name for kernel in inside),
-                compute_ns=compute_ns,
-                memory_ns=memory_ns,
-                network_ns=network_ns,
-                time_ns=float(columns.time_ns[number]),
                 dram_bytes=float(columns.dram_bytes[number]),
                 network_bytes=float(columns.network_bytes[number]),
                 sram_bytes=float(sram[number]),

@@ -9,11 +9,10 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.intra_chip.set_model import TimedStep
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import MappingOptions, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
@@ -24,9 +23,10 @@ Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configu
 NS_PER_S = 1e9
 
 
-class Configuration(TimedStep, frozen=True):
+class Configuration(Timed, frozen=True):
     """One configuration of a mapping and its figures."""
 
+    kernels: tuple[str, ...]
     core_splits: tuple[CoreSplit, ...]  # one per kernel; empty if a compute utilization is assumed instead
     dram_read_bytes: int
     dram_write_bytes: int
@@ -109,12 +109,9 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
     tiles, sram = _fewest_tiles(model, members, weight_tiles)
     return tuple(
         Configuration(
+            *steps.times_ns(number),
             kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
             core_splits=_core_splits(model, row),
-            compute_ns=float(steps.compute_ns[number]),
-            memory_ns=float(steps.memory_ns[number]),
-            network_ns=float(steps.network_ns[number]),
-            time_ns=float(steps.time_ns[number]),
             dram_read_bytes=int(read[number] + held[number]),
             dram_write_bytes=int(written[number]),
             dram_live_bytes=int(live[number]),

@@ -1,18 +1,32 @@
-"""Fusion of kernels into configurations by the solver that was asked for."""
+"""Fusion of kernels into configurations by the solver that was asked for.
 
+Of a design, arcs between down-sets are listed once for many tile counts.
+"""
+
+import math
+import sys
 from functools import cached_property
 
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
+import numpy as np
+
+from dfcompile.dfmodel_backend.columns import members_of
+from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, Fusion, FusionProblem, StageProblem, configs_of
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, PathArcs, arcs_of, arcs_within, shape_of, single_arcs
+from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.plugins import is_own
+from dfcompile.records import replace
 
 
 class GraphProblem(FusionProblem, frozen=True):
@@ -50,28 +64,137 @@ class GraphProblem(FusionProblem, frozen=True):
         return self.shortest_path()
 
 
-def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
-    """Return the down-sets to consider and whether these are all; else, where all are too many, those of few orders."""
-    lattice = shape.lattice(most)
-    return (lattice, True) if lattice is not None else (shape.intervals(), False)
+class DesignFusion:
+    """Fuses models of one design: the graph is the same, weights change with the degrees."""
+
+    def __init__(self, design: Design, options: DesignOptions) -> None:
+        self._design = design
+        self._options = options
+        self._known: dict[tuple[float, ...], Arcs] = {}  # by the weights of all kernels
+        self._fitting: dict[bytes, bool] = {}  # by what tiles are like
+        self._pipelined = design.is_pipelined
+        self._solver = find_solver(options.solver)
+        self.is_exact = True
+        self.is_complete = True
+        self._lattice: DownSets | None = None
+        self._singles: Arcs | None = None
+        if design.is_kernel_by_kernel and not self._pipelined:
+            self._singles = single_arcs(len(design.kernels))
+            return
+        if design.machine.pmu is not None and not self._solver.counts_memory_units:
+            self._solver = DP
+        if self._pipelined:
+            self._solver.require_stages()
+        if self._solver.lists:
+            self._list_down_sets()
+            self.is_exact = self.is_complete
+
+    @property
+    def solver(self) -> str:
+        """Name of the solver, or of the one that it handed over to."""
+        return self._active.name
+
+    @property
+    def _active(self) -> FusionSolver:
+        """The solver, or intervals if it lists all possible configurations and these are too many."""
+        return self._solver if self.is_complete or not self._solver.lists else INTERVALS
+
+    def _list_down_sets(self) -> None:
+        shape = shape_of(self._design)
+        if self._solver is INTERVALS:
+            self._lattice, self.is_complete = shape.intervals(), False
+        else:
+            self._lattice, self.is_complete = shape.considered(self._options.max_down_sets)
+
+    def fuse(self, model: DesignModel, below_ns: float = math.inf) -> Fused | None:
+        """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores.
+
+        A pipeline whose slowest stage takes more than ``below_ns`` is of no interest: None, too.
+        """
+        if self._singles is not None:  # in the order of their numbers whatever the edges say [ko24]
+            chain, times = self._singles.sets, arc_times(model, self._singles)
+            return Fused(configs_of(model, chain), float(times.sum())) if np.isfinite(times).all() else None
+        limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
+        problem = _DesignProblem(model, limits, fusion=self)
+        if self._solver.lists:
+            self.arcs(problem)  # which may change what is complete
+        if self._pipelined:
+            return self._fuse_stages(model, problem, below_ns)
+        found = self._active.solve(problem)
+        self.is_exact = self.is_exact and found.is_optimal
+        return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
+
+    def _fuse_stages(self, model: DesignModel, problem: "_DesignProblem", below_ns: float) -> Fused | None:
+        stages = StageProblem(model, problem, below_ns, self._options.time_limit_s, lambda: self.arcs(problem))
+        found = self._active.solve_stages(stages)
+        self.is_exact = self.is_exact and found.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
+        if found.outcome is Outcome.NOTHING:
+            return fuse_stages(model, problem.listed_along_orders(), below_ns)
+        return found.fused
+
+    def require_search(self) -> None:
+        """Check that what was not found is not there, as far as ours can tell.
+
+        Raises:
+            InfeasibleError: a plug-in found nothing, and proved nothing.
+        """
+        if not self.is_exact and not is_own(self._active.module):
+            raise self._active.found_nothing()
+
+    def may_fit(self, model: DesignModel) -> bool:
+        """Return whether configurations may fit SRAM and cores, whatever the DRAM; if not, fewer tiles do not either.
+
+        Every tile of a tensor and of a weight is at most as large where there are more of them.
+        """
+        if self._singles is not None or self._pipelined or model.pmu is not None:
+            return True
+        if model.tile_key not in self._fitting:
+            problem = FusionProblem(model.on(replace(model.design.machine, dram_bytes=0.0)))
+            arcs = self.arcs(problem)
+            is_known = self.is_complete or self._solver.lists
+            self._fitting[model.tile_key] = not is_known or problem.least_chain(arcs)[1] is not None
+        return self._fitting[model.tile_key]
+
+    def is_known_not_to_fit(self, model: DesignModel) -> bool:
+        """Return whether it was found before that nothing fits, with other pipelines, groups or micro-batches."""
+        return not self._fitting.get(model.tile_key, True)
+
+    def least_ns(self, model: DesignModel) -> float:
+        """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
+        if not self._pipelined:
+            return model.least_ns()
+        if self._lattice is None or not self.is_exact:
+            return model.least_ns() / model.degrees.pipeline
+        return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
+
+    def arcs(self, problem: FusionProblem) -> Arcs:
+        """Return all possible configurations or, if they are too many, those along a few topological orders."""
+        held = tuple(problem.model.growth_limit[0].tolist())
+        if held not in self._known:
+            if self._lattice is None:
+                self._list_down_sets()
+            assert self._lattice is not None
+            arcs = arcs_within(problem.shape, self._lattice, problem.may_grow, self._options.max_arcs)
+            if arcs is None:
+                self._lattice, self.is_complete = problem.shape.intervals(), False
+                self.is_exact = self.is_exact and not self._solver.lists
+                arcs = arcs_of(problem.shape, self._lattice, problem.may_grow)
+            self._known[held] = arcs
+        return self._known[held]
 
 
-def fuse(model: SetModel, options: MappingOptions, solver: FusionSolver | None = None) -> Fusion:
-    """Return the fastest chain of configurations, or none if nothing fits SRAM, DRAM and cores.
+class _DesignProblem(FusionProblem, frozen=True, kw_only=True):
+    """Kernels of a design, whose possible configurations are listed once for many models."""
 
-    Of equally fast ones it is that with the fewest DRAM bytes, then with the fewest configurations. Budgets count work,
-    never time. If the down-sets or pairs of them are too many, the chain is the best along a few topological orders; if
-    an integer program is too large, or stops at its limit of nodes or time without a solution, another one is taken.
+    fusion: DesignFusion
 
-    Args:
-        model: of the chip.
-        options: of the mapping.
-        solver: None: the one that the options name.
+    def listed(self) -> Arcs | None:
+        """Return all possible configurations, or None if they are too many."""
+        arcs = self.fusion.arcs(self)
+        return arcs if self.fusion.is_complete else None
 
-    Raises:
-        UserError: there is no such solver.
-        PluginError: a plug-in's solver failed.
-        InternalError: a solver of ours failed.
-    """
-    problem = GraphProblem(model, options) if isinstance(model, GraphModel) else FusionProblem(model, options)
-    return (solver or find_solver(options.solver)).solve(problem)
+    def listed_along_orders(self) -> Arcs:
+        """Return the possible configurations along a few topological orders."""
+        if not self.fusion.is_complete:
+            return self.fusion.arcs(self)
+        return arcs_of(self.shape, self.shape.intervals(), self.may_grow)

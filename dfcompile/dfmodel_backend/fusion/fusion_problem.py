@@ -12,16 +12,13 @@ import numpy as np
 from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
-from dfcompile.dfmodel_backend.fusion.solvers.memory_unit_path import least_chain_of_pmus
-from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, Rank, least_chain
+from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, Rank, least_chain, least_chain_of_pmus
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times, tiles_alone
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, PathArcs, arcs_of, arcs_of_chain
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, FusionShape, PathArcs, arcs_of, arcs_of_chain, kernels_of
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import kernels_of
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import FusionShape, kernels_of
 from dfcompile.dfmodel_backend.milp import MilpSolver
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.plugins import faults_of, is_own

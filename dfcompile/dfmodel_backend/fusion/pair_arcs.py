@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import CELLS, Column, Members, Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
-from dfcompile.dfmodel_backend.kernel_sets.arcs import PathArcs
+from dfcompile.dfmodel_backend.kernel_sets import PathArcs
 
 PAIRS = 500_000  # of down-sets at a time
 ROWS = 256  # of smaller down-sets at a time: of those near to each other the larger ones are the same

@@ -26,8 +26,7 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import (
 )
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, topology
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
+from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind, Held, Layout, Partial, Split
 from dfcompile.errors import InternalError
 
 

@@ -42,15 +42,6 @@ class CoreTable(Struct, frozen=True):
         return bisect_left(self.cycles, cycles + 1) - 1
 
 
-def cycles_of(kernel: KernelWork, split: CoreSplit, lanes_per_core: int, stages_per_core: int) -> int:
-    """Return the cycles of a kernel: rows go to lanes, columns to stages [ko24, section 4].
-
-    Neither filling the pipeline nor loading weights counts.
-    """
-    row_steps = -(-kernel.rows // (split.lanes * lanes_per_core))
-    return row_steps * -(-kernel.columns // (split.stages * stages_per_core)) * kernel.steps
-
-
 def core_table(kernel: KernelWork, chip: Machine) -> CoreTable:
     """Return all core splits of a kernel that no other split beats in both cores and cycles."""
     row_blocks = -(-kernel.rows // chip.lanes_per_core)

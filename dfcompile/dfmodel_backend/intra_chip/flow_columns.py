@@ -1,7 +1,17 @@
-"""Tensors of a chip as columns: what sets of kernels stream in and out, hold in SRAM, and leave waiting in DRAM."""
+"""Tensors of a chip as columns: what sets of kernels stream in and out, hold in SRAM, and leave waiting in DRAM.
 
-from collections.abc import Sequence
+And bytes that a configuration moves and holds, for all pairs of many down-sets at once: a configuration is what a
+larger down-set has beside a smaller one. A tensor that it makes was not there before: what it takes is the same beside
+every such smaller down-set. Of one that was there it only matters how many of its readers are in either. A figure of a
+pair is thus a sum of products of what one and the other down-set are like: a product of two matrices. That some of many
+readers run takes a column for each of them; it is compared pair by pair instead where they are many. All numbers are
+whole and below 2**53: sums are exact.
+"""
+
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -184,3 +194,123 @@ class HeldColumns(Struct, frozen=True, eq=False):
         """Return sizes by kernel, of tensors with one kernel."""
         counts = np.array([end - first for first, end in self.users.places], np.int64)
         return self.first(sizes * (counts == 1), kernels)
+
+
+BLOCK_BYTES = 2**25  # of what is multiplied at a time: sums of whole numbers are the same in parts
+NARROW = 16  # readers of whom each has a column
+Figures = npt.NDArray[np.float64]  # [figure, before, after]: DRAM traffic, SRAM, and, where it counts, what is alive
+
+
+class _Readers(NamedTuple):
+    """Kernels of which some run where the tensor that they read is there already."""
+
+    source: int  # kernel that makes it, or `NOBODY`
+    kernels: tuple[int, ...]
+    moved: float  # bytes of DRAM traffic, then
+    taken: float  # bytes of SRAM, then
+
+
+class PairBytes:
+    """Tensors of a chip, and who reads them."""
+
+    def __init__(self, flows: FlowColumns, held: HeldColumns, *, is_dram_free: bool) -> None:
+        """Find who reads what.
+
+        Args:
+            flows: that stream, in the finest tiles.
+            held: weights.
+            is_dram_free: whether DRAM holds everything, so that nobody asks what is alive.
+        """
+        self._flows = flows
+        self._is_dram_free = is_dram_free
+        readers = [*_readers(flows), *_users(held)]
+        narrow = [one for one in readers if len(one.kernels) <= NARROW]
+        self._wide = [one for one in readers if len(one.kernels) > NARROW]
+        numbers: dict[tuple[int, ...], int] = {}
+        group = np.array([numbers.setdefault(one.kernels, len(numbers)) for one in narrow], np.int64)
+        self._counted = [np.array(kernels, np.int64) for kernels in numbers]
+        # A column for each number of readers that have run before.
+        repeats = np.array([len(one.kernels) for one in narrow], np.int64)
+        self._done = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        self._group = np.repeat(group, repeats)
+        self._source = np.repeat(np.array([one.source for one in narrow], np.int64), repeats)
+        self._bytes = np.repeat(np.array([one[2:] for one in narrow]).reshape(len(narrow), 2).T, repeats, axis=1)
+
+    def figures(self, before: Members, after: Members) -> Figures:
+        """Return ``[figure, before, after]`` of all pairs of down-sets ``[down-set, kernel]``.
+
+        The figures are DRAM traffic, SRAM in the finest tiles with whole weights, and, unless DRAM is free, what is
+        alive there beside weights. Of pairs of which the second does not hold the first they mean nothing.
+        """
+        found = np.zeros((2 if self._is_dram_free else 3, len(before), len(after)))
+        self._add_made(found, before, after)
+        self._add_read(found[:2], before, after)
+        return found
+
+    def _add_made(self, figures: Figures, before: Members, after: Members) -> None:
+        """Add what is written and kept of tensors that are made, and what is alive of all."""
+        flows = self._flows
+        is_open, is_made = ~flows.made(before), flows.made(after)
+        used = np.flatnonzero(is_open.any(axis=0) & is_made.any(axis=0))
+        written = flows.written_out(after)[:, used].astype(float)
+        moved = written * flows.size[used]
+        kept = written * (2 * flows.written[used]) + flows.taken_inside(after)[:, used]
+        for number, added in enumerate((moved, kept, moved)[: len(figures)]):
+            figures[number] += is_open[:, used].astype(float) @ added.T
+        if not self._is_dram_free:
+            figures[2] += flows.waiting(before, np.zeros_like(before))[:, None]
+
+    def _add_read(self, figures: Figures, before: Members, after: Members) -> None:
+        """Add what is read and loaded of tensors that are there already."""
+        # With a last column of nobody: what nobody makes is there from the beginning.
+        is_there = np.concatenate([before, np.ones((len(before), 1), bool)], axis=1)
+        done, following = self._counts(before), self._counts(after)
+        found = figures.reshape(-1, len(after))
+        width = max(1, BLOCK_BYTES // (8 * (len(found) + len(after))))
+        for start in range(0, len(self._group), width):
+            part = slice(start, start + width)
+            group = self._group[part]
+            waits = is_there[:, self._source[part]] & (done[:, group] == self._done[part])
+            runs = following[:, group] > self._done[part]
+            used = np.flatnonzero(waits.any(axis=0) & runs.any(axis=0))
+            taken = self._bytes[:, None, start + used] * waits[:, used]
+            found += taken.reshape(len(found), len(used)) @ runs[:, used].astype(float).T
+        for one in self._wide:
+            counts = [members[:, one.kernels].sum(axis=1) for members in (before, after)]
+            figures += np.array(one[2:])[:, None, None] * (is_there[:, [one.source]] & (counts[1] > counts[0][:, None]))
+
+    def _counts(self, members: Members) -> Numbers:
+        """Return how many kernels of each group are in each down-set."""
+        if not self._counted:
+            return np.zeros((len(members), 0), np.int64)
+        sizes = np.array([len(kernels) for kernels in self._counted])
+        first = np.cumsum(sizes) - sizes
+        return np.add.reduceat(members[:, np.concatenate(self._counted)].astype(np.int64), first, axis=1)
+
+
+def _users(held: HeldColumns) -> Iterator[_Readers]:
+    """Yield who loads each weight, and then holds it."""
+    for (first, end), size in zip(held.users.places, held.size.tolist(), strict=True):
+        yield _Readers(NOBODY, tuple(held.users.kernels[first:end].tolist()), size, size)
+
+
+def _readers(flows: FlowColumns) -> Iterator[_Readers]:
+    """Yield who reads each streaming tensor, and those of them that need more SRAM for it than others."""
+    sizes, sources = flows.size.tolist(), flows.source.tolist()
+    for number in np.flatnonzero(flows.is_read).tolist():
+        first, end = flows.readers.places[number]
+        kernels = tuple(flows.readers.kernels[first:end].tolist())
+        taken = dict(_neediest(kernels, flows.border[first:end]))
+        for group in {kernels: None} | taken:
+            yield _Readers(sources[number], group, sizes[number] * (group == kernels), taken.get(group, 0.0))
+
+
+def _neediest(kernels: tuple[int, ...], sizes: Column) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield the readers that need most SRAM, then more of them, each with what they need more than all others.
+
+    The largest size of some readers is the sum over those groups of which one is among them.
+    """
+    order = np.argsort(-sizes, kind="stable").tolist()
+    for count, (size, less) in enumerate(pairwise([*sizes[order].tolist(), 0.0]), start=1):
+        if size > less:
+            yield tuple(kernels[place] for place in order[:count]), size - less

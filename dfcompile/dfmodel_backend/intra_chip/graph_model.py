@@ -1,5 +1,6 @@
 """The kernels of a dataflow graph on a chip, or a chip's share of them: each configuration has tiles of its own."""
 
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 
@@ -8,7 +9,7 @@ import numpy as np
 from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, predecessors_of
+from dfcompile.dfmodel_backend.kernel_sets import FusionShape, predecessors_of
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, TensorKind
@@ -21,7 +22,7 @@ class GraphModel(SetModel):
     """Constants of every kernel and tensor of a graph, and the figures of any set of kernels in the finest tiles."""
 
     def __init__(self, graph: DataflowGraph, machine: Machine, options: MappingOptions) -> None:
-        self._flows = _GraphFlows(graph)
+        self._flows_in_tiles = _tiled_flows(graph)
         weights = [tensor for tensor in graph.tensors if tensor.kind is TensorKind.WEIGHT]
         self._weight_bytes = float(sum(weight.size_bytes for weight in weights))
         used = [weight for weight in weights if weight.uses]
@@ -30,7 +31,7 @@ class GraphModel(SetModel):
         super().__init__(
             machine,
             _works(graph),
-            self._flows.in_tiles(FINEST),
+            self._flows_in_tiles(FINEST),
             HeldColumns(users, size, size),
             Rules(options.overlap, utilization=options.compute_utilization),
         )
@@ -44,7 +45,7 @@ class GraphModel(SetModel):
     def in_tiles(self, tiles: int) -> "GraphModel":
         """Return the model with tensors in so many tiles, or as many as they can have."""
         model = copy(self)
-        model.flows = self._flows.in_tiles(tiles)
+        model.flows = self._flows_in_tiles(tiles)
         model.__dict__.pop("_alone", None)
         return model
 
@@ -85,38 +86,35 @@ def _cuts_of_input(kernel: Kernel, operand: int) -> int:
     return kernel.outer if is_held else columns * kernel.k
 
 
-class _GraphFlows:
-    """Tensors of a graph that stream, and into how many tiles each end of them can cut them."""
+def _tiled_flows(graph: DataflowGraph) -> Callable[[int], FlowColumns]:
+    """Return what gives the tensors of a graph that stream in so many tiles, or as many as both ends can cut."""
+    kernels, index, level = graph.kernels, graph.index, graph.topological_numbers
+    tensors = [tensor for tensor in graph.tensors if tensor.kind is not TensorKind.WEIGHT]
+    makers = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
+    given = np.array([_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in makers], np.int64)
+    uses = [(maker, use) for tensor, maker in zip(tensors, makers, strict=True) for use in tensor.uses or (None,)]
+    taken = np.array(
+        [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses], np.int64
+    )
+    levels = [level[index[use.kernel]] - level[maker] + 1 if use and maker != NOBODY else 0 for maker, use in uses]
+    size, depth = np.array([tensor.size_bytes for tensor in tensors], np.int64), np.array(levels, np.int64)
+    counts = [max(1, len(tensor.uses)) for tensor in tensors]
+    source = np.array(makers, np.intp)
+    readers = Users.of([[index[use.kernel] for use in tensor.uses] for tensor in tensors])
+    is_read = np.array([bool(tensor.uses) for tensor in tensors], bool)
+    leaves = np.array([tensor.kind is TensorKind.OUTPUT for tensor in tensors], bool)
 
-    def __init__(self, graph: DataflowGraph) -> None:
-        kernels, index, level = graph.kernels, graph.index, graph.topological_numbers
-        tensors = [tensor for tensor in graph.tensors if tensor.kind is not TensorKind.WEIGHT]
-        source = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
-        gives = [_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in source]
-        uses = [(maker, use) for tensor, maker in zip(tensors, source, strict=True) for use in tensor.uses or (None,)]
-        takes = [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses]
-        depth = [level[index[use.kernel]] - level[maker] + 1 if use and maker != NOBODY else 0 for maker, use in uses]
-        self._counts = [max(1, len(tensor.uses)) for tensor in tensors]
-        self._size = np.array([tensor.size_bytes for tensor in tensors], np.int64)
-        self._gives, self._takes = np.array(gives, np.int64), np.array(takes, np.int64)
-        self._depth = np.array(depth, np.int64)
-        self._source = np.array(source, np.intp)
-        self._readers = Users.of([[index[use.kernel] for use in tensor.uses] for tensor in tensors])
-        self._is_read = np.array([bool(tensor.uses) for tensor in tensors], bool)
-        self._leaves = np.array([tensor.kind is TensorKind.OUTPUT for tensor in tensors], bool)
-
-    def in_tiles(self, tiles: int) -> FlowColumns:
-        """Return what the tensors take in so many tiles, or as many as both ends can have."""
-        gives, takes = np.minimum(tiles, self._gives), np.minimum(tiles, self._takes)
-        whole = np.repeat(self._size, self._counts)
-        inside = self._depth * -(-whole // np.minimum(takes, np.repeat(gives, self._counts)))
+    def in_tiles(tiles: int) -> FlowColumns:
+        gives, takes, whole = np.minimum(tiles, given), np.minimum(tiles, taken), np.repeat(size, counts)
         return FlowColumns(
-            source=self._source,
-            readers=self._readers,
-            is_read=self._is_read,
-            leaves=self._leaves,
-            size=self._size.astype(float),
+            source=source,
+            readers=readers,
+            is_read=is_read,
+            leaves=leaves,
+            size=size.astype(float),
             border=np.asarray(2 * -(-whole // takes), float),
-            inside=np.asarray(inside, float),
-            written=np.asarray(-(-self._size // gives), float),
+            inside=np.asarray(depth * -(-whole // np.minimum(takes, np.repeat(gives, counts))), float),
+            written=np.asarray(-(-size // gives), float),
         )
+
+    return in_tiles

@@ -18,7 +18,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.cores import TOO_FEW, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
@@ -56,20 +56,11 @@ class StepColumns(Struct, frozen=True):
     dram_bytes: Column  # moved
     network_bytes: Column
 
-
-class TimedStep(Struct, frozen=True):
-    """A configuration and its times; of a design per micro-batch and layer."""
-
-    kernels: tuple[str, ...]
-    compute_ns: float
-    memory_ns: float
-    network_ns: float
-    time_ns: float
-
-    @property
-    def bound_by(self) -> str:
-        """The longest of compute, memory and network."""
-        return max(("compute", "memory", "network"), key=lambda kind: float(getattr(self, f"{kind}_ns")))
+    def times_ns(self, number: int) -> tuple[float, float, float, float]:
+        """Return the times of a configuration."""
+        columns = (self.compute_ns, self.memory_ns, self.network_ns, self.time_ns)
+        compute_ns, memory_ns, network_ns, time_ns = (float(column[number]) for column in columns)
+        return compute_ns, memory_ns, network_ns, time_ns
 
 
 class SetModel(ABC):

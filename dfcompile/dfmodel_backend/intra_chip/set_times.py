@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, SetLimits
 
 CHUNK = 8192  # rows that are worked on at a time, to bound memory
 CELLS = 2**22  # rows times kernels at a time: fewer rows of more than 512 kernels

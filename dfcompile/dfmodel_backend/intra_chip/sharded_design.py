@@ -12,11 +12,10 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
-from dfcompile.dfmodel_backend.intra_chip.cores import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel, PmuNeeds
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape, shape_of
+from dfcompile.dfmodel_backend.kernel_sets import FusionShape, shape_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, Execution, WorkloadKind
 from dfcompile.records import replace
@@ -78,8 +77,7 @@ class DesignModel(SetModel):
             self.edges = edge_shares(design, self.shares, compatibility)
             self.edge_bytes = np.fromiter((edge.size_bytes for edge in self.edges), float)
             self.sram_sizes = self._sram_sizes()
-            ends = [(edge.source, edge.target) for edge in self.edges]
-            self.flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
+            self.flows = FlowColumns.of_connections(design.ends, self.edge_bytes, *self.sram_sizes)
             self._given_traffic = np.fromiter((share.kernel.memory_bytes for share in self.shares), float)
             self._weight_traffic = np.fromiter((self._weight_traffic_of(share) for share in self.shares), float)
         else:
@@ -172,9 +170,7 @@ class DesignModel(SetModel):
         grid = self.design.machine.pmu
         if grid is None:
             return None
-        needs = PmuNeeds(self.design, grid, self.shares, self.sram_sizes, self.compatibility)
-        known = {work.shape: SplitTable(work, self.machine) for work in self.works}
-        return PmuModel(needs, [known[work.shape] for work in self.works], self.edges, self.machine.cores, grid.pmus)
+        return PmuModel(self.design, grid, self.shares, self.edges, self.sram_sizes, self.compatibility)
 
     def _sram_sizes(self) -> tuple[Column, Column]:
         """Return size and depth of each edge; the original takes those of the edge with the number of the weight."""

@@ -30,20 +30,17 @@ CANONICAL: Final = System(
         power_w_per_gb_per_s=0.16248,
     ),
     network=ONE_CHIP,
-    sources=tuple(
-        Assumption(key, value, source)
-        for key, value, source in (
-            ("accelerator.lanes_per_core", "1", _ELEMENT),
-            ("accelerator.stages_per_core", "1", _ELEMENT),
-            ("accelerator.frequency_ghz", "1.0", "chosen: one cycle is one nanosecond"),
-            ("accelerator.sram_bytes_per_core", "2730.6666666666665", f"sn30: 671,088,640 bytes{_PER_CORE}"),
-            ("accelerator.price_usd_per_core", "0.06722920829264324", f"sn30: 16,522.25023 ${_PER_CORE} [ko24]"),
-            ("accelerator.power_w_per_core", "0.001809514141845703", f"sn30: 444.7061955 W{_PER_CORE} [ko24]"),
-            ("dram.bandwidth_gb_per_s", "300.0", _DRAM),
-            ("dram.capacity_bytes", "1099511600000", _DRAM),
-            ("dram.price_usd_per_gb_per_s", "1.0", _DRAM),
-            ("dram.power_w_per_gb_per_s", "0.16248", _DRAM),
-        )
+    sources=(
+        Assumption("accelerator.lanes_per_core", "1", _ELEMENT),
+        Assumption("accelerator.stages_per_core", "1", _ELEMENT),
+        Assumption("accelerator.frequency_ghz", "1.0", "chosen: one cycle is one nanosecond"),
+        Assumption("accelerator.sram_bytes_per_core", "2730.6666666666665", f"sn30: 671,088,640 bytes{_PER_CORE}"),
+        Assumption("accelerator.price_usd_per_core", "0.06722920829264324", f"sn30: 16,522.25023 ${_PER_CORE} [ko24]"),
+        Assumption("accelerator.power_w_per_core", "0.001809514141845703", f"sn30: 444.7061955 W{_PER_CORE} [ko24]"),
+        Assumption("dram.bandwidth_gb_per_s", "300.0", _DRAM),
+        Assumption("dram.capacity_bytes", "1099511600000", _DRAM),
+        Assumption("dram.price_usd_per_gb_per_s", "1.0", _DRAM),
+        Assumption("dram.power_w_per_gb_per_s", "0.16248", _DRAM),
     ),
 )
 

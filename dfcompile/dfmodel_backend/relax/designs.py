@@ -9,13 +9,12 @@ import numpy as np
 from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS, DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
-from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
+from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, arcs_of, single_arcs
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 
@@ -179,7 +178,7 @@ def _fits(model: DesignModel, known: _KnownArcs) -> bool:
 
 
 def _arcs(problem: FusionProblem) -> Arcs:
-    lattice, _ = lattice_for(problem.shape, MOST_DOWN_SETS)
+    lattice, _ = problem.shape.considered(MOST_DOWN_SETS)
     return arcs_of(problem.shape, lattice, problem.may_grow)
 
 
@@ -228,7 +227,7 @@ def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
     by_kernel, is_pipelined = model.design.is_kernel_by_kernel, model.design.is_pipelined
     if by_kernel and not is_pipelined:
         count = len(model.shares)
-        arcs = arcs_of_chain(tuple(1 << number for number in range(count)), count)
+        arcs = single_arcs(count)
         shape = replace(problem.shape, allowed=(problem.shape.every_kernel,) * count)
     else:
         arcs = _arcs(problem)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_options import ShardingObjective
-from dfcompile.dfmodel_backend.inter_chip.layouts import (
+from dfcompile.dfmodel_backend.inter_chip.shares import (
     Needs,
     conversion,
     exchanged_statistics,

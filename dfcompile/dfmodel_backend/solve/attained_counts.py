@@ -13,11 +13,10 @@ from dfcompile.dfmodel_backend.attained.mapping import NOTHING, TaskMapping, map
 from dfcompile.dfmodel_backend.attained.search import chain_bound_ns
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskModel
 from dfcompile.dfmodel_backend.check.collectives import check_exchanges
-from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
-from dfcompile.dfmodel_backend.check.task_shares import check_task_share
+from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping, check_task_share
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
-from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
+from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchanges_in_words, times_in_words
 from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.host.stages import counted
 from dfcompile.records import replace
@@ -205,15 +204,10 @@ def _explanation(tried: dict[int, _Count], best: TaskMapping, share: _Share, chi
             yield Assumption(f"{name}, not possible", count.refused, "--chips")
         else:
             fastest = ", the fastest" if found[0] is best else ""
-            yield Assumption(f"{name}{fastest}", _in_words(found[0]), "--chips")
+            yield Assumption(f"{name}{fastest}", times_in_words(found[0].time_s, found[0].configurations), "--chips")
     if best.chips == 1:
         return
-    for exchange in best.exchanges:
-        yield Assumption(
-            f"attained exchange of {exchange.tensor!r} on {best.chips} chips",
-            exchange_in_words(exchange),
-            "[ko24, section 3]",
-        )
+    yield from exchanges_in_words("attained exchange", best.exchanges, best.chips)
     yield Assumption(
         "shares of kernels on several chips",
         "the chip with most of it: the first iterations of each loop that is split, by the same expansion; what is "
@@ -227,10 +221,3 @@ def _explanation(tried: dict[int, _Count], best: TaskMapping, share: _Share, chi
             f"{len(share.whole)}: {names}: their operators do not say what a share is",
             "dfcompile",
         )
-
-
-def _in_words(mapping: TaskMapping) -> str:
-    parts = ("compute", "memory", "network")
-    sums = [sum(float(getattr(one, f"{kind}_ns")) for one in mapping.configurations) / 1e3 for kind in parts]
-    listed = ", ".join(f"{kind} {total:.4g}" for kind, total in zip(parts, sums, strict=True))
-    return f"{mapping.time_s * 1e6:.4g} µs: {listed} µs"

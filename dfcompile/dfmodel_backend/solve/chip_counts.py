@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, total_figures
 from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
+from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, ShardingSearch
@@ -168,13 +168,12 @@ class ChipCounts:
     def _find_on(self, count: int) -> _Found | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
         try:
-            return self._fastest_part(count) if count > 1 else self._alone()
+            if count > 1:
+                return self._fastest_part(count)
+            mapping = map_graph(self._graph, self._system.one_chip, self._options)
+            return _Found(mapping, mapping.bound_time_s)
         except InfeasibleError as error:
             return error
-
-    def _alone(self) -> _Found:
-        mapping = map_graph(self._graph, self._system.one_chip, self._options)
-        return _Found(mapping, mapping.bound_time_s)
 
     def _fastest_part(self, count: int) -> _Found:
         """Return the fastest mapping on parts of so many chips."""
@@ -199,12 +198,12 @@ class ChipCounts:
         different: dict[tuple[object, ...], System] = {}
         for part in self._system.parts(count):
             different.setdefault(TensorGroup.of(part).likeness, part)
-        parts = different.values()
-        return tuple(ShardingSearch(self._graph, part, self._options, self._mapped_by(part)) for part in parts)
-
-    def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
         options = replace(self._options, solver=DEFAULT_SOLVER)
-        return lambda share: map_graph(share.graph, part, options)
+
+        def search(part: System) -> ShardingSearch:
+            return ShardingSearch(self._graph, part, self._options, lambda share: map_graph(share.graph, part, options))
+
+        return tuple(map(search, different.values()))
 
     def _of_all_chips(self, found: Found, part: System) -> Mapping:
         """Return the mapping with the figures of all chips, by the solver that was asked for."""
@@ -242,13 +241,9 @@ def _explanation(told: dict[int, _Found | InfeasibleError], best: Mapping, chips
         if isinstance(found, InfeasibleError):
             yield Assumption(f"{name}, not possible", str(found), "--chips")
             continue
-        parts = ", ".join(f"{kind} {_part(found.mapping, f'{kind}_ns')}" for kind in ("compute", "memory", "network"))
         fastest = ", the fastest" if found.mapping is best else ""
-        yield Assumption(f"{name}{fastest}", f"{found.mapping.figures.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
-    for exchange in best.figures.exchanges:
-        yield Assumption(
-            f"exchange of {exchange.tensor!r} on {best.chips} chips", exchange_in_words(exchange), "[ko24, section 3]"
-        )
+        yield Assumption(f"{name}{fastest}", times_in_words(found.time_s, found.mapping.figures.configs), "--chips")
+    yield from exchanges_in_words("exchange", best.figures.exchanges, best.chips)
     yield Assumption(
         "kernels on several chips",
         "split so that the mapping takes the least time; an all-reduce is a reduce-scatter and an all-gather; "
@@ -257,17 +252,22 @@ def _explanation(told: dict[int, _Found | InfeasibleError], best: Mapping, chips
     )
 
 
-def exchange_in_words(exchange: Exchange) -> str:
-    """Return what an exchange does, and how long it takes."""
-    along = " and ".join(str(dimension) for dimension in exchange.dimensions)
-    readers = f"for {', '.join(exchange.readers)}" if exchange.readers else "as an output of the model"
-    return (
-        f"{exchange.kind} of {exchange.message_bytes:,} bytes along dimension {along} of the network, from "
-        f"{exchange.before} to {exchange.after}, {readers}: {exchange.time_ns / 1e3:.4g} µs, "
-        f"{exchange.moved_bytes:,} bytes moved"
-    )
+def times_in_words(time_s: float, configurations: Sequence[Timed]) -> str:
+    """Return how long configurations take, and their compute, memory and network."""
+    kinds = ("compute", "memory", "network")
+    sums = [sum(float(getattr(one, f"{kind}_ns")) for one in configurations) / 1e3 for kind in kinds]
+    listed = ", ".join(f"{kind} {total:.4g}" for kind, total in zip(kinds, sums, strict=True))
+    return f"{time_s * 1e6:.4g} µs: {listed} µs"
 
 
-def _part(mapping: Mapping, kind: str) -> str:
-    total = sum(float(getattr(config, kind)) for config in mapping.figures.configs)
-    return f"{total / 1e3:.4g}"
+def exchanges_in_words(what: str, exchanges: Sequence[Exchange], chips: int) -> Iterator[Assumption]:
+    """Say what each exchange does, and how long it takes."""
+    for one in exchanges:
+        along = " and ".join(str(dimension) for dimension in one.dimensions)
+        readers = f"for {', '.join(one.readers)}" if one.readers else "as an output of the model"
+        yield Assumption(
+            f"{what} of {one.tensor!r} on {chips} chips",
+            f"{one.kind} of {one.message_bytes:,} bytes along dimension {along} of the network, from {one.before} to "
+            f"{one.after}, {readers}: {one.time_ns / 1e3:.4g} µs, {one.moved_bytes:,} bytes moved",
+            "[ko24, section 3]",
+        )

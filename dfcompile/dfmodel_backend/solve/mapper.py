@@ -7,7 +7,7 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, Mapping, configurations_of, total_figures
-from dfcompile.dfmodel_backend.fusion.fuse import fuse
+from dfcompile.dfmodel_backend.fusion.fuse import GraphProblem
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
@@ -29,6 +29,10 @@ def map_graph(
 ) -> Mapping:
     """Fuse the kernels of a graph into configurations of one chip, in the least time.
 
+    Of equally fast ones they are those with the fewest DRAM bytes, then the fewest. Budgets count work, never time. If
+    down-sets or pairs of them are too many, they are the best along a few topological orders; if an integer program is
+    too large, or stops at its limit of nodes or time without a solution, another one is taken.
+
     Args:
         graph: to map.
         system: of which one chip is used.
@@ -38,15 +42,18 @@ def map_graph(
     Raises:
         InfeasibleError: a kernel does not fit the chip, or no chain of configurations fits; the message names the
             kernel, the limit and what would be enough.
+        UserError: there is no such solver.
+        PluginError: a plug-in's solver failed.
+        InternalError: a solver of ours failed.
     """
     chosen = options or MappingOptions()
     started = time.perf_counter()
     model = GraphModel(graph, system.machine, chosen)
     require_kernels_fit(model, system.accelerator.sram)
+    asked = solver or find_solver(chosen.solver)
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
-    found = fuse(model, chosen, solver) if graph.kernels else nothing
+    found = asked.solve(GraphProblem(model, chosen)) if graph.kernels else nothing
     if found.chain is None:
-        asked = solver or find_solver(chosen.solver)
         raise no_chain_error(model) if found.is_optimal or is_own(asked.module) else asked.found_nothing()
     bound_ns = model.least_ns()
     solver_s = time.perf_counter() - started

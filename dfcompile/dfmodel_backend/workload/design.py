@@ -7,6 +7,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Machine
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 @unique
@@ -88,15 +89,15 @@ class Batch(Struct, frozen=True):
     """Sizes of a workload; what a kind of workload does not have is 0 or 1."""
 
     kind: WorkloadKind
-    hidden: int
-    sequence: int
-    layers: int
-    layers_in_graph: int
-    global_batch: int
-    micro_batch: int  # 0: free
-    tile: int  # 0: free
-    copies: int
-    table_bytes: float  # embeddings, matrix or vector of all chips of a copy
+    hidden: int = 0
+    sequence: int = 0
+    layers: int = 1
+    layers_in_graph: int = 1
+    global_batch: int = 1
+    micro_batch: int = 0  # 0: free
+    tile: int = 0  # 0: free
+    copies: int = 1
+    table_bytes: float = 0.0  # embeddings, matrix or vector of all chips of a copy
 
 
 class Execution(Struct, frozen=True):
@@ -121,6 +122,17 @@ class Design(Struct, frozen=True):
     edges: tuple[DesignEdge, ...]
     machine: Machine
     execution: Execution
+
+    @property
+    def ends(self) -> list[tuple[int, int]]:
+        """Positions of the kernels at both ends of each connection."""
+        position = {kernel.id: number for number, kernel in enumerate(self.kernels)}
+        return [(position[edge.source], position[edge.target]) for edge in self.edges]
+
+    @property
+    def levels(self) -> list[int]:
+        """Length of the longest path to each kernel."""
+        return topological_numbers(len(self.kernels), self.ends)
 
     @property
     def shards_kernels(self) -> bool:

@@ -1,10 +1,56 @@
-"""One exchange between chips: a step of what changes the layout of a tensor."""
+"""How an array lies on the chips of a network, and one exchange between them: a step of what changes that."""
 
+import math
 from enum import StrEnum, unique
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.workload.array_layout import Layout
+from dfcompile.canonical_dag import LoopKind
+
+Offsets = npt.NDArray[np.int64]
+
+
+class Split(Struct, frozen=True):
+    """Coordinate of the chip that has the element at an offset: ``offset % m_0 % m_1 … // block``.
+
+    Attributes:
+        moduli: descending; several where a loop is split over several dimensions of the network.
+        block: elements that lie together on one chip.
+    """
+
+    moduli: tuple[int, ...]
+    block: int
+
+    def coordinates(self, offsets: Offsets) -> Offsets:
+        """Return the coordinate of each offset."""
+        for modulus in self.moduli:
+            offsets = offsets % modulus
+        return offsets // self.block
+
+    def starts(self, end: int) -> Offsets:
+        """Return offsets up to an end among which are all where the coordinate changes."""
+        found = np.zeros(1, np.int64)
+        for length, step in zip((end, *self.moduli), (*self.moduli, self.block), strict=True):
+            places = np.arange(0, length, step, dtype=np.int64)
+            found = (found[:, None] + places[None, :]).ravel()
+        return found[found < end]
+
+    @property
+    def granule(self) -> int:
+        """Elements in a row that have the same coordinate wherever they lie."""
+        return math.gcd(self.block, *self.moduli)
+
+
+class Partial(Struct, frozen=True):
+    """Every chip along the dimension has a value of each element; they are to be combined."""
+
+    kind: LoopKind
+
+
+Held = Split | Partial | None  # along one dimension of the network; None: every chip has all
+Layout = tuple[Held, ...]  # one entry per dimension, innermost first
 
 
 @unique

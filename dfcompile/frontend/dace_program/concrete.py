@@ -159,8 +159,7 @@ def _argument(name: str, hint: dace.data.Data, dims: Mapping[str, int]) -> Port:
     if isinstance(hint, dace.data.Scalar):
         return Port(name, name, (), dtype)
     values = {symbol: dims[str(symbol)] for extent in hint.shape for symbol in _symbols(extent)}
-    shape = tuple(int(dace.symbolic.evaluate(extent, values)) for extent in hint.shape)
-    return Port(name, name, shape, dtype)
+    return Port(name, name, tuple(int(dace.symbolic.evaluate(extent, values)) for extent in hint.shape), dtype)
 
 
 def _typed(argument: Port) -> dace.data.Data:

@@ -17,6 +17,7 @@ from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Plac
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.operator_graph import Operator
+from dfcompile.records import replace
 
 MAP = "dace.Map"
 COPY = "a"
@@ -36,16 +37,18 @@ class Nest(Struct, frozen=True):
     Attributes:
         loops: outer to inner.
         reads: one per operand ``a``, ``b`` … of the expression.
-        write: index of the result's dimensions, of loops.
+        write: index of the result's dimensions, of loops; empty as long as it is not known where that stands.
         expression: of operands and of loops by their names.
+        names: of loops in the expression.
         reduction: ``SUM`` and the like, how values that are written to one element become one; empty: none.
         base: array of the result's shape, whose elements are kept where none is written.
     """
 
     loops: tuple[Loop, ...]
     reads: tuple[Place, ...]
-    write: tuple[Affine, ...]
-    expression: str
+    write: tuple[Affine, ...] = ()
+    expression: str = COPY
+    names: frozenset[str] = frozenset()
     reduction: str = ""
     base: str = ""
 
@@ -59,17 +62,13 @@ class Emission:
         self.steps: list[Operator] = []
         self._names = set(reserved)
 
-    def declare(self, name: str, shape: tuple[int, ...], dtype: str) -> None:
-        """Add an array that nothing here writes: an argument."""
-        self.arrays[name] = Declared(shape, dtype)
-
     def constant(self, value: npt.NDArray[np.generic]) -> str:
         """Add a constant and return its array; equal ones are one."""
         for name, known in self.constants.items():
             if known.dtype == value.dtype and known.shape == value.shape and known.tobytes() == value.tobytes():
                 return name
         name = self._free("constant")
-        self.declare(name, value.shape, value.dtype.name)
+        self.arrays[name] = Declared(value.shape, value.dtype.name)
         self.constants[name] = value
         return name
 
@@ -117,7 +116,7 @@ class Emission:
         if self.arrays[place.array] == declared and _is_as(place.indices, wanted, declared.shape):
             return place.array
         every = (*loops, *own)
-        return self.nest(what, Nest(every, (place.at(along(own)),), along(every), "a"), declared)
+        return self.nest(what, Nest(every, (place.at(along(own)),), along(every)), declared)
 
     def owned(self, what: str, container: Container, taken: Collection[str]) -> str:
         """Return the array that has the last value of a container and is nobody else's: an output of the program."""
@@ -125,7 +124,7 @@ class Emission:
         array = self.materialised(what, container.value, (), container)
         if array in taken or array not in {result for step in self.steps for result in step.results}:
             own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
-            return self.nest(what, Nest(own, (Place(array, along(own)),), along(own), "a"), self.arrays[array])
+            return self.nest(what, Nest(own, (Place(array, along(own)),), along(own)), self.arrays[array])
         return array
 
     def _free(self, name: str) -> str:
@@ -143,28 +142,15 @@ def _is_as(indices: Sequence[Affine], wanted: Sequence[Affine], shape: Sequence[
     return all(extent == 1 or dict(index) == dict(other) for index, other, extent in pairs)
 
 
-class Leaf(Struct, frozen=True):
-    """An operation on single elements, with the loops around.
-
-    Attributes:
-        what: its name.
-        loops: around it, outer to inner.
-        reads: operands ``a``, ``b`` …, at least one.
-        expression: of operands and loops.
-        names: of loops in the expression.
-        reduction: how values written to one element become one; empty: none.
-    """
-
-    what: str
-    loops: tuple[Loop, ...]
-    reads: tuple[Place, ...]
-    expression: str = COPY
-    names: frozenset[str] = frozenset()
-    reduction: str = ""
-
-
-def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affine, ...]) -> None:
+def write(emission: Emission, what: str, leaf: Nest, target: Container, indices: tuple[Affine, ...]) -> None:
     """Give a container the value that it has after an operation.
+
+    Args:
+        emission: so far.
+        what: name of the operation.
+        leaf: the operation on single elements, with the loops around; it reads at least one.
+        target: that it writes to.
+        indices: of the container, of loops.
 
     Raises:
         UserError: several iterations write one element.
@@ -183,22 +169,20 @@ def write(emission: Emission, leaf: Leaf, target: Container, indices: tuple[Affi
     if is_full and leaf.expression == COPY and emission.arrays[leaf.reads[0].array].dtype == target.dtype:
         target.value = _seen_anew(leaf.reads[0], indices)
         return
-    base = "" if is_full else _base(emission, leaf, target, around)
-    nest = Nest(loops, leaf.reads, (*along(around), *indices), leaf.expression, leaf.reduction, base)
-    declared = Declared((*(loop.extent for loop in around), *target.shape), target.dtype)
-    array = emission.nest(leaf.what, nest, declared)
+    base = "" if is_full else _base(emission, what, leaf, target, around)
+    nest = replace(leaf, loops=loops, write=(*along(around), *indices), base=base)
+    array = emission.nest(what, nest, Declared((*(loop.extent for loop in around), *target.shape), target.dtype))
     target.value = Place(array, (*along(around), *own_dimensions(len(target.shape))))
 
 
-def _base(emission: Emission, leaf: Leaf, target: Container, around: Sequence[Loop]) -> str:
+def _base(emission: Emission, what: str, leaf: Nest, target: Container, around: Sequence[Loop]) -> str:
     """Return the array with the elements that are not written; none where a reduction starts anew."""
     value = target.value
     if leaf.reduction and (value is None or _is_neutral(emission, value, leaf.reduction)):
         return ""
     if value is None:  # what is not written is not defined: 0 here
-        zero = emission.constant(np.zeros((1,), target.dtype))
-        value = Place(zero, ({},))
-    return emission.materialised(leaf.what, value, around, target)
+        value = Place(emission.constant(np.zeros((1,), target.dtype)), ({},))
+    return emission.materialised(what, value, around, target)
 
 
 def _is_neutral(emission: Emission, value: Place, reduction: str) -> bool:

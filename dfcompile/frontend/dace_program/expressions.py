@@ -118,8 +118,7 @@ class _Casting(ast.NodeTransformer):
         return ast.BinOp(left, node.op, right)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        test = self.visit(node.test)
-        return ast.IfExp(test, *self._alike(self.visit(node.body), self.visit(node.orelse)))
+        return ast.IfExp(self.visit(node.test), *self._alike(self.visit(node.body), self.visit(node.orelse)))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) > 1:

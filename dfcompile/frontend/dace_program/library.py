@@ -130,9 +130,8 @@ def _reduced(emission: Emission, call: Call) -> Place:
     lead = along(around)
     # The result may have dimensions of extent 1 where there was a reduced one.
     shape = tuple(loop.extent for loop in kept) or (1,)
-    nest = Nest((*around, *order), (read,), (*lead, *(along(kept) or ({},))), "a", kind)
-    declared = Declared((*(loop.extent for loop in around), *shape), call.result.dtype)
-    array = emission.nest(call.what, nest, declared)
+    nest = Nest((*around, *order), (read,), (*lead, *(along(kept) or ({},))), reduction=kind)
+    array = emission.nest(call.what, nest, Declared((*(loop.extent for loop in around), *shape), call.result.dtype))
     wide = [axis for axis, extent in enumerate(call.result.shape) if extent > 1]
     places = [axis for axis, extent in enumerate(shape) if extent > 1]
     by_axis: dict[int, Affine] = {place: {f"d{axis}": 1} for place, axis in zip(places, wide, strict=True)}

@@ -17,10 +17,23 @@ from dace.sdfg.state import SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.dace_program.emission import Declared, Emission, Leaf, write
+from dfcompile.frontend.dace_program.concrete import ConcreteProgram
+from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, write
 from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
-from dfcompile.frontend.dace_program.places import Accesses, Affine, Container, Loop, Place, Scope, Window, along
+from dfcompile.frontend.dace_program.places import (
+    Accesses,
+    Affine,
+    Container,
+    Loop,
+    Place,
+    Scope,
+    Window,
+    along,
+    own_dimensions,
+)
+from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
+from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph, apply_dace_settings
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NUMBERS = frozenset(dace.dtypes.TYPECLASS_TO_STRING)
@@ -194,8 +207,8 @@ class Walk:
             if from_.shape != to.shape:
                 raise UserError(f"a copy of {list(from_.shape)} elements to {list(to.shape)} against one shape")
             loops, index = self._fresh(to.shape)
-            leaf = Leaf(self._label("copy"), (*scope.loops, *loops), (self._read(from_, index),))
-            self._write(leaf, to, index)
+            leaf = Nest((*scope.loops, *loops), (self._read(from_, index),))
+            self._write(self._label("copy"), leaf, to, index)
 
     def _tasklet(self, state: SDFGState, scope: Scope, node: Tasklet) -> None:
         edges = [edge for edge in state.out_edges(node) if not edge.data.is_empty()]
@@ -225,8 +238,8 @@ class Walk:
             values = evaluated(source, moving, target.container.dtype)
             reads, source, loops = [Place(self._emission.constant(values), along(moving) or ({},))], "a", frozenset()
         what = self._label(node.label.strip("_"))
-        leaf = Leaf(what, scope.loops, tuple(reads), source, loops, reduction_of(memlet.wcr))
-        self._write(leaf, target, self._element(memlet.subset, scope))
+        leaf = Nest(scope.loops, tuple(reads), (), source, loops, reduction_of(memlet.wcr))
+        self._write(what, leaf, target, self._element(memlet.subset, scope))
 
     def _library(self, state: SDFGState, scope: Scope, node: CodeNode) -> None:
         operands: dict[str, Operand] = {}
@@ -237,13 +250,12 @@ class Walk:
             place = _value(part.container).at(part.indices)
             operands[edge.dst_conn or ""] = Operand(place, part.shape, part.container.dtype)
         (out,) = state.out_edges(node)
-        written = self._window(scope, out.data.data)
-        target = scope.part(written, out.data.subset, keeps_ones=True)
+        target = scope.part(self._window(scope, out.data.data), out.data.subset, keeps_ones=True)
         what = self._label(node.name.strip("_"))
         declared = Declared(target.shape, target.container.dtype)
         found = library_call(self._emission, Call(node, what, operands, declared, scope.loops))
         loops, index = self._fresh(target.shape)
-        self._write(Leaf(what, (*scope.loops, *loops), (found.at(index),)), target, index)
+        self._write(what, Nest((*scope.loops, *loops), (found.at(index),)), target, index)
 
     # -- names, reads and writes
 
@@ -256,10 +268,10 @@ class Walk:
         self._accesses.read(window.container, at)
         return _value(window.container).at(at)
 
-    def _write(self, leaf: Leaf, window: Window, indices: Sequence[Affine]) -> None:
+    def _write(self, what: str, leaf: Nest, window: Window, indices: Sequence[Affine]) -> None:
         at = window.at(indices)
         self._accesses.write(window.container, at)
-        write(self._emission, leaf, window.container, at)
+        write(self._emission, what, leaf, window.container, at)
 
     def _window(self, scope: Scope, name: str) -> Window:
         if name not in scope.arrays:
@@ -318,3 +330,68 @@ def _value(container: Container) -> Place:
     if container.value is None:
         raise UserError(f"{container.name!r} is read before it is written")
     return container.value
+
+
+RETURNED = "__return"
+
+
+def imported_program(name: str, program: ConcreteProgram) -> Program:
+    """Return a program as one of level 0: one state, one array per value.
+
+    Args:
+        name: any text.
+        program: that is taken apart.
+
+    Raises:
+        UserError: it has something that cannot be taken apart; the message has the user's line.
+    """
+    apply_dace_settings()
+    sdfg = program.parsed()
+    arguments = {port.name: port for port in program.arguments}
+    emission = Emission([*arguments, *sdfg.arrays])
+    walk = Walk(program.path, emission)
+    scope = Scope(sdfg)
+    containers = {}
+    for port in program.arguments:
+        shape = port.shape or (1,)
+        emission.arrays[port.array] = Declared(shape, port.dtype)  # which nothing here writes
+        value = Place(port.array, own_dimensions(len(shape)))
+        containers[port.name] = Container(port.name, shape, port.dtype, value=value)
+        scope.arrays[port.name] = Window.whole(containers[port.name])
+    with walk.located():
+        walk.region(sdfg, scope)
+    for returned in sorted(array for array in scope.arrays if array.startswith(RETURNED)):
+        containers[returned] = scope.arrays[returned].container
+    outputs: list[Port] = []
+    for written, container in containers.items():
+        if container.is_written and container.value is not None:
+            own = written.strip("_")
+            array = emission.owned(f"store_{own}", container, {port.array for port in outputs})
+            shape = arguments[written].shape if written in arguments else container.shape
+            outputs.append(Port(own, array, shape, container.dtype))
+    if not outputs:
+        raise UserError(f"{program.path}: the program writes no argument and returns nothing")
+    return _program(name, emission, program.arguments, tuple(outputs))
+
+
+def _program(name: str, emission: Emission, arguments: Sequence[Port], outputs: tuple[Port, ...]) -> Program:
+    """Return the steps that an output depends on as a program; arguments that they read are its inputs."""
+    wanted = {port.array for port in outputs}
+    live: list[Operator] = []
+    for step in reversed(emission.steps):
+        if not wanted.isdisjoint(step.results):
+            wanted.update(step.operands)
+            live.append(step)
+    kept = live[::-1]
+    border = {*(port.array for port in (*arguments, *outputs)), *emission.constants}
+    graph = OperatorGraph(name)
+    used = {array for step in kept for array in (*step.operands, *step.results)}
+    for array, declared in emission.arrays.items():
+        if array in used:
+            graph.array(array, declared.shape, declared.dtype, is_transient=array not in border)
+    for step in kept:
+        graph.add(step)
+    inputs = (port for port in arguments if port.array in used)
+    parameters = {array: value for array, value in emission.constants.items() if array in used}
+    nodes = (ModelNode(step.origin, step.op_type, Coverage.COSTED) for step in kept)
+    return graph.program(inputs, outputs, parameters, nodes)

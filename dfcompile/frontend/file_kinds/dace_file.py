@@ -22,7 +22,7 @@ def read_dace_program(path: Path, options: ReadOptions) -> Model:
             message has the user's line.
     """
     # Other kinds of models need none of this: it takes a program apart.
-    from dfcompile.frontend.dace_program.importing import imported_program
+    from dfcompile.frontend.dace_program.walk import imported_program
 
     for name in options.shapes:
         raise UserError(f"{path}: --shape {name}: against sizes of the program's symbols (--dim NAME=SIZE)")

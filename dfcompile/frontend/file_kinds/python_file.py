@@ -11,7 +11,6 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.model import Array, FileKind, Model, ReadOptions
 from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.program import Program
 from dfcompile.frontend.torch.python_module import running
 from dfcompile.host.stages import stage, work_of
 from dfcompile.records import replace
@@ -82,16 +81,11 @@ def model_of(
             if dim and dim not in said:
                 sizes.setdefault(dim, size)
     program = program_of(name, exported, replace(options, dims=sizes), weights)
-    is_as_shown = all(shape == example.shape for shape, example in zip(_shapes(program), examples, strict=True))
-    return Model(program, found, examples if is_as_shown else ())
-
-
-def _shapes(program: Program) -> list[tuple[int, ...]]:
-    """Return the shapes of all inputs in the model's order."""
     shapes = [port.shape for port in program.inputs]
     for known in program.known_inputs:
         shapes.insert(known.position, known.value.shape)
-    return shapes
+    is_as_shown = all(shape == example.shape for shape, example in zip(shapes, examples, strict=True))
+    return Model(program, found, examples if is_as_shown else ())
 
 
 PYTHON_FILE = FileKind(".py", read_python)

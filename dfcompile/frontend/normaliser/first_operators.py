@@ -100,8 +100,7 @@ def without_first_operators(draft: Draft, opset: int) -> tuple[list[onnx.NodePro
     """
     types = {value.name: value.type for value in draft.proto.graph.input}
     for name, value in draft.constants.items():
-        element = helper.np_dtype_to_tensor_dtype(value.dtype)
-        types[name] = helper.make_tensor_type_proto(element, value.shape)
+        types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
     known = dict(draft.constants)
     found: list[onnx.NodeProto] = []
     for node in draft.proto.graph.node:

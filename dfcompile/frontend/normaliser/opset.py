@@ -133,8 +133,7 @@ def unify_opset(draft: Draft) -> Draft:
     proto.graph.node.extend(_named(converted, draft))
     # What was an attribute, such as the pads of a Pad, may have become a constant.
     more = [tensor for tensor in converted.graph.initializer if tensor.name not in draft.constants]
-    given = {tensor.name: constant_of(tensor) for tensor in more}
-    return Draft(proto, {**draft.constants, **given})
+    return Draft(proto, {**draft.constants, **{tensor.name: constant_of(tensor) for tensor in more}})
 
 
 def _named(converted: onnx.ModelProto, draft: Draft) -> list[onnx.NodeProto]:
@@ -247,8 +246,7 @@ def with_constants_of_their_data(
             continue
         with np.errstate(over="ignore"):  # of the largest number of single precision: no bound in half precision
             value = numpy_helper.to_array(node.attribute[0].t).astype(helper.tensor_dtype_to_np_dtype(kind))
-        held = numpy_helper.from_array(value)
-        yield helper.make_node("Constant", [], [*node.output], name=node.name, value=held)
+        yield helper.make_node("Constant", [], [*node.output], name=node.name, value=numpy_helper.from_array(value))
 
 
 def _element_types(proto: onnx.ModelProto) -> dict[str, int]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from textwrap import dedent
 from typing import TypeAlias
 
 import numpy as np
@@ -147,6 +148,26 @@ class ContributedOperator(Struct, frozen=True):
                 context.set_output_type(at, helper.make_tensor_type_proto(element_type, results.get(name)))
 
 
+def operators(
+    table: str, results: Mapping[str, Results], types: Mapping[str, tuple[str, ...]]
+) -> tuple[ContributedOperator, ...]:
+    """Return the operators of a table: one a line, which goes on in lines that are indented.
+
+    Args:
+        table: lines ``NAME SIGNATURE | ATTRIBUTES | T=float32,float16``; what is behind a bar may be left out.
+        results: by name.
+        types: of the type variables of which a line does not say any.
+    """
+    found = []
+    for line in re.split(r"\n(?=\S)", dedent(table).strip()):
+        head, given, said = [*line.split("|"), "", ""][:3]
+        name, _, signature = head.partition(" ")
+        own = {variable: tuple(names.split(",")) for variable, names in re.findall(r"(\w+)=(\S+)", said)}
+        allowed = {variable: {**types, **own}[variable] for _, variable, _ in formals(signature)}
+        found.append(ContributedOperator(name, signature, results[name], allowed, given))
+    return tuple(found)
+
+
 def like(operand: str, result: str, bias: str = "") -> Results:
     """Return what gives the shape of a result that is as large as an operand, to whose last dimension a bias is added.
 
@@ -172,8 +193,7 @@ def expect_both(call: Call, first: str, second: str) -> None:
     Raises:
         UserError: one of them is omitted.
     """
-    is_both = call.has(first) == call.has(second)
-    require(is_both, f"one of {first!r} and {second!r} is omitted against both or none")
+    require(call.has(first) == call.has(second), f"one of {first!r} and {second!r} is omitted against both or none")
 
 
 def formals(text: str) -> list[_Formal]:

@@ -105,8 +105,7 @@ def _bytes_of(tensor: TensorProto, where: str) -> int:
     if any(size < 0 for size in tensor.dims):
         raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
-    bits = PACKED_BITS.get(dtype.name, 8 * dtype.itemsize)
-    return -(-math.prod(tensor.dims) * bits // 8)
+    return -(-math.prod(tensor.dims) * PACKED_BITS.get(dtype.name, 8 * dtype.itemsize) // 8)
 
 
 def _external(model: onnx.ModelProto) -> list[TensorProto]:

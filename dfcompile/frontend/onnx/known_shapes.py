@@ -236,8 +236,7 @@ def _einsum_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
     before, ellipsis, after = (right if arrow else _implied(terms)).partition(_ELLIPSIS)
     if not set(before + after) <= set(extents):
         return None
-    middle = hidden if ellipsis else ()
-    return (*(extents[label] for label in before), *middle, *(extents[label] for label in after))
+    return (*(extents[label] for label in before), *(hidden if ellipsis else ()), *(extents[label] for label in after))
 
 
 def einsum_extents(

@@ -21,6 +21,7 @@ from dfcompile.frontend.onnx.draft import Constant, Constants, constant_node, no
 _ERRORS_ONLY = 4  # severity of the log lines that are printed: fatal ones
 # onnxruntime refuses files of a newer form than it knows; what is new in them is not about tensors and operators.
 _FORM = 10
+_REFUSALS = "EPFail Fail InvalidArgument InvalidGraph InvalidProtobuf NotImplemented RuntimeException"
 SHIFT = 128  # from int8 to uint8
 
 
@@ -96,15 +97,7 @@ def _evaluated(model: onnx.ModelProto, feeds: Constants) -> tuple[str, tuple[Con
     try:
         session = onnxruntime.InferenceSession(_serialised(model), options, providers=["CPUExecutionProvider"])
         outputs = session.run(None, dict(feeds))
-    except (
-        states.EPFail,
-        states.Fail,
-        states.InvalidArgument,
-        states.InvalidGraph,
-        states.InvalidProtobuf,
-        states.NotImplemented,
-        states.RuntimeException,
-    ):
+    except tuple(getattr(states, name) for name in _REFUSALS.split()):
         return None
     return f"onnxruntime {onnxruntime.__version__}", tuple(np.asarray(output) for output in outputs)
 
@@ -135,7 +128,9 @@ def with_unsigned_operands(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _change(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
-    known = {**outer, **_known_types(graph)}
+    ports = (*graph.input, *graph.output, *graph.value_info)  # element types of values as far as they stand there
+    known = {**outer, **{port.name: port.type.tensor_type.elem_type for port in ports}}
+    known.update((tensor.name, tensor.data_type) for tensor in graph.initializer)
     nodes: list[onnx.NodeProto] = []
     for number, node in enumerate(graph.node):
         for body in subgraphs(node):
@@ -145,13 +140,6 @@ def _change(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
         nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
-
-
-def _known_types(graph: onnx.GraphProto) -> dict[str, int]:
-    """Return the element types of values as far as they stand in a graph."""
-    ports = (*graph.input, *graph.output, *graph.value_info)
-    known = {port.name: port.type.tensor_type.elem_type for port in ports}
-    return {**known, **{tensor.name: tensor.data_type for tensor in graph.initializer}}
 
 
 def _is_mixed(node: onnx.NodeProto, known: Mapping[str, int]) -> bool:

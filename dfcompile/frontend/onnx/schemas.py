@@ -12,7 +12,6 @@ from onnx import helper
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend.onnx.contributed.attentions import ATTENTIONS
 from dfcompile.frontend.onnx.contributed.layers import LAYERS
 from dfcompile.frontend.onnx.contributed.quantised import QUANTISED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN, ContributedOperator
@@ -20,7 +19,7 @@ from dfcompile.frontend.onnx.draft import OWN_DOMAINS, text
 from dfcompile.frontend.onnx.element_type import schema_name
 
 # The contributed operators that can be compiled, by the name that drafts have for them.
-CONTRIBUTED: Mapping[str, ContributedOperator] = {each.op_type: each for each in (*LAYERS, *ATTENTIONS, *QUANTISED)}
+CONTRIBUTED: Mapping[str, ContributedOperator] = {each.op_type: each for each in (*LAYERS, *QUANTISED)}
 # What onnxruntime has in the domain of ONNX, in operator sets before the one where ONNX has it as well, if ever.
 _MISPLACED = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 2**31}
 _FUSED = {"FusedConv": "Conv", "FusedGemm": "Gemm"}

@@ -14,10 +14,10 @@ from dace.data import Array, Data
 from dace.memlet import Memlet
 from dace.properties import CodeBlock
 from dace.sdfg.graph import generate_element_id
-from dace.sdfg.nodes import AccessNode
+from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.subsets import Range
 
-from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
+from dfcompile.frontend.sdfg.dialects import AttributeValue, attributes_text
 from dfcompile.frontend.sdfg.operator_node import OperatorNode
 
 ElementT = TypeVar("ElementT")
@@ -82,24 +82,14 @@ class NodeCopies:
         self,
         name: str,
         *,
-        dialect: str = ONNX,
-        op_type: str,
-        origin: str,
         attributes: Mapping[str, AttributeValue],
         inputs: Sequence[str],
         outputs: Sequence[str],
+        **words: str,
     ) -> OperatorNode:
         """Return a new operator node; the arguments are those of `OperatorNode`."""
-        return _OPERATOR.copy(
-            name=name,
-            label=name,
-            dialect=dialect,
-            op_type=op_type,
-            origin=origin,
-            attributes_json=attributes_text(attributes),
-            in_connectors=untyped_connectors(inputs),
-            out_connectors=untyped_connectors(outputs),
-        )
+        ends = {"in_connectors": untyped_connectors(inputs), "out_connectors": untyped_connectors(outputs)}
+        return _OPERATOR.copy(name=name, label=name, attributes_json=attributes_text(attributes), **ends, **words)
 
 
 class WholeMemlets:
@@ -126,3 +116,15 @@ def _whole(shape: tuple[object, ...], offset: tuple[object, ...]) -> Prototype[M
 @lru_cache(_KEPT)
 def _element(indices: str) -> Prototype[Memlet]:
     return Prototype(Memlet(data="array", subset=indices, volume=1))
+
+
+def number_elements(sdfg: dace.SDFG) -> None:
+    """Replace the random identifiers that DaCe gives to elements of an SDFG of one state."""
+    state = sdfg.start_state
+    sdfg.guid, state.guid = "sdfg", "state"
+    for number, node in enumerate(state.nodes()):
+        node.guid = f"node-{number}"
+        if isinstance(node, (EntryNode, ExitNode)):
+            node.map.guid = f"map-{number}"
+    for number, edge in enumerate(state.edges()):
+        edge.data.guid = f"edge-{number}"

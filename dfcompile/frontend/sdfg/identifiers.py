@@ -27,15 +27,8 @@ _CPP_NAMES = """
     round scalbn sign signbit sin sinh size_t sqrt sqrtf std tan tanh tgamma trunc uint16_t uint32_t uint64_t uint8_t
     uint y0 y1 yn
 """
-RESERVED = frozenset(
-    [
-        *_CPP_KEYWORDS.split(),
-        *_CPP_NAMES.split(),
-        *keyword.kwlist,
-        *keyword.softkwlist,
-        *dir(builtins),
-        *dir(math),
-    ]
+RESERVED = frozenset((_CPP_KEYWORDS + _CPP_NAMES).split()).union(
+    keyword.kwlist, keyword.softkwlist, dir(builtins), dir(math)
 )
 
 

@@ -11,9 +11,8 @@ from msgspec import Struct
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, number_elements
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
-from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.frontend.sdfg.operator_node import scalar_type
 from dfcompile.host.dace_guard import NOWHERE
 

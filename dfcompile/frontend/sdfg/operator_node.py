@@ -36,18 +36,15 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
         self,
         name: str = "",
         *,
-        dialect: str = ONNX,
-        op_type: str = "",
-        origin: str = "",
         attributes: Mapping[str, AttributeValue] | None = None,
         inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
+        **words: str,
     ) -> None:
+        """Make a node; ``words`` are ``dialect``, ``op_type`` and ``origin``."""
         super().__init__(name, inputs=dict.fromkeys(inputs), outputs=dict.fromkeys(outputs))
-        self.dialect = dialect
-        self.op_type = op_type
-        self.origin = origin
-        self.attributes_json = attributes_text(attributes or {})
+        for word, value in {**words, "attributes_json": attributes_text(attributes or {})}.items():
+            setattr(self, word, value)
 
     @property
     def attributes(self) -> dict[str, AttributeValue]:

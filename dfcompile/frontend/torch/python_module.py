@@ -33,8 +33,7 @@ class PythonModule(Struct, frozen=True):
             UserError: it defines nothing of that name.
         """
         if not hasattr(self.module, name):
-            known = [known for known in vars(self.module) if not known.startswith("_")]
-            hint = nearest(name, known)
+            hint = nearest(name, [known for known in vars(self.module) if not known.startswith("_")])
             found = f"no {name!r} is defined{hint if 'did you mean' in hint else ''}"
             raise UserError(f"{self.path}: {found} (a model file defines model() and example_inputs())")
         return getattr(self.module, name)

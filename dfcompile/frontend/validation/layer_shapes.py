@@ -45,8 +45,7 @@ def _by_head(operands: Operands, position: int, count: str) -> Shape | None:
     shape = operands.shape(position)
     if shape is None or len(shape) == 4:
         return shape
-    width = operands.per_head(position, shape[2], count)
-    return shape[0], operands.integer(count), shape[1], width
+    return shape[0], operands.integer(count), shape[1], operands.per_head(position, shape[2], count)
 
 
 def _check_heads(operands: Operands, by_head: Sequence[Shape | None]) -> None:
@@ -140,8 +139,7 @@ def _check_gemm(operands: Operands) -> None:
     rows, inner = left[::-1] if operands.integer("transA") else left
     other, columns = right[::-1] if operands.integer("transB") else right
     _check_inner(operands, inner, other)
-    is_bias = broadcasts_to(operands.known(2), (rows, columns))
-    require(is_bias, operands.against(2, f"a product of {rows}×{columns}"))
+    require(broadcasts_to(operands.known(2), (rows, columns)), operands.against(2, f"a product of {rows}×{columns}"))
 
 
 def _check_matmul(operands: Operands) -> None:
@@ -246,8 +244,7 @@ def _check_filters(operands: Operands) -> tuple[int, Shape]:
 
 def _check_transposed_result(operands: Operands, data: Shape, kernel: Shape) -> None:
     """The padding of the result, and its size if that is given, are such that these data give it."""
-    ones = (1,) * len(data)
-    strides, dilations = (operands.integers(name) or ones for name in ("strides", "dilations"))
+    strides, dilations = (operands.integers(name) or (1,) * len(data) for name in ("strides", "dilations"))
     _check_entries(operands, len(data), {"output_padding": 1, "output_shape": 1})
     for axis, padding in enumerate(operands.integers("output_padding") or ()):
         most = max(strides[axis], dilations[axis])

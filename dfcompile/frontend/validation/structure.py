@@ -61,7 +61,8 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
     try:
         checker.check_model(proto)
     except (checker.ValidationError, ValueError) as error:
-        raise UserError(_explained(str(error))) from error
+        name = str(error).partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
+        raise UserError(f"{f'node {name!r}' if name else 'model'}: {one_line(error)}") from error
 
 
 def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[UnsupportedOpError]:
@@ -129,8 +130,7 @@ def _check_attributes(node: onnx.NodeProto) -> None:
             require(attribute.f != 0, f"{found} 0 against a number to divide by")
         if attribute.name == "axis" and attribute.type == AttributeProto.INT:
             # ONNX's inference keeps 32 bits of it, and reads beside its memory.
-            is_held = abs(number) <= _LARGEST_AXIS
-            require(is_held, f"{found} {number} against {-_LARGEST_AXIS} to {_LARGEST_AXIS}")
+            require(abs(number) <= _LARGEST_AXIS, f"{found} {number} against {-_LARGEST_AXIS} to {_LARGEST_AXIS}")
         for real in [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats:
             require(math.isfinite(real), f"{found} {real} against a finite number")
 
@@ -183,8 +183,3 @@ def _check_outputs(draft: Draft, producers: Mapping[str, str]) -> None:
             raise UserError(f"output {name!r}: nothing in the model gives it{nearest(name, producers)}")
         require(name not in seen, f"output {name!r}: stands twice in the model")
         seen.add(name)
-
-
-def _explained(message: str) -> str:
-    where = message.partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
-    return f"node {where!r}: {one_line(message)}" if where else f"model: {one_line(message)}"

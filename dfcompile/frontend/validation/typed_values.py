@@ -68,7 +68,9 @@ def checked_types(draft: Draft) -> Types:
         for name in filter(None, node.output):
             _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=1)
         if node.op_type in VIEWS:
-            _check_view(f"node {node.name!r}", types[node.input[0]], types[node.output[0]])
+            before, after = (types[ends[0]].known_shape or () for ends in (node.input, node.output))
+            found = f"{math.prod(before)} elements against {math.prod(after)} of the new shape {after}"
+            require(math.prod(before) == math.prod(after), f"node {node.name!r}: {found}")
     _check_declared(draft, types)
     return types
 
@@ -188,12 +190,6 @@ def _check_sizes(where: str, found: TensorType, least: int) -> None:
             raise UserError(f"{where}: dimension {position} is {size} against a size of at least {least}")
     elements = math.prod(found.known_shape or ())
     require(elements <= _MOST_ELEMENTS, f"{where}: {elements} elements against at most {_MOST_ELEMENTS}")
-
-
-def _check_view(where: str, source: TensorType, view: TensorType) -> None:
-    before, after = source.known_shape or (), view.known_shape or ()
-    if math.prod(before) != math.prod(after):
-        raise UserError(f"{where}: {math.prod(before)} elements against {math.prod(after)} of the new shape {after}")
 
 
 def _check_declared(draft: Draft, types: Types) -> None:

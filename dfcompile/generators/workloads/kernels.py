@@ -99,11 +99,6 @@ def design_text(graph: schema.Dataflow_Graph) -> str:
     return text_of(schema.DSE(dataflow_graph=graph))
 
 
-def graph_text(graph: schema.Dataflow_Graph) -> str:
-    """Return the graph alone: ``kernels { … } … connections { … } …``."""
-    return text_of(graph)
-
-
 LARGEST = 2**62  # dimensions are 64-bit numbers in design files
 LARGEST_GRAPH = 10**6  # kernels
 

@@ -27,13 +27,13 @@ def llm_forward(
     are several layers.
 
     Args:
-        hidden: hidden dimension, ``num_head * head_dim``.
+        hidden: hidden dimension, num_head times head_dim.
         seq: sequence length.
         num_head: heads of attention.
         head_dim: dimension of a head.
         word: bytes per element.
-        mlp_dim: hidden dimension of the feed-forward network; four times `hidden` if absent.
-        layers: how many layers the graph holds.
+        mlp_dim: hidden dimension of the feed-forward network (four times hidden if not given).
+        layers: layers in the graph.
 
     Raises:
         UserError: an argument is not positive, or heads do not make up the hidden dimension.
@@ -172,14 +172,15 @@ def llm_decode(
     Weights and caches are read from DRAM for each token: a chip's share of them is its extra memory traffic.
 
     Args:
-        hidden: hidden dimension, ``num_head * head_dim``.
+        hidden: hidden dimension, num_head times head_dim.
         num_head: heads of attention.
         head_dim: dimension of a head.
         word: bytes per element.
         window: tokens in the cache.
         tensor_parallel: chips over which weights and caches are spread.
-        mlp_dim: hidden dimension of the feed-forward network; four times `hidden` if absent.
-        cache: a value of `Cache`.
+        mlp_dim: hidden dimension of the feed-forward network (four times hidden if not given).
+        cache: resident: caches stay in SRAM and the window includes the new token; streamed: they are tensors between
+            kernels and the new token comes on top.
 
     Raises:
         UserError: an argument is not positive, heads do not make up the hidden dimension, or an unknown cache.
@@ -235,12 +236,12 @@ def llm_training(
     """Return 41 kernels and 53 connections: the 18 of the forward pass, 17 that derive by activations, 6 by weights.
 
     Args:
-        hidden: hidden dimension, ``num_head * head_dim``.
+        hidden: hidden dimension, num_head times head_dim.
         seq: sequence length.
         num_head: heads of attention.
         head_dim: dimension of a head.
         word: bytes per element.
-        mlp_dim: hidden dimension of the feed-forward network; four times `hidden` if absent.
+        mlp_dim: hidden dimension of the feed-forward network (four times hidden if not given).
 
     Raises:
         UserError: an argument is not positive, or heads do not make up the hidden dimension.

@@ -1,8 +1,9 @@
 """How each family of models is made of its configuration's fields, which are filled in as its class does [hf]."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
@@ -13,31 +14,31 @@ MOST_LAYERS = 10_000
 _FULL = Reach()
 
 
-class Fields:
+class Fields(Struct):
     """The fields of one configuration.
 
     Collects notes of what was filled in; `notes` has them when all has been read.
 
     Attributes:
+        values: of the configuration's file.
+        defaults: of the class, for fields that the file leaves out.
         name: of the configuration.
         family: of models that it is of.
         where: names the configuration in errors.
+        taken: notes so far.
     """
 
-    def __init__(
-        self, values: Mapping[str, object], defaults: Mapping[str, object], name: str, family: str, where: str
-    ) -> None:
-        self._values = values
-        self._defaults = defaults
-        self.name = name
-        self.family = family
-        self.where = where
-        self._notes: list[str] = []
+    values: Mapping[str, object]
+    defaults: Mapping[str, object]
+    name: str
+    family: str
+    where: str
+    taken: list[str] = field(default_factory=list)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was taken for fields that the configuration leaves out."""
-        return tuple(dict.fromkeys(self._notes))
+        return tuple(dict.fromkeys(self.taken))
 
     def count(self, *names: str, derived: int | None = None, least: int = 1) -> int:
         """Return a whole number under the first of some names that the file has.
@@ -62,7 +63,7 @@ class Fields:
         Raises:
             UserError: it is no whole number, or too small or large.
         """
-        is_stated = any(name in self._values for name in names)
+        is_stated = any(name in self.values for name in names)
         found = self._found(names) if is_stated else self._filled(names, None)
         return 0 if found is None else self._whole(names[0], found, least)
 
@@ -84,7 +85,7 @@ class Fields:
         Raises:
             UserError: it is something else.
         """
-        found = self._values.get(name)
+        found = self.values.get(name)
         if found is None:
             return None
         if not isinstance(found, list):
@@ -119,7 +120,7 @@ class Fields:
 
     def has(self, name: str) -> bool:
         """Return whether the file has the field, and not as null."""
-        return self._values.get(name) is not None
+        return self.values.get(name) is not None
 
     def wrong(self, name: str, found: str) -> UserError:
         """Return the error that a field is wrong, with what was found against what."""
@@ -127,20 +128,20 @@ class Fields:
 
     def note(self, text: str) -> None:
         """Note something that was assumed."""
-        self._notes.append(text)
+        self.taken.append(text)
 
     def _found(self, names: Sequence[str]) -> object:
-        return next((self._values[name] for name in names if self._values.get(name) is not None), None)
+        return next((self.values[name] for name in names if self.values.get(name) is not None), None)
 
     def _filled(self, names: Sequence[str], derived: int | None) -> object:
-        name = next((name for name in names if self._defaults.get(name) is not None), None)
+        name = next((name for name in names if self.defaults.get(name) is not None), None)
         if derived is not None:
-            self._notes.append(f"{names[0]} = {derived}: left out, derived as its class does")
+            self.taken.append(f"{names[0]} = {derived}: left out, derived as its class does")
             return derived
         if name is None:
             return None
-        default = self._defaults[name]
-        self._notes.append(f"{names[0]} = {_shown(default)}: left out, default of its class")
+        default = self.defaults[name]
+        self.taken.append(f"{names[0]} = {_shown(default)}: left out, default of its class")
         return default
 
     def _whole(self, name: str, found: object, least: int) -> int:
@@ -351,15 +352,13 @@ def _gpt2(fields: Fields) -> Model:
     return _model(fields, hidden, (Layer(attention, mlp, norm_biases=True),) * layers, positions)
 
 
-FAMILIES: Final[Mapping[str, Reader]] = MappingProxyType(
-    {
-        **dict.fromkeys(("deepseek_v3", "kimi_k2"), _deepseek),
-        **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
-        "gpt2": _gpt2,
-        "gpt_oss": _gpt_oss,
-        "llama": _llama,
-        "llama4_text": _llama4,
-        **dict.fromkeys(("mistral", "mixtral"), _mistral),
-        **dict.fromkeys(("qwen2", "qwen3", "qwen3_moe"), _qwen),
-    }
-)
+FAMILIES: Final[Mapping[str, Reader]] = {
+    **dict.fromkeys(("deepseek_v3", "kimi_k2"), _deepseek),
+    **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
+    "gpt2": _gpt2,
+    "gpt_oss": _gpt_oss,
+    "llama": _llama,
+    "llama4_text": _llama4,
+    **dict.fromkeys(("mistral", "mixtral"), _mistral),
+    **dict.fromkeys(("qwen2", "qwen3", "qwen3_moe"), _qwen),
+}

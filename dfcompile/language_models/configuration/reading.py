@@ -232,8 +232,7 @@ def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
         return document
     shared = ("tie_word_embeddings", *QUANTISED_BY, *(() if any(key in inner for key in _DTYPES) else _DTYPES))
     outer = {key: document[key] for key in shared if key in document}
-    kind = inner.get("model_type", document.get("model_type"))
-    return {**outer, **inner, "model_type": kind}
+    return {**outer, **inner, "model_type": inner.get("model_type", document.get("model_type"))}
 
 
 def _text_of(path: Path) -> str:

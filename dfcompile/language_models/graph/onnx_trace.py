@@ -73,7 +73,7 @@ def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, in
     from dfcompile.frontend.onnx.draft_reading import read_draft
     from dfcompile.frontend.onnx.external_data import load_external_data
     from dfcompile.frontend.onnx.origins import name_nodes
-    from dfcompile.frontend.validation import checked_types
+    from dfcompile.frontend.validation.typed_values import checked_types
 
     load_external_data(model, folder)
     draft = normalise(name_nodes(upgraded(without_control_flow(read_draft(model, ReadOptions(dims=dims)))))).draft

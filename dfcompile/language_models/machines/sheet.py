@@ -4,7 +4,6 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, structs
@@ -69,28 +68,26 @@ _OF_LINKS: Final[Mapping[str, Quantity]] = {
     "bandwidth": BANDWIDTH, "latency": TIME, "topology": TEXT, "size": COUNT, "energy": ENERGY_PER_BYTE,
 }  # fmt: skip
 # What a column measures, and the field of a device that its value is as it stands; empty: none.
-PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = MappingProxyType(
-    {
-        "name": (TEXT, "name"),
-        "source": (TEXT, ""),
-        "compat": (TEXT, ""),
-        "cores": (COUNT, ""),
-        "frequency": (FREQUENCY, "frequency_hz"),
-        "memory.capacity": (BYTES, "capacity_bytes"),
-        "memory.bandwidth": (BANDWIDTH, "bytes_per_s"),
-        "memory.energy": (ENERGY_PER_BYTE, "pj_per_byte"),
-        **{f"offload.{key}": (_OF_MEMORIES[key][0], "") for key in ("capacity", "bandwidth", "energy")},
-        "vector": (ELEMENT_RATE, "vector_per_s"),
-        "energy.vector": (ENERGY, "vector_pj"),
-        "array": (TEXT, ""),
-        "eff.compute": (SHARE, "compute_efficiency"),
-        "eff.memory": (SHARE, "memory_efficiency"),
-        "launch": (TIME, "launch_s"),
-        "tdp": (POWER, "tdp_w"),
-        "idle": (POWER, "idle_w"),
-        "price": (MONEY, "usd"),
-    }
-)
+PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = {
+    "name": (TEXT, "name"),
+    "source": (TEXT, ""),
+    "compat": (TEXT, ""),
+    "cores": (COUNT, ""),
+    "frequency": (FREQUENCY, "frequency_hz"),
+    "memory.capacity": (BYTES, "capacity_bytes"),
+    "memory.bandwidth": (BANDWIDTH, "bytes_per_s"),
+    "memory.energy": (ENERGY_PER_BYTE, "pj_per_byte"),
+    **{f"offload.{key}": (_OF_MEMORIES[key][0], "") for key in ("capacity", "bandwidth", "energy")},
+    "vector": (ELEMENT_RATE, "vector_per_s"),
+    "energy.vector": (ENERGY, "vector_pj"),
+    "array": (TEXT, ""),
+    "eff.compute": (SHARE, "compute_efficiency"),
+    "eff.memory": (SHARE, "memory_efficiency"),
+    "launch": (TIME, "launch_s"),
+    "tdp": (POWER, "tdp_w"),
+    "idle": (POWER, "idle_w"),
+    "price": (MONEY, "usd"),
+}
 NAMED: Final = (
     (re.compile(r"macs_per_cycle_per_core\.(\w+)"), COUNT),
     (re.compile(r"peak\.(\w+)"), RATE),

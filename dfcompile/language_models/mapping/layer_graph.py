@@ -15,7 +15,11 @@ from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import distinct_experts
 
-PARTS = {"outer": LoopPart.OUTER, "m": LoopPart.M, "k": LoopPart.K, "n": LoopPart.N}
+# By whether a kernel is a product: of several operands that are no weights, and of one.
+_VARIANTS = {
+    True: (KernelVariant.GEMM_INPUT1_INPUT2, KernelVariant.GEMM_INPUT1_WEIGHT),
+    False: (KernelVariant.ELEMENTWISE_INPUT1_INPUT2, KernelVariant.ELEMENTWISE_INPUT1),
+}
 _HERE = "dfcompile llm --map"
 _ASSUMED = (
     Assumption("attention", "each query has the mean number of keys that it sees, rounded up", _HERE),
@@ -90,16 +94,11 @@ class GraphBuilder:
         self, name: str, reads: Sequence[Array], writes: Array, *, outer: str = "", m: str, k: str, n: str
     ) -> Array:
         """Add ``outer`` products ``[m, k] x [k, n]``; the first operand is held where neither is a weight."""
-        streamed = sum(one.kind is not TensorKind.WEIGHT for one in reads)
-        variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
-        self._add(name, variant, {"outer": outer, "m": m, "k": k, "n": n}, reads, writes, "")
-        return writes
+        return self._add(name, {"outer": outer, "m": m, "k": k, "n": n}, reads, writes)
 
     def elementwise(self, name: str, reads: Sequence[Array], writes: Array, over: str, *, whole: str = "") -> Array:
         """Add a kernel over the elements of some loops, of which ``whole`` ones are not to be split."""
-        variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if len(reads) > 1 else KernelVariant.ELEMENTWISE_INPUT1
-        self._add(name, variant, {"m": over}, reads, writes, whole)
-        return writes
+        return self._add(name, {"m": over}, reads, writes, whole)
 
     def finish(self, name: str, assumptions: Sequence[Assumption]) -> DataflowGraph:
         """Return the graph.
@@ -111,26 +110,23 @@ class GraphBuilder:
         return DataflowGraph.of(name, tuple(self._kernels), tensors, tuple(assumptions))
 
     def _add(
-        self,
-        name: str,
-        variant: KernelVariant,
-        parts: Mapping[str, str],
-        reads: Sequence[Array],
-        writes: Array,
-        whole: str,
-    ) -> None:
-        outer, m, k, n = (self.extent(parts.get(word, "")) for word in PARTS)
+        self, name: str, parts: Mapping[str, str], reads: Sequence[Array], writes: Array, whole: str = ""
+    ) -> Array:
+        of_several, of_one = _VARIANTS["k" in parts]
+        variant = of_several if sum(one.kind is not TensorKind.WEIGHT for one in reads) > 1 else of_one
+        outer, m, k, n = (self.extent(parts.get(part, "")) for part in LoopPart)
         loops = [
             found
             for word, letters in parts.items()
             for letter in letters
             if letter not in whole
-            for found in self._loop(letter, PARTS[word], reads, writes)
+            for found in self._loop(letter, LoopPart(word), reads, writes)
         ]
         self._makers[writes.name] = name
         op, read = "MatMul" if variant.is_gemm else "Elementwise", tuple(one.name for one in reads)
         made = Kernel(name, op, name, "", variant, outer, m, k, n, read, (writes.name,), loops=tuple(loops))
         self._kernels.append(made)
+        return writes
 
     def _loop(self, letter: str, part: LoopPart, reads: Sequence[Array], writes: Array) -> Sequence[KernelLoop]:
         """Return the loop of a letter, if there is something to split and its result, if it is parallel, has it."""
@@ -152,8 +148,7 @@ class GraphBuilder:
             return Digit(inner, axis)
         if array.kind is not TensorKind.WEIGHT or axis == last:
             return None
-        row = array.elements // self.extent(array.axes[:-1])
-        return Digit(inner // self.extent(array.axes[-1]) * row, axis)
+        return Digit(inner // self.extent(array.axes[-1]) * (array.elements // self.extent(array.axes[:-1])), axis)
 
     def _tensor(self, array: Array) -> Tensor:
         uses = []
@@ -184,8 +179,7 @@ def layer_graph(
     if len(batch.groups) > 1:
         raise UserError(f"--map: {batch.name}: found sequences of {len(batch.groups)} lengths in a step against one")
     (group,) = batch.groups
-    precision = precision.within(layer.formats)
-    graph = GraphBuilder(_extents(layer, hidden, group, choices), precision)
+    graph = GraphBuilder(_extents(layer, hidden, group, choices), precision.within(layer.formats))
     x = graph.array("x", "bqh", TensorKind.INPUT)
     normed = _between(graph, "attention_norm", x)
     attention, mlp = layer.attention, layer.mlp

@@ -266,6 +266,5 @@ def tile_of(extents: Sequence[float], cache: float) -> tuple[float, float, float
         tile[middle] = tile[large] = side
     else:
         room = cache - (extents[small] * extents[middle] * BYTES_PER_VALUE)
-        side = room / (BYTES_PER_VALUE * (extents[small] + extents[middle]))
-        tile[large] = min(tile[large], side)
+        tile[large] = min(tile[large], room / (BYTES_PER_VALUE * (extents[small] + extents[middle])))
     return tile[0], tile[1], tile[2]

@@ -5,18 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from dfcompile.language_models.notebook.counting import (
-    BYTES_PER_VALUE,
-    Estimate,
-    NotebookKernel,
-    NotebookMachine,
-    NotebookModel,
-    chunk_sizes,
-    chunked,
-    decode,
-    estimate,
-    prefill,
-)
+from dfcompile.language_models.notebook import counting
 
 _WIDTH = 80
 _DIGITS = 6
@@ -120,7 +109,7 @@ def short_number(count: float) -> str:
     return str(count)
 
 
-def machine_lines(machine: NotebookMachine) -> list[str]:
+def machine_lines(machine: counting.NotebookMachine) -> list[str]:
     """Return the block of the selected architecture."""
     values = {
         "Num_Cores": float(machine.cores),
@@ -141,8 +130,8 @@ def machine_lines(machine: NotebookMachine) -> list[str]:
 
 
 def notebook_text(
-    model: NotebookModel,
-    machine: NotebookMachine,
+    model: counting.NotebookModel,
+    machine: counting.NotebookMachine,
     length: int = 8192,
     answer: int = 512,
     chunk: int = 256,
@@ -152,17 +141,17 @@ def notebook_text(
 
     The last two lines are of the last workload and of one layer alone, as in the notebook.
     """
-    sizes = chunk_sizes(length, answer, chunk)
+    sizes = counting.chunk_sizes(length, answer, chunk)
     decoded, filled = sizes.decode_context, sizes.prompt_context
     contexts = {"Prefill context length": filled, "Decode context length": decoded}
     lines = [*machine_lines(machine), f"Input length: {length}"]
-    estimates: list[Estimate] = []
+    estimates: list[counting.Estimate] = []
     for word, said, kernels in (
-        ("Prefill", {"Context length": length}, prefill(model, length, 1)),
-        ("Decode", {"Context length": decoded}, decode(model, decoded, batch)),
-        ("Chunked", contexts, chunked(model, sizes)),
+        ("Prefill", {"Context length": length}, counting.prefill(model, length, 1)),
+        ("Decode", {"Context length": decoded}, counting.decode(model, decoded, batch)),
+        ("Chunked", contexts, counting.chunked(model, sizes)),
     ):
-        estimates = [estimate(kernel, machine) for kernel in kernels]
+        estimates = [counting.estimate(kernel, machine) for kernel in kernels]
         lines += _run_lines(word, said, kernels, estimates, model.layers)
     for word in ("Compute", "Memory"):
         cycles = sum(found.cycles or 0 for found in estimates if found.bound == word)
@@ -171,7 +160,11 @@ def notebook_text(
 
 
 def _run_lines(
-    word: str, said: Mapping[str, int], kernels: Sequence[NotebookKernel], estimates: Sequence[Estimate], layers: int
+    word: str,
+    said: Mapping[str, int],
+    kernels: Sequence[counting.NotebookKernel],
+    estimates: Sequence[counting.Estimate],
+    layers: int,
 ) -> list[str]:
     """Return the lines of one workload."""
     compute = sum(kernel.compute or 0 for kernel in kernels)
@@ -187,7 +180,7 @@ def _run_lines(
         "   Details:",
         "   === Input parameters ===",
         *(f"   {name}: {tokens}" for name, tokens in said.items()),
-        f"   Bytes per FP value: {BYTES_PER_VALUE}",
+        f"   Bytes per FP value: {counting.BYTES_PER_VALUE}",
         f"   Layers: {layers}",
         f"   Total Compute (MACs): {short_number(float(compute * layers))}",
         f"   Total Weights Footprint (Bytes): {short_number(float(weight * layers))}",
@@ -196,7 +189,9 @@ def _run_lines(
     ]
 
 
-def _columns(rows: Sequence[NotebookKernel | Estimate], shown: Mapping[str, str]) -> list[FrameColumn]:
+def _columns(
+    rows: Sequence[counting.NotebookKernel | counting.Estimate], shown: Mapping[str, str]
+) -> list[FrameColumn]:
     return [
         FrameColumn(heading, [getattr(row, name) for row in rows], is_float=heading in _FLOATS)
         for heading, name in shown.items()

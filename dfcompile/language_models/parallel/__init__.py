@@ -1,1 +1,1 @@
-"""Several chips: degrees of parallelism, shares, collectives and the search over them."""
+"""Several chips: degrees of parallelism, shares, collectives and what a step takes under them."""

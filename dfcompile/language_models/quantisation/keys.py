@@ -135,7 +135,7 @@ def read(kind: type[Kind], found: object, place: Place) -> Kind:
         if field.required and name not in found:
             raise UserError(f"{place.where}: key '{place.inside(name).path}' is missing")
     values = {
-        fields[key].name: _value(fields[key].type, value, place.inside(key))
+        fields[key].name: value_of(fields[key].type, value, place.inside(key))
         for key, value in found.items()
         if key in fields
     }
@@ -147,7 +147,12 @@ def fields_of(kind: type[Keys]) -> Mapping[str, structs.FieldInfo]:
     return {field.encode_name: field for field in structs.fields(kind) if field.name != "place"}
 
 
-def _value(hint: object, value: object, place: Place) -> object:
+def value_of(hint: object, value: object, place: Place) -> object:
+    """Return a value of a type; mappings become records.
+
+    Raises:
+        UserError: it is of another type.
+    """
     options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     for option in options:
         origin = get_origin(option)
@@ -156,8 +161,8 @@ def _value(hint: object, value: object, place: Place) -> object:
         if isinstance(value, Mapping) and isinstance(option, type) and issubclass(option, Keys):
             return read(option, value, place)
         if isinstance(value, Mapping) and origin is Mapping:
-            return {key: _value(get_args(option)[1], one, place.inside(key)) for key, one in value.items()}
+            return {key: value_of(get_args(option)[1], one, place.inside(key)) for key, one in value.items()}
         if isinstance(value, list) and origin is tuple:
-            return tuple(_value(get_args(option)[0], one, place.inside(number)) for number, one in enumerate(value))
+            return tuple(value_of(get_args(option)[0], one, place.inside(number)) for number, one in enumerate(value))
     words = (_WORDS.get(get_origin(option) or option, "a mapping") for option in options)
     raise place.wrong(value, " or ".join(dict.fromkeys(words)))

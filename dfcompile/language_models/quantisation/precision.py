@@ -11,8 +11,14 @@ from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QU
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.keys import Place
-from dfcompile.language_models.quantisation.modules import Module, modules_of
-from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, representative_experts
+from dfcompile.language_models.quantisation.stated import (
+    Method,
+    Module,
+    Rule,
+    Stated,
+    modules_of,
+    representative_experts,
+)
 from dfcompile.plugins.modules import own_modules, values_in
 from dfcompile.records import replace
 

@@ -169,14 +169,9 @@ def _grouped(attention: Attention, group: _Group) -> Iterator[Kernel]:
     cached, width = group.precision.kv, attention.qk_dim
     asked, widens = group.precision.activations.bytes_of(group.queries * width), group.precision.widens(cached)
     keys, values = (group.read(attention.kv_heads * one) for one in (width, attention.v_dim))
-    yield from group.kernels(
-        attention.kv_heads,
-        width,
-        attention.v_dim,
-        _Reads(asked, cached.bytes_of(keys + values), (keys + values) * widens),
-        _Reads(asked, cached.bytes_of(keys), keys * widens),
-        _Reads(0, cached.bytes_of(values), values * widens),
-    )
+    parts = (asked, keys + values), (asked, keys), (0, values)
+    reads = (_Reads(act_bytes, cached.bytes_of(elements), elements * widens) for act_bytes, elements in parts)
+    yield from group.kernels(attention.kv_heads, width, attention.v_dim, *reads)
 
 
 def _naive(attention: LatentAttention, group: _Group) -> Iterator[Kernel]:

@@ -200,8 +200,7 @@ def layer_kernels(
         if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:
             shown.append(kernel)
         else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of
-            passed = shown[-1].vector_elements + kernel.vector_elements
-            shown[-1] = replace(shown[-1], vector_elements=passed)
+            shown[-1] = replace(shown[-1], vector_elements=shown[-1].vector_elements + kernel.vector_elements)
     if choices.fusion is not Fusion.FULL:
         return tuple(shown)
     border, last = precision.activations.bytes_of(batch.tokens * hidden), len(shown) - 1

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.dfmodel_backend import DataflowGraph, Mapping, System, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace
 
 
@@ -107,3 +109,12 @@ def machines(draw: st.DrawFn) -> System:
         capacity_bytes=draw(st.sampled_from([0, 0, 1200, 2500])),
         lanes=draw(st.integers(1, 2)),
     )
+
+
+def cycles_of(kernel: KernelWork, split: CoreSplit, lanes_per_core: int, stages_per_core: int) -> int:
+    """Return the cycles of a kernel: rows go to lanes, columns to stages [ko24, section 4].
+
+    Neither filling the pipeline nor loading weights counts.
+    """
+    row_steps = -(-kernel.rows // (split.lanes * lanes_per_core))
+    return row_steps * -(-kernel.columns // (split.stages * stages_per_core)) * kernel.steps

@@ -9,8 +9,8 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.fuse import fuse
-from dfcompile.dfmodel_backend.fusion.fusion_problem import configs_of
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, configs_of
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
@@ -36,7 +36,7 @@ def solved_design(name: str) -> DesignSolution:
 
 
 def solved_ns(model: DesignModel, solver: str) -> float:
-    found = fuse(model, MappingOptions(solver=solver))
+    found = find_solver(solver).solve(FusionProblem(model, MappingOptions(solver=solver)))
     if found.chain is None:
         return TOO_SLOW
     decision = Decision(model.sharding, model.tiles, configs_of(model, found.chain))

@@ -1,7 +1,7 @@
 """Cores and memory units (PMUs) of sets of kernels as configurations: limits of tensors, least cycles, fewest units."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import assert_never
 
@@ -17,7 +17,6 @@ from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable, le
 from dfcompile.dfmodel_backend.intra_chip.memory_units.allocation import Choice, Stop, Walk
 from dfcompile.dfmodel_backend.machine.machine import LaneStage, PmuGrid
 from dfcompile.dfmodel_backend.workload.design import Design
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
 
 
 def labels_of(design: Design) -> tuple[LaneStage, ...]:
@@ -46,72 +45,6 @@ def _label(variant: KernelVariant, *, is_first: bool) -> LaneStage:
         case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
             return LaneStage.LANE
     assert_never(variant)
-
-
-class PmuNeeds:
-    """Lower limits of the PMUs of each tensor; kernels and edges are numbered by position.
-
-    A tensor takes the largest of its limits. Of its two ends only those in the configuration count.
-    """
-
-    def __init__(
-        self,
-        design: Design,
-        grid: PmuGrid,
-        shares: tuple[Share, ...],
-        sizes: tuple[Column, Column],
-        compatibility: Compatibility,
-    ) -> None:
-        self.labels = labels_of(design)
-        self._machine = design.machine
-        self._shares = shares
-        self._unit = grid.pmu_bytes
-        self._size, self._depth = ([float(value) for value in column] for column in sizes)
-        self._counts_skipped = compatibility.skipped_weights_take_pmus
-        self._counts_extra = not compatibility.sram_extra_takes_no_pmus
-
-    def crossing(self, edge: int, parts: int = 1) -> int:
-        """Return the PMUs for two tiles of a tensor between the chip and DRAM, of which a part is there at a time."""
-        return math.ceil(2 * self._size[edge] / (parts * self._unit))
-
-    def inside(self, edge: int) -> int:
-        """Return the PMUs for as many tiles of a tensor as are in flight between two kernels on the chip."""
-        return math.ceil(self._depth[edge] * self._size[edge] / self._unit)
-
-    def has_weight(self, kernel: int) -> bool:
-        """Return whether a kernel holds weights in PMUs."""
-        own = self._shares[kernel].kernel
-        return own.has_weight and (self._counts_skipped or not own.skip_weight)
-
-    def weight(self, kernel: int, parts: int = 1) -> int:
-        """Return the PMUs for a part of the weights of a kernel; 0 if it holds none."""
-        if not self.has_weight(kernel):
-            return 0
-        return math.ceil(self._shares[kernel].weight_bytes / (parts * self._unit))
-
-    def added(self, kernel: int) -> int:
-        """Return the PMUs for what the design adds to the SRAM of a kernel's configuration."""
-        return math.ceil(self._shares[kernel].kernel.sram_extra_bytes / self._unit) if self._counts_extra else 0
-
-    def given(self, kernel: int, split: CoreSplit) -> int:
-        """Return the PMUs that take what the cores of a kernel put out.
-
-        A product puts out ``lanes x stages`` blocks once per ``k`` steps, in rows as wide as a PMU.
-        """
-        share = self._shares[kernel]
-        if not share.kernel.variant.is_gemm:
-            return split.lanes
-        return -(-split.cores * self._machine.stages_per_core // share.work.k)
-
-    def taken(self, edge: int, split: CoreSplit) -> int:
-        """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""
-        label = self.labels[edge]
-        match label:
-            case LaneStage.LANE:
-                return split.lanes
-            case LaneStage.STAGE:
-                return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
-        assert_never(label)
 
 
 ONE = CoreSplit(1, 1)
@@ -150,28 +83,34 @@ class Allocation(Struct, frozen=True):
         return self.cores + self.pmus
 
 
-class _Tensors(Struct, frozen=True):
-    """Edges of one kernel of a configuration: what it reads inside, what enters and what leaves the configuration."""
-
-    reads: tuple[int, ...]
-    entering: tuple[int, ...]
-    leaving: tuple[int, ...]
-
-
 class PmuModel:
-    """Sets of kernels, as positions, with the limits of the chip."""
+    """Sets of kernels with the limits of the chip; kernels and edges are numbered by position.
+
+    A tensor takes the largest of the lower limits of its PMUs. Of its two ends only those in the configuration count.
+    """
 
     def __init__(
-        self, needs: PmuNeeds, tables: Sequence[SplitTable], edges: tuple[EdgeShare, ...], cores: int, pmus: int
+        self,
+        design: Design,
+        grid: PmuGrid,
+        shares: tuple[Share, ...],
+        edges: tuple[EdgeShare, ...],
+        sizes: tuple[Column, Column],
+        compatibility: Compatibility,
     ) -> None:
-        self.needs = needs
-        self.tables = tables
-        self.cores = cores
-        self.pmus = pmus
-        self._edges = edges
-        levels = topological_numbers(len(tables), [(edge.source, edge.target) for edge in edges])
-        self._order = sorted(range(len(tables)), key=lambda kernel: (levels[kernel], kernel))
-        self._touching: list[list[int]] = [[] for _ in tables]
+        self.labels = labels_of(design)
+        self.pmus = grid.pmus
+        self._machine = design.machine
+        self._shares, self._edges = shares, edges
+        self._unit = grid.pmu_bytes
+        self._size, self._depth = ([float(value) for value in column] for column in sizes)
+        self._counts_skipped = compatibility.skipped_weights_take_pmus
+        self._counts_extra = not compatibility.sram_extra_takes_no_pmus
+        known = {share.work.shape: SplitTable(share.work, design.machine) for share in shares}
+        self.tables = [known[share.work.shape] for share in shares]
+        levels = design.levels
+        self._order = sorted(range(len(shares)), key=lambda kernel: (levels[kernel], kernel))
+        self._touching: list[list[int]] = [[] for _ in shares]
         for number, edge in enumerate(edges):
             self._touching[edge.source].append(number)
             self._touching[edge.target].append(number)
@@ -182,16 +121,54 @@ class PmuModel:
         chosen = set(inside)
         return tuple(kernel for kernel in self._order if kernel in chosen)
 
-    def _tensor(self, number: int, writer: CoreSplit | None, reader: CoreSplit | None, parts: int = 1) -> int:
-        """Return the PMUs of a tensor, given the splits of those of its two kernels that are in the configuration."""
-        needs = self.needs
-        whole = needs.inside(number) if writer and reader else needs.crossing(number, parts if writer else 1)
-        given = needs.given(self._edges[number].source, writer) if writer else 0
-        return max(whole, given, needs.taken(number, reader) if reader else 0)
+    def _crossing(self, edge: int, parts: int = 1) -> int:
+        """Return the PMUs for two tiles of a tensor between the chip and DRAM, of which a part is there at a time."""
+        return math.ceil(2 * self._size[edge] / (parts * self._unit))
+
+    def _inside(self, edge: int) -> int:
+        """Return the PMUs for as many tiles of a tensor as are in flight between two kernels on the chip."""
+        return math.ceil(self._depth[edge] * self._size[edge] / self._unit)
+
+    def _has_weight(self, kernel: int) -> bool:
+        """Return whether a kernel holds weights in PMUs."""
+        own = self._shares[kernel].kernel
+        return own.has_weight and (self._counts_skipped or not own.skip_weight)
 
     def _weight(self, kernel: int, split: CoreSplit, parts: int = 1) -> int:
-        """Return the PMUs of the weights of a kernel: its cores load them from one per lane."""
-        return max(self.needs.weight(kernel, parts), split.lanes) if self.needs.has_weight(kernel) else 0
+        """Return the PMUs for a part of the weights of a kernel, 0 if it holds none: cores load from one per lane."""
+        if not self._has_weight(kernel):
+            return 0
+        return max(math.ceil(self._shares[kernel].weight_bytes / (parts * self._unit)), split.lanes)
+
+    def _added(self, kernel: int) -> int:
+        """Return the PMUs for what the design adds to the SRAM of a kernel's configuration."""
+        return math.ceil(self._shares[kernel].kernel.sram_extra_bytes / self._unit) if self._counts_extra else 0
+
+    def _given(self, kernel: int, split: CoreSplit) -> int:
+        """Return the PMUs that take what the cores of a kernel put out.
+
+        A product puts out ``lanes x stages`` blocks once per ``k`` steps, in rows as wide as a PMU.
+        """
+        share = self._shares[kernel]
+        if not share.kernel.variant.is_gemm:
+            return split.lanes
+        return -(-split.cores * self._machine.stages_per_core // share.work.k)
+
+    def _taken(self, edge: int, split: CoreSplit) -> int:
+        """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""
+        label = self.labels[edge]
+        match label:
+            case LaneStage.LANE:
+                return split.lanes
+            case LaneStage.STAGE:
+                return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
+        assert_never(label)
+
+    def _tensor(self, number: int, writer: CoreSplit | None, reader: CoreSplit | None, parts: int = 1) -> int:
+        """Return the PMUs of a tensor, given the splits of those of its two kernels that are in the configuration."""
+        whole = self._inside(number) if writer and reader else self._crossing(number, parts if writer else 1)
+        given = self._given(self._edges[number].source, writer) if writer else 0
+        return max(whole, given, self._taken(number, reader) if reader else 0)
 
     @cached_property
     def _least_by_edge(self) -> tuple[Column, Column, Column]:
@@ -205,7 +182,7 @@ class PmuModel:
     @cached_property
     def _least_own(self) -> Column:
         """Fewest PMUs of each kernel for its weights, and for what the design adds."""
-        return np.array([self._weight(one, ONE) + self.needs.added(one) for one in range(len(self.tables))], float)
+        return np.array([self._weight(one, ONE) + self._added(one) for one in range(len(self.tables))], float)
 
     @cached_property
     def held_pmus(self) -> Column:
@@ -270,13 +247,13 @@ class PmuModel:
 
     def count(self, splits: Mapping[int, CoreSplit], parts: int) -> Allocation:
         """Return what a configuration takes with a given split of each of its kernels."""
-        needs, ordered = self.needs, sorted(splits)
+        ordered = sorted(splits)
         ends = ((splits.get(edge.source), splits.get(edge.target)) for edge in self._edges)
         return Allocation(
             splits={kernel: splits[kernel] for kernel in ordered},
             edges={number: self._tensor(number, *both, parts) for number, both in enumerate(ends) if any(both)},
-            weights={one: self._weight(one, splits[one], parts) for one in ordered if needs.has_weight(one)},
-            extras={kernel: needs.added(kernel) for kernel in ordered if needs.added(kernel)},
+            weights={one: self._weight(one, splits[one], parts) for one in ordered if self._has_weight(one)},
+            extras={kernel: self._added(kernel) for kernel in ordered if self._added(kernel)},
             cycles=max((self.tables[kernel].cycles_of(split) for kernel, split in splits.items()), default=0),
         )
 
@@ -291,25 +268,20 @@ class PmuModel:
         if not all(splits.values()):
             return None
         number_of = {kernel: number for number, kernel in enumerate(splits)}
-        stops = []
-        for kernel, of_kernel in splits.items():
-            tensors = self._tensors(kernel, number_of)
-            choices = tuple(self._choice(kernel, tensors, split, parts) for split in of_kernel)
-            reads = tuple((number_of[self._edges[edge].source], self.needs.inside(edge)) for edge in tensors.reads)
-            stops.append(Stop(choices, reads))
-        return Walk(stops, self.cores, self.pmus)
+        stops = [self._stop(kernel, of_kernel, number_of, parts) for kernel, of_kernel in splits.items()]
+        return Walk(stops, self._machine.cores, self.pmus)
 
-    def _tensors(self, kernel: int, inside: Collection[int]) -> _Tensors:
+    def _stop(self, kernel: int, splits: Sequence[CoreSplit], number_of: Mapping[int, int], parts: int) -> Stop:
+        """Return a kernel with some splits on a walk of numbered kernels: what it reads of them, enters and leaves."""
         touching = [(number, self._edges[number]) for number in self._touching[kernel]]
-        return _Tensors(
-            reads=tuple(number for number, edge in touching if edge.target == kernel and edge.source in inside),
-            entering=tuple(number for number, edge in touching if edge.target == kernel and edge.source not in inside),
-            leaving=tuple(number for number, edge in touching if edge.source == kernel and edge.target not in inside),
-        )
-
-    def _choice(self, kernel: int, tensors: _Tensors, split: CoreSplit, parts: int) -> Choice:
-        needs = self.needs
-        own = needs.added(kernel) + self._weight(kernel, split, parts)
-        own += sum(self._tensor(number, split, None, parts) for number in tensors.leaving)
-        own += sum(self._tensor(number, None, split) for number in tensors.entering)
-        return Choice(split, own, needs.given(kernel, split), tuple(needs.taken(one, split) for one in tensors.reads))
+        reads = [(one, edge.source) for one, edge in touching if edge.target == kernel and edge.source in number_of]
+        entering = [one for one, edge in touching if edge.target == kernel and edge.source not in number_of]
+        leaving = [one for one, edge in touching if edge.source == kernel and edge.target not in number_of]
+        choices = []
+        for split in splits:
+            own = self._added(kernel) + self._weight(kernel, split, parts)
+            own += sum(self._tensor(number, split, None, parts) for number in leaving)
+            own += sum(self._tensor(number, None, split) for number in entering)
+            taken = tuple(self._taken(number, split) for number, _ in reads)
+            choices.append(Choice(split, own, self._given(kernel, split), taken))
+        return Stop(tuple(choices), tuple((number_of[source], self._inside(number)) for number, source in reads))

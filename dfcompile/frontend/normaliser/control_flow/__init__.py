@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from dfcompile.frontend.normaliser.control_flow.loops import branch, loop, scan
 from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule
-from dfcompile.frontend.normaliser.control_flow.sequences import OF_SEQUENCES
+from dfcompile.frontend.normaliser.control_flow.rules import OF_SEQUENCES, branch, loop, scan
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft
 
 RULES: Mapping[str, Rule] = {"If": branch, "Loop": loop, "Scan": scan, **OF_SEQUENCES}

@@ -6,14 +6,8 @@ import numpy as np
 from onnx import helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, Results, like
+from dfcompile.frontend.onnx.contributed_operator import Call, Results, like, operators
 from dfcompile.frontend.onnx.known_shapes import Shape, require, window_result
-
-_BYTES = ("uint8", "int8")
-_STEPS = {"T": _BYTES, "F": ("float32",)}
-_WINDOWS = 'auto_pad="NOTSET" pads:ints strides:ints kernel_shape:ints channels_last=0'
-_ONE = "X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T?"
-_TWO = "A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T?"
 
 
 def _broadcast(result: str, *names: str) -> Results:
@@ -95,95 +89,49 @@ def _concat(call: Call) -> Mapping[str, Shape]:
     return {"Y": (*known[0][:axis], sum(shape[axis] for shape in known), *known[0][axis + 1 :])}
 
 
-QUANTISED = (
-    ContributedOperator("QLinearAdd", f"{_TWO} -> C:T", _broadcast("C", "A", "B"), _STEPS),
-    ContributedOperator("QLinearMul", f"{_TWO} -> C:T", _broadcast("C", "A", "B"), _STEPS),
-    ContributedOperator("QLinearSigmoid", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS),
-    ContributedOperator("QLinearLeakyRelu", f"{_ONE} -> Y:T", like("X", "Y"), _STEPS, "alpha=0.01"),
-    ContributedOperator(
-        "QLinearSoftmax",
-        "X:T X_scale:F x_zero_point:T? y_scale:F y_zero_point:T -> Y:T",
-        like("X", "Y"),
-        _STEPS,
-        "axis=-1 opset:int!",
-    ),
-    ContributedOperator(
-        "QLinearWhere",
-        "condition:B X:T x_scale:F x_zero_point:T Y:T y_scale:F y_zero_point:T z_scale:F z_zero_point:T -> Z:T",
-        _broadcast("Z", "condition", "X", "Y"),
-        {**_STEPS, "B": ("bool",)},
-    ),
-    ContributedOperator(
-        "QLinearAveragePool",
-        "X:T x_scale:F x_zero_point:T? y_scale:F y_zero_point:T? -> Y:T",
-        _windows("AveragePool", ("X",), "Y"),
-        _STEPS,
-        f"{_WINDOWS} ceil_mode=0 count_include_pad=0",
-    ),
-    ContributedOperator(
-        "QLinearGlobalAveragePool",
-        "X:T x_scale:F x_zero_point:T y_scale:F y_zero_point:T -> Y:T",
-        _global_pool,
-        _STEPS,
-        "channels_last=0",
-    ),
-    ContributedOperator(
-        "QLinearConv",
-        "x:T1 x_scale:F x_zero_point:T1 w:T2 w_scale:F w_zero_point:T2 y_scale:F y_zero_point:T3 B:T4? -> y:T3",
-        _windows("Conv", ("x", "w"), "y"),
-        {"T1": _BYTES, "T2": _BYTES, "T3": _BYTES, "T4": ("int32",), "F": ("float32",)},
-        f"{_WINDOWS} dilations:ints group=1",
-    ),
-    ContributedOperator(
-        "QLinearConcat",
-        "Y_scale:F Y_zero_point:T inputs:V* -> Y:T",
-        _concat,
-        {**_STEPS, "V": (*_BYTES, "float32")},
-        "axis:int!",
-    ),
-    ContributedOperator(
-        "QGemm",
-        "A:TA a_scale:F a_zero_point:TA B:TB b_scale:F b_zero_point:TB C:TC? y_scale:F? y_zero_point:TY? -> Y:TY",
-        _gemm,
-        {"TA": _BYTES, "TB": _BYTES, "TC": ("int32",), "TY": ("float32", *_BYTES), "F": ("float32",)},
-        "alpha=1.0 transA=0 transB=0",
-    ),
-    ContributedOperator(
-        "DynamicQuantizeMatMul",
-        "A:F B:T b_scale:F b_zero_point:T? bias:F? -> Y:F",
-        _matmul,
-        _STEPS,
-    ),
-    ContributedOperator(
-        "MatMulIntegerToFloat",
-        "A:T1 B:T2 a_scale:R b_scale:R a_zero_point:T1? b_zero_point:T2? bias:R? -> Y:R",
-        _matmul,
-        {"T1": _BYTES, "T2": _BYTES, "R": ("float32", "float16")},
-    ),
-    ContributedOperator(
-        "MatMulNBits",
-        "A:R B:U scales:R zero_points:Z? g_idx:I? bias:R? -> Y:R",
-        _few_bits,
-        {
-            "R": ("float32", "float16", "bfloat16"),
-            "U": ("uint8",),
-            "Z": ("uint8", "float16", "float32", "bfloat16"),
-            "I": ("int32",),
-        },
-        "K:int! N:int! block_size:int! bits=4 accuracy_level=0 weight_prepacked=0",
-    ),
-    ContributedOperator(
-        "QuantizeLinear",
-        "x:R y_scale:R y_zero_point:S? -> y:S",
-        like("x", "y"),
-        {"R": ("float32", "float16"), "S": ("uint8", "int8", "int16", "uint16", "int4", "uint4")},
-        "axis:int",
-    ),
-    ContributedOperator(
-        "DequantizeLinear",
-        "x:S x_scale:R x_zero_point:S? -> y:R",
-        like("x", "y"),
-        {"R": ("float32", "float16"), "S": ("int8", "uint8", "int16", "uint16", "int32", "int4", "uint4")},
-        "axis:int",
-    ),
+_TYPES = {
+    **dict.fromkeys(("T", "T1", "T2", "T3", "TA", "TB"), ("uint8", "int8")),
+    **dict.fromkeys(("TC", "T4", "I"), ("int32",)),
+    "F": ("float32",),
+    "R": ("float32", "float16"),
+}
+QUANTISED = operators(
+    """
+    QLinearAdd A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T? -> C:T
+    QLinearMul A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T? -> C:T
+    QLinearSigmoid X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T? -> Y:T
+    QLinearLeakyRelu X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T? -> Y:T | alpha=0.01
+    QLinearSoftmax X:T X_scale:F x_zero_point:T? y_scale:F y_zero_point:T -> Y:T | axis=-1 opset:int!
+    QLinearWhere condition:B X:T x_scale:F x_zero_point:T Y:T y_scale:F y_zero_point:T z_scale:F z_zero_point:T
+        -> Z:T || B=bool
+    QLinearAveragePool X:T x_scale:F x_zero_point:T? y_scale:F y_zero_point:T? -> Y:T
+        | auto_pad="NOTSET" pads:ints strides:ints kernel_shape:ints channels_last=0 ceil_mode=0 count_include_pad=0
+    QLinearGlobalAveragePool X:T x_scale:F x_zero_point:T y_scale:F y_zero_point:T -> Y:T | channels_last=0
+    QLinearConv x:T1 x_scale:F x_zero_point:T1 w:T2 w_scale:F w_zero_point:T2 y_scale:F y_zero_point:T3 B:T4? -> y:T3
+        | auto_pad="NOTSET" pads:ints strides:ints kernel_shape:ints channels_last=0 dilations:ints group=1
+    QLinearConcat Y_scale:F Y_zero_point:T inputs:V* -> Y:T | axis:int! | V=uint8,int8,float32
+    QGemm A:TA a_scale:F a_zero_point:TA B:TB b_scale:F b_zero_point:TB C:TC? y_scale:F? y_zero_point:TY? -> Y:TY
+        | alpha=1.0 transA=0 transB=0 | TY=float32,uint8,int8
+    DynamicQuantizeMatMul A:F B:T b_scale:F b_zero_point:T? bias:F? -> Y:F
+    MatMulIntegerToFloat A:T1 B:T2 a_scale:R b_scale:R a_zero_point:T1? b_zero_point:T2? bias:R? -> Y:R
+    MatMulNBits A:R B:U scales:R zero_points:Z? g_idx:I? bias:R? -> Y:R
+        | K:int! N:int! block_size:int! bits=4 accuracy_level=0 weight_prepacked=0
+        | R=float32,float16,bfloat16 U=uint8 Z=uint8,float16,float32,bfloat16
+    QuantizeLinear x:R y_scale:R y_zero_point:S? -> y:S | axis:int | S=uint8,int8,int16,uint16,int4,uint4
+    DequantizeLinear x:S x_scale:R x_zero_point:S? -> y:R | axis:int | S=int8,uint8,int16,uint16,int32,int4,uint4
+    """,
+    {
+        **dict.fromkeys(("QLinearAdd", "QLinearMul"), _broadcast("C", "A", "B")),
+        **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax"), like("X", "Y")),
+        "QLinearWhere": _broadcast("Z", "condition", "X", "Y"),
+        "QLinearAveragePool": _windows("AveragePool", ("X",), "Y"),
+        "QLinearGlobalAveragePool": _global_pool,
+        "QLinearConv": _windows("Conv", ("x", "w"), "y"),
+        "QLinearConcat": _concat,
+        "QGemm": _gemm,
+        **dict.fromkeys(("DynamicQuantizeMatMul", "MatMulIntegerToFloat"), _matmul),
+        "MatMulNBits": _few_bits,
+        **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), like("x", "y")),
+    },
+    _TYPES,
 )

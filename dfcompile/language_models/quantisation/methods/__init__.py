@@ -1,1 +1,1 @@
-"""One file per ``quant_method``: the keys of the format, and what they say. No other file lists them."""
+"""Methods by what their formats have in common: the keys of each, and what they say. No other file lists them."""

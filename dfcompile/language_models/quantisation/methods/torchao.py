@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.quantisation.keys import Keys, Place, read
+from dfcompile.language_models.quantisation.keys import Keys, Place, read, value_of
 from dfcompile.language_models.quantisation.scaled import FP8, INT8, Recipe, block_of, group_of, scaled, width_of
-from dfcompile.language_models.quantisation.stated import Method, Names, Rule, Stated, kept_names, names_of
+from dfcompile.language_models.quantisation.stated import Method, MethodKeys, Names, Rule, Stated, kept_names, names_of
 
 _ZERO_BITS = 16  # real zero points, of the dtype of scales
 
@@ -54,12 +54,20 @@ class _Multiplied(Keys, frozen=True):
     harmless = "emulate pad_inner_dim use_fast_accum"
 
 
+# How weights were found, and which kernels multiply: words, or values of a class.
+_FOUND = (
+    "act_mapping_type float8_packing_format int4_choose_qparams_algorithm int4_packing_format "
+    "intx_choose_qparams_algorithm intx_packing_format kernel_preference mapping_type packing_format scale_dtype "
+    "weight_mapping_type weight_scale_dtype zero_point_domain"
+)
+
+
 class _Settings(Keys, frozen=True, kw_only=True):
     """Settings of a configuration."""
 
     harmless = (
-        "activation_value_lb activation_value_ub inner_k_tiles preserve_zero scale set_inductor_config use_hqq version "
-        "weight_only_decode"
+        f"{_FOUND} activation_value_lb activation_value_ub inner_k_tiles preserve_zero scale set_inductor_config "
+        "use_hqq version weight_only_decode"
     )
     group_size: int | None = None
     granularity: _Tagged | tuple[_Tagged, ...] | None = None
@@ -67,21 +75,7 @@ class _Settings(Keys, frozen=True, kw_only=True):
     weight_dtype: _Tagged | str | None = None
     layout: _Tagged | tuple[object, ...] | None = None
     activation_dtype: _Tagged | str | None = None
-    # How weights were found, and which kernels multiply.
-    act_mapping_type: _Tagged | str | None = None
-    float8_packing_format: _Tagged | str | None = None
-    int4_choose_qparams_algorithm: _Tagged | str | None = None
-    int4_packing_format: _Tagged | str | None = None
-    intx_choose_qparams_algorithm: _Tagged | str | None = None
-    intx_packing_format: _Tagged | str | None = None
-    kernel_preference: _Tagged | str | None = None
-    mapping_type: _Tagged | str | None = None
     mm_config: _Tagged | None = None
-    packing_format: _Tagged | str | None = None
-    scale_dtype: _Tagged | str | None = None
-    weight_mapping_type: _Tagged | str | None = None
-    weight_scale_dtype: _Tagged | str | None = None
-    zero_point_domain: _Tagged | str | None = None
 
 
 class _ByName(Keys, frozen=True):
@@ -94,11 +88,9 @@ class _Only(Keys, frozen=True):
     default: object
 
 
-class _Keys(Keys, frozen=True):
-    harmless = "quant_method"
+class _Keys(MethodKeys, frozen=True):
     quant_type: str | Mapping[str, object]
     quant_type_kwargs: Mapping[str, object] | None = None
-    modules_to_not_convert: tuple[str, ...] | None = None
     include_input_output_embeddings: bool = False
     untie_embedding_weights: bool = False
 
@@ -150,6 +142,8 @@ def _rule(
     if config is None:
         raise place.unknown(name, _CONFIGS)
     settings = read(_Settings, data, inside)
+    for key in _FOUND.split():
+        value_of(_Tagged | str | None, data.get(key), inside.inside(key))
     _check(settings, config)
     asked = group_of(settings.group_size, settings.inside("group_size"))
     group = config.group if settings.group_size is None else asked

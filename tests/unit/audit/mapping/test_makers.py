@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, Tensor
 from dfcompile.dfmodel_backend.machine import cost, roofs
 from dfcompile.dfmodel_backend.machine.system import Accelerator, System
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.sharding import tensor_layouts
+from dfcompile.dfmodel_backend.sharding import program_shares
 from dfcompile.driver import explore
 from dfcompile.options import Options
 from dfcompile.report import figure, summary
@@ -39,7 +39,7 @@ MADE = (
     (cost, "network_cost_usd", 0.5),
     (cost, "network_power_w", 2),
     (roofs, "_received_per_ns", 0.5),
-    (tensor_layouts, "share_elements", 2),
+    (program_shares, "share_elements", 2),
     (figure, "NS_PER_S", 2),
     (figure, "NS_PER_S", 0.5),
     (summary, "_utilization", 2),

@@ -8,8 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag, dag_from_npz, parse_dag, read_
 from dfcompile.cli import main as cli
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.generators import canonical_dags as dags
-from dfcompile.generators.catalogue import GENERATORS
-from dfcompile.generators.workloads import WORKLOADS, workload
+from dfcompile.generators.catalogue import GENERATORS, WORKLOADS
 
 Capture = pytest.CaptureFixture[str]
 
@@ -106,7 +105,7 @@ def test_workload_is_a_design_file(capsys: Capture, tmp_path: Path) -> None:
     file = tmp_path / "setup.txt"
     generated(capsys, "llm-fwd", *words, "-o", str(file))
 
-    graph = workload("llm-fwd").generate({"hidden": 64, "seq": 8, "num_head": 4, "head_dim": 16, "word": 2})
+    graph = WORKLOADS["llm-fwd"].generate({"hidden": 64, "seq": 8, "num_head": 4, "head_dim": 16, "word": 2})
     assert [kernel.name for kernel in read_message(file).dataflow_graph.kernels] == [
         kernel.name for kernel in graph.kernels
     ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained import least_costs
-from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts, LeastPaths
+from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts, longest_paths
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
@@ -37,7 +37,7 @@ def chain_with_a_buffer() -> CanonicalDag:
 def test_a_path_waits_for_memory_and_one_cycle_per_stream() -> None:
     model = model_of(chain_with_a_buffer(), 64)
 
-    between = LeastPaths.of(model.machine_dag, model.units.unit, model.units.count).between
+    between = longest_paths(model.machine_dag, model.units.unit, model.units.count)
 
     # the second ends a cycle after the first, the third begins when the second has ended
     assert between.tolist() == [[8, 9, 17], [0, 8, 16], [0, 0, 8]]
@@ -77,4 +77,4 @@ def test_of_a_large_graph_paths_are_not_looked_at(monkeypatch: pytest.MonkeyPatc
     model = model_of(chain_with_a_buffer(), 64)
     monkeypatch.setattr(least_costs, "MOST_CELLS", 11)  # four nodes, three units
 
-    assert not LeastPaths.of(model.machine_dag, model.units.unit, model.units.count).between.any()
+    assert not longest_paths(model.machine_dag, model.units.unit, model.units.count).any()

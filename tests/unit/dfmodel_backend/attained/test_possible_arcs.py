@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dfcompile.dfmodel_backend.attained.search as module
 from dfcompile.dfmodel_backend.attained.search import possible_arcs
-from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.kernel_sets import FusionShape
 
 
 def _shape(rng: random.Random, count: int) -> FusionShape:

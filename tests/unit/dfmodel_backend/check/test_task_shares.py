@@ -20,7 +20,7 @@ from dfcompile.dfmodel_backend import (
     map_tasks,
 )
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse
-from dfcompile.dfmodel_backend.check.task_shares import check_task_share
+from dfcompile.dfmodel_backend.check.task_mappings import check_task_share
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.errors import VerificationError

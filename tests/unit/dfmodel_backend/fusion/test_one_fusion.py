@@ -16,8 +16,8 @@ from dfcompile.dfmodel_backend import (
 )
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.fuse import fuse
-from dfcompile.dfmodel_backend.fusion.fusion_problem import configs_of
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, configs_of
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
@@ -103,7 +103,7 @@ def test_a_connection_is_a_tensor_with_one_reader(drawn: Design) -> None:
     )
     model = DesignModel(design, {kernel.id: Dim.NONE for kernel in design.kernels}, 1, RIGHT)
 
-    found = fuse(model, options)
+    found = find_solver(options.solver).solve(FusionProblem(model, options))
     if found.chain is None:
         with pytest.raises(InfeasibleError):
             map_graph(graph_of(design), system_of(design), options)

@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, System, Ten
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.fusion import pair_arcs as pair_arcs_module
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
-from dfcompile.dfmodel_backend.intra_chip import pair_bytes
+from dfcompile.dfmodel_backend.intra_chip import flow_columns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from tests.examples import examples
@@ -66,14 +66,14 @@ def test_tensors_without_tables_have_the_same_figures(
     graph: DataflowGraph, system: System, narrow: int, block: int
 ) -> None:
     expected = rows(listed(GraphModel(graph, system.machine, MappingOptions())))
-    with patch.object(pair_bytes, "NARROW", narrow), patch.object(pair_bytes, "BLOCK_BYTES", block):
+    with patch.object(flow_columns, "NARROW", narrow), patch.object(flow_columns, "BLOCK_BYTES", block):
         found = rows(listed(GraphModel(graph, system.machine, MappingOptions())))
 
     assert found == expected
 
 
 @examples(10)
-@given(system=machines(), steps=st.integers(pair_bytes.NARROW + 2, pair_bytes.NARROW + 12))
+@given(system=machines(), steps=st.integers(flow_columns.NARROW + 2, flow_columns.NARROW + 12))
 def test_many_readers_cost_what_each_set_costs(system: System, steps: int) -> None:
     model = GraphModel(recurrence(steps), system.machine, MappingOptions())
     prefixes = members_of(tuple((1 << done) - 1 for done in range(steps + 1)), steps)

@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend import MappingOptions, check_mapping, fusion_solv
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, fusion_solver
 from dfcompile.dfmodel_backend.fusion.registry import SOLVERS

@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.check.decided_design import changes_by_axes
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-from dfcompile.dfmodel_backend.inter_chip.layouts import (
+from dfcompile.dfmodel_backend.inter_chip.shares import (
     Layout,
     conversion,
     exchanged_statistics,

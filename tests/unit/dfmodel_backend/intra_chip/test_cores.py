@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table, cycles_of
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace
 from tests.examples import examples
-from tests.unit.dfmodel_backend.graphs import machine
+from tests.unit.dfmodel_backend.graphs import cycles_of, machine
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([97, 128, 1000]))
 

@@ -7,7 +7,7 @@ from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Tensor, Ten
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import FINEST, GraphModel
-from dfcompile.dfmodel_backend.kernel_sets.shape import predecessors_of
+from dfcompile.dfmodel_backend.kernel_sets import predecessors_of
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import graphs, machine
 

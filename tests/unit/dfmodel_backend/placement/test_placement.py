@@ -11,14 +11,19 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
 from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Placement, PmuGrid
-from dfcompile.dfmodel_backend.placement.placed_design import (
+from dfcompile.dfmodel_backend.placement.placement import (
     Border,
+    Cell,
     PlacedConfiguration,
+    PlacedUnits,
+    Role,
+    UnitGraph,
     exchange_dimensions,
     nearest_border,
     place_design,
+    place_units,
+    walk,
 )
-from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedUnits, Role, UnitGraph, place_units, walk
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.records import replace

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dfcompile.dfmodel_backend.fusion.designs.fuse
+import dfcompile.dfmodel_backend.fusion.fuse
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, arcs_within
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Dim
@@ -56,7 +56,7 @@ def test_a_design_of_which_no_tile_count_fits_is_refused_at_once(
         listed.append(arguments)
         return arcs_within(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(dfcompile.dfmodel_backend.fusion.designs.fuse, "arcs_within", count)
+    monkeypatch.setattr(dfcompile.dfmodel_backend.fusion.fuse, "arcs_within", count)
     with pytest.raises(InfeasibleError, match="no 2 configurations hold all kernels"):
         solve_design(design, DesignOptions(compatibility=compatibility))
 

@@ -7,7 +7,8 @@ from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.generators.workloads import WORKLOADS, design_text, workload
+from dfcompile.generators.catalogue import WORKLOADS
+from dfcompile.generators.workloads.kernels import design_text
 from tests.examples import examples
 
 MACHINE = """
@@ -30,7 +31,7 @@ def written(draw: st.DrawFn) -> schema.DSE:
     heads, head_dim, word = draw(FEW), draw(SIZES), draw(st.sampled_from([1, 2, 4]))
     sizes = {"num_head": heads, "head_dim": head_dim, "hidden": heads * head_dim, "word": word}
     arguments: dict[str, int | str] = {}
-    for parameter in workload(name).parameters:
+    for parameter in WORKLOADS[name].settings:
         if parameter.choices:
             arguments[parameter.name] = draw(st.sampled_from(parameter.choices))
         elif name == "hpl" and parameter.name in ("n", "b", "iterations"):
@@ -50,7 +51,7 @@ def written(draw: st.DrawFn) -> schema.DSE:
     )
     skips = "skip_inter_chip_optimization: true" if name == "mamba-scan" else ""
     execution = f"execution_style: DATAFLOW overlap: NO_OVERLAP word: {word} {skips} num_config: 1"
-    text = design_text(workload(name).generate(arguments))
+    text = design_text(WORKLOADS[name].generate(arguments))
     return parse_message(f"{text}{MACHINE}execution {{ {KINDS.get(name, llm)} {execution} }}", name)
 
 

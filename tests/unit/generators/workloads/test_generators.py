@@ -9,21 +9,13 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
+from dfcompile.dfmodel_backend.design_file.message import text_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads import (
-    design_text,
-    dlrm_training,
-    fft,
-    graph_text,
-    hpl,
-    llm_decode,
-    llm_forward,
-    llm_training,
-    mamba_scan,
-    workload,
-)
-from dfcompile.generators.workloads.fft import butterfly_products
+from dfcompile.generators.catalogue import WORKLOADS
+from dfcompile.generators.workloads.kernels import design_text
+from dfcompile.generators.workloads.language_models import llm_decode, llm_forward, llm_training
+from dfcompile.generators.workloads.other_models import butterfly_products, dlrm_training, fft, hpl, mamba_scan
 from tests.locations import DESIGNS
 
 SOLVED_DECODE = DESIGNS / "solved_decode_ring16.txt"
@@ -100,13 +92,13 @@ def test_every_published_graph_has_arguments() -> None:
 def test_published_graph_is_generated_word_for_word(name: str) -> None:
     generator, arguments = PUBLISHED[name]
 
-    assert graph_text(workload(generator).generate(arguments)).split() == words_of_graph(DESIGNS / f"{name}.txt")
+    assert text_of(WORKLOADS[generator].generate(arguments)).split() == words_of_graph(DESIGNS / f"{name}.txt")
 
 
 def test_solved_decode_graph_is_generated_but_for_what_was_solved() -> None:
     graph = llm_decode(hidden=768, num_head=12, head_dim=64, word=2, window=4096, tensor_parallel=16)
 
-    generated = re.sub(r"\n *config: -1", "", graph_text(graph)).split()
+    generated = re.sub(r"\n *config: -1", "", text_of(graph)).split()
     assert generated == words_of_graph(SOLVED_DECODE, without=SOLVED_FIELDS)
 
 
@@ -115,11 +107,11 @@ def test_design_text_wraps_the_graph(tmp_path: Path) -> None:
     path = tmp_path / "setup.txt"
     path.write_text(design_text(graph))
 
-    assert words_of_graph(path) == graph_text(graph).split()
+    assert words_of_graph(path) == text_of(graph).split()
 
 
 def test_sizes_are_the_shortest_text_of_32_bit_numbers() -> None:
-    text = graph_text(hpl(n=1048576, b=2048, word=2, iterations=1))
+    text = text_of(hpl(n=1048576, b=2048, word=2, iterations=1))
 
     assert "input_tensor_1_size: 4294967300.0\n" in text  # 1048576 * 2048 * 2 = 4294967296
 
@@ -128,7 +120,7 @@ def test_sizes_beyond_32_bit_numbers_are_refused() -> None:
     with pytest.raises(
         UserError, match=r"kernel 'Add_Prev_Layer': found \d+ bytes against at most 3.403e\+38 in a file"
     ):
-        graph_text(llm_forward(hidden=2**60, seq=2**60, num_head=1, head_dim=2**60, word=2**30))
+        text_of(llm_forward(hidden=2**60, seq=2**60, num_head=1, head_dim=2**60, word=2**30))
 
 
 def test_flop_of_a_layer() -> None:

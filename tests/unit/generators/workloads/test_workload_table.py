@@ -4,8 +4,10 @@ import inspect
 
 import pytest
 
+from dfcompile.dfmodel_backend.design_file.message import text_of
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads import WORKLOADS, graph_text, llm_decode, llm_forward, workload
+from dfcompile.generators.catalogue import WORKLOADS, find_generator
+from dfcompile.generators.workloads.language_models import llm_decode, llm_forward
 
 HEADS = {"hidden": 8, "seq": 4, "num_head": 2, "head_dim": 4, "word": 2}
 SMALL: dict[str, dict[str, int | str]] = {
@@ -31,12 +33,12 @@ SMALL: dict[str, dict[str, int | str]] = {
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_parameters_are_those_of_the_function(name: str) -> None:
-    generator = workload(name)
+    generator = WORKLOADS[name]
     signature = inspect.signature(generator.function).parameters
     hidden = {"layers"} if name == "llm-fwd" else set()
 
-    assert {parameter.name for parameter in generator.parameters} == set(signature) - hidden
-    for parameter in generator.parameters:
+    assert {parameter.name for parameter in generator.settings} == set(signature) - hidden
+    for parameter in generator.settings:
         default = signature[parameter.name].default
         if parameter.is_required:
             assert default is inspect.Parameter.empty or parameter.name == "layers"
@@ -47,17 +49,17 @@ def test_parameters_are_those_of_the_function(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_required_arguments_suffice(name: str) -> None:
-    generator = workload(name)
+    generator = WORKLOADS[name]
 
-    required = {parameter.name for parameter in generator.parameters if parameter.is_required}
+    required = {parameter.name for parameter in generator.settings if parameter.is_required}
     assert required == set(SMALL[name])
-    assert graph_text(generator.generate(SMALL[name])).startswith("kernels {")
+    assert text_of(generator.generate(SMALL[name])).startswith("kernels {")
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_argument_below_1_is_refused_by_name(name: str) -> None:
-    generator = workload(name)
-    for parameter in generator.parameters:
+    generator = WORKLOADS[name]
+    for parameter in generator.settings:
         if not parameter.choices:
             with pytest.raises(UserError, match=f"found {parameter.name} 0 against at least 1"):
                 generator.generate({**SMALL[name], parameter.name: 0})
@@ -68,7 +70,7 @@ def test_missing_arguments_are_named(name: str) -> None:
     for missing in SMALL[name]:
         given = {argument: value for argument, value in SMALL[name].items() if argument != missing}
         with pytest.raises(UserError, match=f"{name}: found no {missing} against a value for it"):
-            workload(name).generate(given)
+            WORKLOADS[name].generate(given)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +101,12 @@ def test_missing_arguments_are_named(name: str) -> None:
 )
 def test_contradictions_name_the_argument(name: str, arguments: dict[str, int | str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        workload(name).generate({**SMALL[name], **arguments})
+        WORKLOADS[name].generate({**SMALL[name], **arguments})
 
 
 def test_unknown_workload_gets_a_hint() -> None:
-    with pytest.raises(UserError, match=r"workload 'llm_fwd': unknown \(did you mean 'llm-fwd'\?\)"):
-        workload("llm_fwd")
+    with pytest.raises(UserError, match=r"generator 'llm_fwd': unknown \(did you mean 'llm-fwd'\?\)"):
+        find_generator("llm_fwd")
 
 
 def test_functions_check_what_the_table_cannot() -> None:

@@ -22,7 +22,7 @@ from dfcompile.language_models.configuration.reading import (
 from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
-from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of

@@ -22,10 +22,10 @@ from dfcompile.language_models.parallel.degrees import (
     share_of_layer,
 )
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
-from dfcompile.language_models.parallel.search import Aim, best_degrees
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import layer_kernels
+from dfcompile.language_models.study import Aim, best_degrees
 from dfcompile.language_models.times.step_time import roofline
 from dfcompile.records import replace
 from tests.examples import rounds

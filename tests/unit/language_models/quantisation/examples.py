@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import Model
-from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.quantisation.precision import precision_of
 
 Keys = dict[str, object]
 SMALL: Keys = {

@@ -4,8 +4,7 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.quantisation.keys import Place
-from dfcompile.language_models.quantisation.modules import modules_of
-from dfcompile.language_models.quantisation.stated import names_of, representative_experts
+from dfcompile.language_models.quantisation.stated import modules_of, names_of, representative_experts
 from tests.unit.language_models.quantisation.examples import EXPERTS, LATENT, LLAMA, SMALL, model
 
 PLACE = Place("x", "quantization_config.ignore")

@@ -11,7 +11,7 @@ from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.mapping.layer_graph import layer_graph
 from dfcompile.language_models.model import with_formats
-from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.study import Request, study_of

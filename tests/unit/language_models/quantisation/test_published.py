@@ -5,7 +5,7 @@ import pytest
 from dfcompile.language_models.configuration.reading import read_configuration, read_model
 from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.model import with_formats
-from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.quantisation.precision import precision_of
 from tests.unit.language_models.quantisation.examples import Keys, bits
 
 LAYERS_405B = 126

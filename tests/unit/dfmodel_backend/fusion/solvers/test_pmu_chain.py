@@ -6,13 +6,13 @@ import pytest
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
-from dfcompile.dfmodel_backend.fusion.solvers import memory_unit_path as pmu_chain
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import SetLimits, arcs_of
+from dfcompile.dfmodel_backend.kernel_sets import SetLimits, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
 from tests.examples import rounds
 from tests.unit.dfmodel_backend.pmu_designs import random_model
@@ -31,7 +31,7 @@ def test_few_sets_are_evaluated_and_the_chain_is_that_of_all(monkeypatch: pytest
     for seed in seeds:
         rng = random.Random(seed)
         problem = FusionProblem(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
-        lattice, _ = lattice_for(problem.shape, 10_000)
+        lattice, _ = problem.shape.considered(10_000)
         arcs = arcs_of(problem.shape, lattice, problem.may_grow)
 
         expected_ns, expected = least_chain(arcs, arc_times(problem.model, arcs), problem.shape)
@@ -52,7 +52,7 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
         rng = random.Random(seed)
         model = random_model(rng, 5, rng.choice([RIGHT, ORIGINAL]))
         problem = FusionProblem(model)
-        lattice, _ = lattice_for(problem.shape, 10_000)
+        lattice, _ = problem.shape.considered(10_000)
         members = arcs_of(problem.shape, lattice, problem.may_grow).members
 
         exact, bounds = set_limits(model, members), least_limits(model, members)
@@ -68,9 +68,9 @@ def test_arc_flow_with_memory_units_is_as_fast_as_the_shortest_path(solver: str)
     solved = 0
     for seed in range(25):
         model = random_model(random.Random(seed), 6)
-        expected = fuse(model, MappingOptions())
+        expected = find_solver("dp").solve(FusionProblem(model))
 
-        found = fuse(model, MappingOptions(solver=solver))
+        found = find_solver(solver).solve(FusionProblem(model, MappingOptions(solver=solver)))
 
         assert (found.chain is None) == (expected.chain is None), seed
         assert found.time_ns == pytest.approx(expected.time_ns, rel=1e-9), seed

@@ -7,12 +7,13 @@ import random
 import numpy as np
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import LaneStage
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace
 from tests.examples import rounds
+from tests.unit.dfmodel_backend.graphs import cycles_of
 from tests.unit.dfmodel_backend.pmu_designs import random_model, with_pmus
 
 

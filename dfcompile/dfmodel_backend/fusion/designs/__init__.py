@@ -1,1 +1,0 @@
-"""Fusion of the kernels of a design."""

@@ -1,1 +1,0 @@
-"""Sets of kernels: which may share a configuration by their order alone, whatever it costs."""
