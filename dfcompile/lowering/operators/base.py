@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Self, TypeVar, get_type_hints
+from typing import Self, TypeVar, cast, get_type_hints
 
 from dfcompile.canonical_dag import LoopPart
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
@@ -122,7 +122,7 @@ class CanonicalOperator:
         given = ((name, kind, getattr(self, name)) for name, kind in schema.kinds.items())
         defaults = schema.defaults
         changed = (one for one in given if one[0] not in defaults or not _is_same(one[2], defaults[one[0]]))
-        return {name: kind.write(value) for name, kind, value in changed}
+        return {name: cast("AttributeValue", kind.write(value)) for name, kind, value in changed}
 
     @classmethod
     def of_attributes(cls, attributes: Mapping[str, object]) -> Self:
