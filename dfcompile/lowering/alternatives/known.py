@@ -8,13 +8,13 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide, finest
-from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
-from dfcompile.canonical_dag.extraction.scopes import Access, Array
+from dfcompile.canonical_dag.extraction.flow import prove_streams, uses_of
+from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph
 from dfcompile.errors import PluginError, UserError
 from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.alternatives.outlined import OperatorOutline, outline_of
+from dfcompile.lowering.alternatives.outlined import outline_of
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import CanonicalNode, Operator
@@ -218,17 +218,10 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _task_scopes(outline: OperatorOutline, maker: CanonicalFragment) -> tuple[TaskScope, ...]:
+def _task_scopes(outline: LoweredGraph, maker: CanonicalFragment) -> tuple[TaskScope, ...]:
     families = divide(outline.scopes)
-    writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
-    readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
-    for number, family in enumerate(families):
-        for access in family.scope.reads:
-            readers[access.array].append((number, access))
-        for access in family.scope.writes:
-            writers[access.array].append((number, access))
-    uses = [ArrayUse(one, tuple(writers[name]), tuple(readers[name])) for name, one in outline.arrays.items()]
-    inner = [use for use in uses if use.array.is_transient]
+    uses = uses_of(families, outline.arrays)
+    inner = [use for use in uses.values() if use.array.is_transient]
     proved = {(use.array.name, stream.consumer) for use in inner for stream in prove_streams(families, use)}
     found = []
     for number, family in enumerate(families):
@@ -236,7 +229,7 @@ def _task_scopes(outline: OperatorOutline, maker: CanonicalFragment) -> tuple[Ta
         array = outline.arrays[write.array]
         root = _root(write.array, maker.views)
         smallest = finest(family.scope)
-        is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, maker)
+        is_stored = len(uses[write.array].writers) > 1 or _is_stored(root, array, maker)
         found.append(
             TaskScope(
                 members=family.members,

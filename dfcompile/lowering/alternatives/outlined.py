@@ -84,7 +84,7 @@ class OutlinedOperator:
 
     def __init__(self, op: Operator, outline: CanonicalFragment, *, is_own: bool) -> None:
         self.op, self.outline, self._is_own = op, outline, is_own
-        self._made: dict[tuple[int, str], OperatorOutline] = {}
+        self._made: dict[tuple[int, str], LoweredGraph] = {}
         self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
 
     def scopes(self, number: int, found: Expansion, roots: Mapping[str, str]) -> LoweredGraph:
@@ -171,20 +171,10 @@ class _PlacedOperators:
         return tuple(chosen), graph_of_scopes(self._name, tuple(scopes), ChainMap(arrays, self._arrays))
 
 
-class OperatorOutline(Struct, frozen=True, eq=False):
-    """A canonical operator as map scopes, without a kernel.
+def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> LoweredGraph:
+    """Return what an expansion builds of an operator: scopes without a kernel, and arrays.
 
-    Attributes:
-        scopes: in the order in which they were built.
-        arrays: that they access; operands and results count as materialised.
-    """
-
-    scopes: tuple[MapScope, ...]
-    arrays: Mapping[str, Array]
-
-
-def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> "OperatorOutline":
-    """Return what an expansion builds of an operator; every index is looked at if it is to be checked.
+    Operands and results count as materialised. Every index is looked at if it is to be checked.
 
     Raises:
         UserError: a form that it does not take, or a call of a library, which is no alternative to what is scheduled.
@@ -197,4 +187,4 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
     for nest in built.nests:
         if nest.library:
             raise op.unsupported(f"a call of {nest.library} against canonical tasks")
-    return OperatorOutline(tuple(nest.scope(arrays) for nest in built.nests), arrays)
+    return LoweredGraph(op.name, tuple(nest.scope(arrays) for nest in built.nests), arrays)
