@@ -20,7 +20,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
 from dfcompile.lowering.reduction import Reduction
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 
 Tensors: TypeAlias = Sequence[Tensor]
@@ -168,10 +168,7 @@ class CanonicalFragment:
 
     def _full_name(self, name: str) -> str:
         """Return the name behind the operator's; with underscores behind it if an array of the program has it."""
-        full = f"{underscored(self._op.name)}_{name}"
-        while full in self._border.names or full in self._tensors:
-            full += "_"
-        return full
+        return free_name(f"{underscored(self._op.name)}_{name}", self._border.names, self._tensors)
 
     def add(self, operator: CanonicalOperator, operands: Tensors, *results: Tensor, step: str = "") -> None:
         """Add a canonical operator, as in ``build.add(Reduce(Reduction.SUM, axes=(1,)), [x], y, step="sum")``.

@@ -1,13 +1,19 @@
-"""Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
+"""Lowers a program level by level: ONNX operators, canonical operators, loop nests, map scopes.
+
+Level 2 has two forms: loop nests, or the SDFG that passes made of them.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
+from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.declared import declared_array
+from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, of_level
 from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.node import CanonicalNode
@@ -18,6 +24,8 @@ from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
+
+LevelTwo: TypeAlias = NestProgram | Program
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -89,9 +97,42 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
         UnsupportedOpError: naming the operator that has no expansion.
         UserError: naming a node whose attributes are not the fields of its operator.
     """
+    return program_of(lower_to_nests(program, table, choices))
+
+
+def level_two(
+    library: Program, table: ExpansionTable, choices: Sequence[Choice], passes: Sequence[LoweringPass]
+) -> LevelTwo:
+    """Lower a program of level 1; where passes rewrite level 2, the SDFG that they rewrite is made of the nests.
+
+    Raises:
+        UserError: an operator has no such expansion, or of a pass.
+        PluginError: an expansion or a pass of a third party failed.
+    """
+    nests = apply_passes(lower_to_nests(library, table, choices), passes)
+    return apply_passes(program_of(nests), passes) if of_level(passes, Level.MAPS) else nests
+
+
+def graph_of(lowered: LevelTwo) -> LoweredGraph:
+    """Return what extraction needs of a model on level 2.
+
+    Raises:
+        UserError: it is an SDFG of another form, or calls libraries.
+    """
+    if isinstance(lowered, NestProgram):
+        return lowered.graph
+    from dfcompile.canonical_dag.extraction.sdfg_reader import read_lowered  # needs DaCe
+
+    return read_lowered(lowered.sdfg)
+
+
+def program_of(lowered: LevelTwo) -> Program:
+    """Return a model on level 2 as an SDFG; of nests it is made."""
+    if not isinstance(lowered, NestProgram):
+        return lowered
     from dfcompile.lowering.nests.sdfg import sdfg_program  # needs DaCe
 
-    return sdfg_program(lower_to_nests(program, table, choices))
+    return sdfg_program(lowered)
 
 
 def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[str, str]:

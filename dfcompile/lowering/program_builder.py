@@ -33,7 +33,7 @@ from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 
 _KEPT = 4096  # prototypes of arrays: some MB
@@ -68,9 +68,7 @@ class ProgramBuilder:
 
     def free_name(self, name: str) -> str:
         """Return the name, or one with underscores behind it that no array has or is going to have."""
-        while name in self._taken:
-            name += "_"
-        return name
+        return free_name(name, self._taken)
 
     def border(self, op: Operator) -> Border:
         """Return what an operator sees of the program."""

@@ -30,7 +30,7 @@ from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import add_operator
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 
 Attributes: TypeAlias = Mapping[str, AttributeValue]
@@ -243,8 +243,7 @@ class ProgramRewriter:
     def add_tensor(self, name: str, shape: Iterable[int], dtype: str) -> Tensor:
         """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
         self._change()
-        while name in self._sdfg.arrays:
-            name += "_"
+        name = free_name(name, self._sdfg.arrays)
         self._sdfg.add_array(name, list(shape), scalar_type(dtype), transient=True)
         return self.tensor(name)
 

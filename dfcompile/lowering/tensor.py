@@ -1,5 +1,6 @@
 """A tensor as expansions see it: an array of the SDFG with its shape and, of a parameter, its values."""
 
+from collections.abc import Container
 from math import prod
 
 import numpy as np
@@ -41,3 +42,10 @@ class Tensor(Struct, frozen=True, eq=False):
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def free_name(name: str, *taken: Container[str]) -> str:
+    """Return a name for a tensor: with so many underscores behind it that nothing else has it."""
+    while any(name in names for names in taken):
+        name += "_"
+    return name

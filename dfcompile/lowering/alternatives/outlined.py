@@ -17,6 +17,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.lowering.tensor import free_name
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
@@ -137,9 +138,7 @@ class _PlacedOperators:
         op, outline = outlined.op, outlined.outline
         roots = {tensor.name: self._roots[tensor.name] for tensor in op.operands()}
         for name, array in outline.arrays.items():
-            roots[name] = name
-            while roots[name] in self._arrays:
-                roots[name] += "_"
+            roots[name] = free_name(name, self._arrays)
             self._arrays[roots[name]] = array if roots[name] == name else replace(array, name=roots[name])
         for view, shown in outline.views.items():
             roots[view] = roots[shown]

@@ -23,7 +23,7 @@ from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
@@ -308,10 +308,9 @@ class _ShareBuilder:
         return builder.finish(program.level, program.nodes, program.chosen)
 
     def _free_name(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        free = free_name(name, self._taken)
+        self._taken.add(free)
+        return free
 
     def _border(self) -> Program:
         """Return a program without operators that has the inputs, weights and outputs of the share."""
