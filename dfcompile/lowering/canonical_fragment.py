@@ -232,6 +232,15 @@ class CanonicalFragment:
         """Return a new array of the elements of X at affine places of its own indices ``i0``, ``i1`` …."""
         return self.made(name, Copy(read=tuple(read)), [x], shape, x.dtype, step=step)
 
+    def part(self, name: str, x: Tensor, axis: int, first: int, stop: int) -> Tensor:
+        """Return the elements of X from one place along an axis to before another one; of a constant a constant."""
+        if (first, stop) == (0, x.shape[axis]):
+            return x
+        if x.value is not None:
+            return self.parameter(name, np.take(x.value, np.arange(first, stop), axis))
+        read = [f"{first} + i{at}" if at == axis else f"i{at}" for at in range(x.rank)]
+        return self.copied(name, x, read, (*x.shape[:axis], stop - first, *x.shape[axis + 1 :]))
+
     def add_reshaped(
         self, operator: CanonicalOperator, operands: Tensors, y: Tensor, name: str, shape: Shape, *, step: str = ""
     ) -> None:

@@ -1,6 +1,7 @@
 """Attention, ONNX's (opset 23 and later) and onnxruntime's: scaled products of queries and keys weigh the values."""
 
 from collections.abc import Mapping
+from itertools import accumulate, pairwise
 from math import sqrt
 
 import numpy as np
@@ -198,14 +199,9 @@ def _biases(
     """Return the parts of a bias for queries, keys and values."""
     if bias is None:
         return None, None, None
-    parts: list[Tensor] = []
-    for name, width in zip(("bias_of_queries", "bias_of_keys", "bias_of_values"), widths, strict=True):
-        first = sum(part.elements for part in parts)
-        if bias.value is not None:
-            parts.append(build.parameter(name, bias.value[first : first + width]))
-        else:
-            parts.append(build.copied(name, bias, (f"{first} + i0",), (width,)))
-    return parts[0], parts[1], parts[2]
+    named = zip(("queries", "keys", "values"), pairwise(accumulate(widths, initial=0)), strict=True)
+    queries, keys, values = (build.part(f"bias_of_{name}", bias, 0, *ends) for name, ends in named)
+    return queries, keys, values
 
 
 def _masked(
