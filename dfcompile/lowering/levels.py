@@ -19,7 +19,7 @@ from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
-from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operator_nodes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
@@ -45,7 +45,7 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     constants: set[str] = set()
     unsupported: list[UnsupportedOpError] = []
     operators = onnx_operators(program, builder.add_view, constants)
-    for op in as_they_come(operators, operators_count(program)):
+    for op in as_they_come(operators, len(operator_nodes(program))):
         try:
             found = table.select(op, choices)
             fragment = found.outline(op, builder.border(op))
@@ -75,7 +75,7 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
     steps: list[OperatorNests | View] = []
     chosen = []
     made_by = _third_party_expansions(program, table)
-    for op in as_they_come(canonical_nodes(program, table, steps.append), operators_count(program)):
+    for op in as_they_come(canonical_nodes(program, table, steps.append), len(operator_nodes(program))):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         maker = made_by.get(op.origin, found.origin)

@@ -13,21 +13,11 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.frontend import (
-    AttributeValue,
-    ChosenExpansion,
-    Level,
-    ModelNode,
-    NodeCopies,
-    OperatorNode,
-    Program,
-    Prototype,
-    WholeMemlets,
-    input_connector,
-    output_connector,
-    scalar_type,
-)
+from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Program
+from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets
 from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View
@@ -137,22 +127,18 @@ class ProgramBuilder:
         self.sdfg.add_view(name, list(view.tensor.shape), same if is_same else scalar_type(dtype))
         node = self._add_access(name)
         full = self.whole.of(source)
-        self.state.add_edge(self.read(source), None, node, "views", full)
+        self.state.add_edge(self.access(source), None, node, "views", full)
         self._views[name] = source
 
-    def read(self, name: str) -> AccessNode:
-        """Return the access node to read an array from."""
-        return self.write(name)
-
-    def write(self, name: str) -> AccessNode:
-        """Return the access node to write (a part of) an array to."""
+    def access(self, name: str) -> AccessNode:
+        """Return the access node to read an array from, or to write (a part of) it to."""
         if name not in self._current:
             self._add_access(name)
         return self._current[name]
 
     def rewrite(self, name: str) -> tuple[AccessNode, AccessNode]:
         """Return the array's current access node and a new one that now takes its place."""
-        before = self.write(name)
+        before = self.access(name)
         return before, self._add_access(name)
 
     def _add_access(self, name: str) -> AccessNode:
@@ -163,7 +149,7 @@ class ProgramBuilder:
 
     def add_canonical(self, op: CanonicalNode[CanonicalOperator]) -> None:
         """Add a canonical operator between arrays that are there."""
-        add_operator(self.state, op, op.operator.attributes(), self.write, self.whole)
+        add_operator(self.state, op, op.operator.attributes(), self.access, self.whole)
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)

@@ -92,11 +92,6 @@ def in_order(state: "SDFGState") -> "Iterator[nodes.Node]":
     return ordered
 
 
-def operators_count(program: Program) -> int:
-    """Return how many operators a program of level 0 or 1 has."""
-    return len(operator_nodes(program))
-
-
 def operator_nodes(program: Program) -> "tuple[OperatorNode, ...]":
     """Return the nodes of a program that are operators, in no order that means anything."""
     from dfcompile.frontend.sdfg.operator_node import OperatorNode  # needs DaCe

@@ -13,18 +13,10 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import VerificationError
-from dfcompile.frontend import (
-    CANONICAL,
-    ONNX,
-    AttributeValue,
-    Coverage,
-    Level,
-    OperatorNode,
-    Program,
-    WholeMemlets,
-    scalar_type,
-)
+from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
+from dfcompile.frontend.sdfg.element_copies import WholeMemlets
 from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator

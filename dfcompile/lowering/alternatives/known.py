@@ -19,7 +19,7 @@ from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import onnx_operators, operators_count
+from dfcompile.lowering.program_nodes import onnx_operators, operator_nodes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
@@ -130,7 +130,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
     left_out: dict[str, str] = {}  # by origin
-    for op in as_they_come(onnx_operators(program), operators_count(program)):
+    for op in as_they_come(onnx_operators(program), len(operator_nodes(program))):
         key = _signature(op)
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table, left_out))

@@ -170,14 +170,11 @@ def _add_scaled(
 def matmul_n_bits(op: Operator, build: CanonicalFragment) -> None:
     """``Y = A @ W.T + bias`` with ``W = (B - zero_point) * scale``: one task reads B, several integers in a byte."""
     a, y, bias = op.input(0), op.output(), op.optional_input(5)
-    bits, block = op.integer("bits", 4), op.integer("block_size", 0)
+    bits, block = op.integer("bits", 4, (2, 4, _BYTE), f"2, 4 or {_BYTE}"), op.integer("block_size", 0)
     rows, inner = op.integer("N", 0), op.integer("K", 0)
-    if bits not in (2, 4, _BYTE):
-        raise op.unsupported(f"attribute 'bits' is {bits} against 2, 4 or {_BYTE}")
     if op.optional_input(4) is not None:
         raise op.unsupported("operand 'g_idx' has no expansion (order the rows of the weights)")
-    if op.integer("weight_prepacked", 0):
-        raise op.unsupported("attribute 'weight_prepacked' is 1 against 0")
+    op.check_unknown(attributes={"weight_prepacked": 0})
     blocks = -(-inner // block)
     weights = _weights(op, build, bits, (rows, blocks, block))
     if blocks * block > inner:

@@ -20,8 +20,7 @@ def rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("com.microsoft.RotaryEmbedding", "map", source="onnxruntime", default=True)
 def contributed_rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X * cos -+ partner(X) * sin``, with the tables after the positions, or after that of the first token."""
-    if op.integer("is_packed_batching", 0):
-        raise op.unsupported("attribute 'is_packed_batching' is 1 against 0")
+    op.check_unknown(attributes={"is_packed_batching": 0})
     if op.real("scale", 1.0) != 1.0:
         raise op.unsupported(f"attribute 'scale' is {op.real('scale', 1.0)} against 1")
     x, places = op.input(0), op.input(1)

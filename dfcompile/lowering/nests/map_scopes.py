@@ -47,10 +47,11 @@ class MapScopes:
         target, memlet = write
         arrays = sorted({node.data for node, _ in reads.values()})
         connectors = {"in_connectors": untyped_connectors(reads), "out_connectors": untyped_connectors([result])}
-        tasklet = _tasklet().copy(label=label, code=CodeBlock(code), **connectors)
+        entries, tasklets, exits = _scope()
+        tasklet = tasklets.copy(label=label, code=CodeBlock(code), **connectors)
         around = _map(tuple(loops.values())).copy(label=f"{label}_map", params=list(loops))
-        entry = _entry().copy(map=around, **_ports(arrays))
-        exit_ = _exit().copy(map=around, **_ports([target.data]))
+        entry = entries.copy(map=around, **_ports(arrays))
+        exit_ = exits.copy(map=around, **_ports([target.data]))
         self._state.add_nodes_from([entry, tasklet, exit_])
         self._connect_reads(entry, tasklet, reads)
         outer = self._whole.of(target.data)
@@ -73,18 +74,9 @@ class MapScopes:
 
 
 @cache
-def _tasklet() -> Prototype[Tasklet]:
-    return Prototype(Tasklet("tasklet"))
-
-
-@cache
-def _entry() -> Prototype[MapEntry]:
-    return Prototype(MapEntry(Map("map", [], Range([]))))
-
-
-@cache
-def _exit() -> Prototype[MapExit]:
-    return Prototype(MapExit(Map("map", [], Range([]))))
+def _scope() -> tuple[Prototype[MapEntry], Prototype[Tasklet], Prototype[MapExit]]:
+    entry, exit_ = (kind(Map("map", [], Range([]))) for kind in (MapEntry, MapExit))
+    return Prototype(entry), Prototype(Tasklet("tasklet")), Prototype(exit_)
 
 
 @lru_cache(_KEPT)
