@@ -13,7 +13,7 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Program
+from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets
 from dfcompile.frontend.sdfg.numbering import number_elements
@@ -159,15 +159,21 @@ class ProgramBuilder:
 
     def finish(self, level: Level, nodes: tuple[ModelNode, ...], chosen: tuple[ChosenExpansion, ...] = ()) -> Program:
         """Drop what nothing uses, validate and freeze."""
-        used = {node.data for node in self.state.data_nodes()}
-        keep = used | {port.array for port in (*self._inputs, *self._outputs)}
-        for name in [name for name in self.sdfg.arrays if name not in keep]:
-            self.sdfg.remove_data(name, validate=False)
+        used = drop_unused(self.sdfg, (*self._inputs, *self._outputs))
         values = {name: value for name, value in self._parameters.items() if name in used}
         parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(values)
-        number_elements(self.sdfg)
         outputs = tuple(self._outputs)
         return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)
+
+
+def drop_unused(sdfg: dace.SDFG, border: Iterable[Port]) -> set[str]:
+    """Remove the arrays that no node and no port has, and number what is left; return those that nodes have."""
+    used = {node.data for node in sdfg.start_state.data_nodes()}
+    kept = used | {port.array for port in border}
+    for name in [name for name in sdfg.arrays if name not in kept]:
+        sdfg.remove_data(name, validate=False)
+    number_elements(sdfg)
+    return used
 
 
 def add_operator(

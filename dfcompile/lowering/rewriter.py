@@ -15,12 +15,11 @@ from dace.sdfg.state import SDFGState
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
 from dfcompile.frontend.sdfg.element_copies import WholeMemlets
-from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import add_operator
+from dfcompile.lowering.program_builder import add_operator, drop_unused
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
 from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
@@ -260,12 +259,8 @@ class ProgramRewriter:
             return self._program
         for node in [node for node in self._state.data_nodes() if not self._state.degree(node)]:
             self._state.remove_node(node)
-        used = {node.data for node in self._state.data_nodes()}
-        border = {port.array for port in (*self._program.inputs, *self._program.outputs)}
-        for name in [name for name in self._sdfg.arrays if name not in used | border]:
-            self._sdfg.remove_data(name, validate=False)
-        parameters = {name: value for name, value in self._parameters.items() if name in self._sdfg.arrays}
-        number_elements(self._sdfg)
+        used = drop_unused(self._sdfg, (*self._program.inputs, *self._program.outputs))
+        parameters = {name: value for name, value in self._parameters.items() if name in used}
         gone = {node.origin for node in operator_nodes(self._program)} - self._merged
         gone -= {node.origin for node in self._nodes.values()}
         nodes = tuple(

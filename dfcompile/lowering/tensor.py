@@ -31,6 +31,11 @@ class Tensor(Struct, frozen=True, eq=False):
         return len(self.shape)
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """From an element to the next one along each dimension, in elements: rows stand one after another."""
+        return tuple(prod(self.shape[axis + 1 :]) for axis in range(self.rank))
+
+    @property
     def elements(self) -> int:
         """Number of elements."""
         return prod(self.shape)

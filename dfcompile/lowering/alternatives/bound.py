@@ -184,14 +184,11 @@ def _expanded(scopes: Sequence[TaskScope], given: Mapping[str, Arrival], pes: in
         outcome.end = max(outcome.end, end)
         arrival = Arrival(start if scope.can_send else end, end, scope.members)
         before = outcome.arrivals.get(scope.write)
-        outcome.arrivals[scope.write] = arrival if before is None else _joined(before, arrival)
+        if before is not None:  # two scopes write a part each: it is in memory
+            last = max(before.end, end)
+            arrival = Arrival(last, last, before.members + scope.members)
+        outcome.arrivals[scope.write] = arrival
     return outcome
-
-
-def _joined(one: Arrival, other: Arrival) -> Arrival:
-    """Return when an array is there of which two scopes write a part: it is in memory."""
-    end = max(one.end, other.end)
-    return Arrival(end, end, one.members + other.members)
 
 
 def _earliest(arrivals: Sequence[Arrival]) -> Arrival:

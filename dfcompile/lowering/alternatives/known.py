@@ -17,6 +17,7 @@ from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.alternatives.outlined import outline_of
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.nests.program import root_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators, operator_nodes
@@ -180,19 +181,12 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         except UserError:
             continue  # a form of the operator that this expansion does not take
         results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
-        roots = {at: _root(array, outline.views) for at, array in results.items()}
+        roots = {at: root_of(array, outline.views) for at, array in results.items()}
         yield OnnxAlternative(name, operators, MappingProxyType(roots))
 
 
 def _called(letter: str, tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     return tuple(None if tensor is None else replace(tensor, name=f"{letter}{at}") for at, tensor in enumerate(tensors))
-
-
-def _root(array: str, viewed: Mapping[str, str]) -> str:
-    """Return the array that a view shows, in the end."""
-    while array in viewed:
-        array = viewed[array]
-    return array
 
 
 def _canonical_alternatives(
@@ -227,7 +221,7 @@ def _task_scopes(outline: LoweredGraph, maker: CanonicalFragment) -> tuple[TaskS
     for number, family in enumerate(families):
         (write,) = family.scope.writes
         array = outline.arrays[write.array]
-        root = _root(write.array, maker.views)
+        root = root_of(write.array, maker.views)
         smallest = finest(family.scope)
         is_stored = len(uses[write.array].writers) > 1 or _is_stored(root, array, maker)
         found.append(
@@ -264,7 +258,7 @@ def _reads(
             can_stream = (name, number) in proved
         else:  # whoever writes it: a stream carries every element once
             can_stream = all(not access.is_indirect and family.member(access).is_injective for access in accesses)
-        yield _root(name, viewed), can_stream
+        yield root_of(name, viewed), can_stream
 
 
 def _is_stored(root: str, array: Array, maker: CanonicalFragment) -> bool:

@@ -21,7 +21,7 @@ def max_pool(op: Operator, build: CanonicalFragment) -> None:
     if op.optional_output(1) is not None:
         _add_with_places(op, build, x, windows)
     else:
-        build.add(window_of(windows, Reduction.MAX), [x], op.output(), step="window" if windows.is_padded else "")
+        build.add(window_of(windows, Reduction.MAX), [x], op.output(), step="" if x is op.input(0) else "window")
 
 
 def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows: Windows) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from dfcompile.frontend import element_kind
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.conv import PerRow, add_direct, add_im2col, is_grouped
-from dfcompile.lowering.expansions.gemm import add_product, inner_product
+from dfcompile.lowering.expansions.gemm import add_product, inner_product, transposed_product
 from dfcompile.lowering.expansions.quantised_operators import check_channels_first
 from dfcompile.lowering.expansions.quantization import add_dynamic_steps
 from dfcompile.lowering.expressions import literal, operand_names, sum_dtype
@@ -117,8 +117,7 @@ def qgemm(op: Operator, build: CanonicalFragment) -> None:
     y, is_columns_first = op.output(), op.integer("transB", 0) != 0
     a = shifted(build, op.input(0), op.input(2), (0,), "a")
     b = shifted(build, op.input(3), op.input(5), (0,) if is_columns_first else (1,), "b")
-    product = MatMul(op.integer("transA", 0) != 0, is_columns_first)
-    sums = build.made("sums", product, [a, b], y.shape, ACCUMULATED, step="matmul")
+    sums = build.made("sums", transposed_product(op), [a, b], y.shape, ACCUMULATED, step="matmul")
     terms, bias = Terms(), op.optional_input(6)
     total = terms.name(sums) if bias is None else f"({terms.name(sums)} + {terms.name(bias)})"
     alpha = literal(op.real("alpha", 1.0), "float32")

@@ -85,20 +85,15 @@ class TiledConvolution(Struct, frozen=True, eq=False):
 
     def add(self, build: CanonicalFragment, x: Tensor, w: Tensor, bias: Tensor | None, y: Tensor) -> None:
         """Add it to a fragment; a bias is added to the sums of each filter."""
-        x = self._padded(build, x)
+        begins = self.windows.pads_begin
+        spans = zip(self.extents, x.shape[2:], begins, strict=True)  # zeros, so many that the last tile lies within
+        x = padded(build, x, begins, [max(wanted - extent - begin, 0) for wanted, extent, begin in spans])
         data = build.view(x, "channels", (x.shape[0], 1, *x.shape[1:]))
         weights = build.view(w, "weights", (1, 1, prod(w.shape[:2]), *w.shape[2:]))
         spectra = _transform(build, "data", data, [each.data for each in self.short], self.steps, self.tiles)
         once = (1,) * len(self.short)
         kernels = _transform(build, "filters", weights, [each.filters for each in self.short], once, once)
         self._finish(build, self._sums(build, spectra, kernels), bias, y)
-
-    def _padded(self, build: CanonicalFragment, x: Tensor) -> Tensor:
-        """Return X with zeros around it, so many that the last tile lies within."""
-        begins = self.windows.pads_begin
-        spans = zip(self.extents, x.shape[2:], begins, strict=True)
-        ends = [max(wanted - extent - begin, 0) for wanted, extent, begin in spans]
-        return padded(build, x, begins, ends)
 
     def _sums(self, build: CanonicalFragment, spectra: Tensor, kernels: Tensor) -> Tensor:
         """Return ``[b, products…, filters, tiles…]``: what is transformed, multiplied and summed over channels."""

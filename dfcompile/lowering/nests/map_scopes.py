@@ -53,24 +53,19 @@ class MapScopes:
         entry = entries.copy(map=around, **_ports(arrays))
         exit_ = exits.copy(map=around, **_ports([target.data]))
         self._state.add_nodes_from([entry, tasklet, exit_])
-        self._connect_reads(entry, tasklet, reads)
+        sources = {node.data: node for node, _ in reads.values()}
+        for array, node in sorted(sources.items()):
+            self._state.add_edge(node, None, entry, f"IN_{array}", self._whole.of(array))
+        for variable, (node, inner) in sorted(reads.items()):
+            self._state.add_edge(entry, f"OUT_{node.data}", tasklet, variable, inner)
+        if not reads:
+            self._state.add_nedge(entry, tasklet, dace.Memlet())
         outer = self._whole.of(target.data)
         outer.wcr = memlet.wcr
         # An edge outside of the scope comes first: DaCe follows it when the one inside is added.
         self._state.add_edge(exit_, f"OUT_{target.data}", target, None, outer)
         self._state.add_edge(tasklet, result, exit_, f"IN_{target.data}", memlet)
         return tasklet, entry
-
-    def _connect_reads(
-        self, entry: MapEntry, tasklet: Tasklet, reads: Mapping[str, tuple[AccessNode, dace.Memlet]]
-    ) -> None:
-        sources = {node.data: node for node, _ in reads.values()}
-        for array, node in sorted(sources.items()):
-            self._state.add_edge(node, None, entry, f"IN_{array}", self._whole.of(array))
-        for variable, (node, memlet) in sorted(reads.items()):
-            self._state.add_edge(entry, f"OUT_{node.data}", tasklet, variable, memlet)
-        if not reads:
-            self._state.add_nedge(entry, tasklet, dace.Memlet())
 
 
 @cache

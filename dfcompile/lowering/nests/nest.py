@@ -113,5 +113,4 @@ def _somewhere(tensor: Tensor, loops: Mapping[str, int]) -> Access:
 
 def array_of(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:
     """Return the array that a tensor is, with rows one after another."""
-    strides = tuple(prod(tensor.shape[axis + 1 :]) for axis in range(tensor.rank))
-    return Array(tensor.name, tensor.shape, strides, tensor.element_bytes, is_transient, is_materialised)
+    return Array(tensor.name, tensor.shape, tensor.strides, tensor.element_bytes, is_transient, is_materialised)

@@ -16,7 +16,7 @@ from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
 from dfcompile.lowering.declared import is_materialised
-from dfcompile.lowering.nests.program import View
+from dfcompile.lowering.nests.program import View, root_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
@@ -234,11 +234,6 @@ class SharedProgram:
             self._shares[op.name, loops] = share_of(op, dict(loops))
         return self._shares[op.name, loops]
 
-    def _root(self, name: str) -> str:
-        while name in self._viewed:
-            name = self._viewed[name]
-        return name
-
     def shared(self, share: ProgramShare) -> Program:
         """Return what a chip runs: inputs and weights are the parts that it holds, an exchanged array is an output.
 
@@ -267,7 +262,7 @@ class SharedProgram:
         named = list(zip(() if kernel is None else kernel.inputs, numbers, strict=False))
         found: list[_Copy] = []
         for tensor, shape in zip(op.operands(), share.operands, strict=True):
-            root = self._root(tensor.name)
+            root = root_of(tensor.name, self._viewed)
             if named and named[0][0] == root:
                 found.append(named.pop(0))
             else:
