@@ -53,7 +53,7 @@ class OutlinedModel:
             UserError: an operator has a form that its expansion does not take; all such operators are named.
             PluginError: an expansion of a third party failed.
         """
-        program = _PlacedOperators(self._program.name, self._given)
+        program = _PlacedOperators(self._given)
         chosen: list[ChosenExpansion] = []
         unsupported: list[UnsupportedOpError] = []
         for number, op in enumerate(self._operators):
@@ -69,8 +69,16 @@ class OutlinedModel:
             chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         if unsupported:
             raise together(unsupported)
-        named, graph = program.expanded(self._table, choices)
-        return Outline((*self._program.chosen, *chosen, *named), graph)
+        scopes, arrays = list[MapScope](), dict[str, Array]()
+        for outlined, roots in program.placed:
+            for number, node in enumerate(outlined.outline.nodes):
+                found = self._table.select(node, choices)
+                chosen.append(ChosenExpansion(node.name, node.op_type, node.origin, found.name))
+                part = outlined.scopes(number, found, roots)
+                scopes.extend(part.scopes)
+                arrays.update(part.arrays)
+        graph = graph_of_scopes(self._program.name, tuple(scopes), ChainMap(arrays, program.arrays))
+        return Outline((*self._program.chosen, *chosen), graph)
 
     def _outline_of(self, number: int, found: Expansion, owned: frozenset[str]) -> "OutlinedOperator":
         key = number, found.name, owned
@@ -116,21 +124,20 @@ class OutlinedOperator:
 class _PlacedOperators:
     """The operators of a model under one choice, one after another, with names of arrays that only one of them has."""
 
-    def __init__(self, name: str, given: Mapping[str, Array]) -> None:
-        self._name = name
-        self._arrays = dict(given)
+    def __init__(self, given: Mapping[str, Array]) -> None:
+        self.arrays = dict(given)
         self._roots = {name: name for name in given}
-        self._placed: list[tuple[OutlinedOperator, Mapping[str, str]]] = []
+        self.placed: list[tuple[OutlinedOperator, Mapping[str, str]]] = []
 
     def owned(self, op: Operator) -> frozenset[str]:
         """Return the operands of an operator that other operators wrote as arrays of their own."""
         own = (tensor.name for tensor in op.operands() if self._roots[tensor.name] == tensor.name)
-        return frozenset(name for name in own if self._arrays[name].is_transient)
+        return frozenset(name for name in own if self.arrays[name].is_transient)
 
     def leave_out(self, op: Operator) -> None:
         """Note that the results of an operator are there, to see what comes after it."""
         for tensor in op.results():
-            self._arrays[tensor.name] = array_of(tensor, is_transient=True, is_materialised=False)
+            self.arrays[tensor.name] = array_of(tensor, is_transient=True, is_materialised=False)
             self._roots[tensor.name] = tensor.name
 
     def place(self, outlined: OutlinedOperator) -> None:
@@ -138,36 +145,15 @@ class _PlacedOperators:
         op, outline = outlined.op, outlined.outline
         roots = {tensor.name: self._roots[tensor.name] for tensor in op.operands()}
         for name, array in outline.arrays.items():
-            roots[name] = free_name(name, self._arrays)
-            self._arrays[roots[name]] = array if roots[name] == name else replace(array, name=roots[name])
+            roots[name] = free_name(name, self.arrays)
+            self.arrays[roots[name]] = array if roots[name] == name else replace(array, name=roots[name])
         for view, shown in outline.views.items():
             roots[view] = roots[shown]
         for name in outline.given:
             root = roots[name]
-            self._arrays[root] = replace(self._arrays[root], is_transient=False, is_materialised=True)
+            self.arrays[root] = replace(self.arrays[root], is_transient=False, is_materialised=True)
         self._roots.update((tensor.name, roots[tensor.name]) for tensor in op.results())
-        self._placed.append((outlined, roots))
-
-    def expanded(
-        self, table: ExpansionTable, choices: Sequence[Choice]
-    ) -> tuple[tuple[ChosenExpansion, ...], LoweredGraph]:
-        """Return what all canonical operators are lowered by, and their scopes and arrays; kernels are left out.
-
-        Raises:
-            UserError: an operator has no such expansion, or a form that it does not take.
-            PluginError: an expansion of a third party failed.
-        """
-        chosen: list[ChosenExpansion] = []
-        scopes: list[MapScope] = []
-        arrays: dict[str, Array] = {}
-        for outlined, roots in self._placed:
-            for number, node in enumerate(outlined.outline.nodes):
-                found = table.select(node, choices)
-                chosen.append(ChosenExpansion(node.name, node.op_type, node.origin, found.name))
-                part = outlined.scopes(number, found, roots)
-                scopes.extend(part.scopes)
-                arrays.update(part.arrays)
-        return tuple(chosen), graph_of_scopes(self._name, tuple(scopes), ChainMap(arrays, self._arrays))
+        self.placed.append((outlined, roots))
 
 
 def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> LoweredGraph:

@@ -62,13 +62,9 @@ class _Writer:
             before, output = builder.rewrite(target.name)
         memlet = self._memlet(nest.write, names) if nest.scatter is None else self._somewhere(target)
         memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
-        reads = {
-            names[name]: (builder.access(read.tensor.name), self._memlet(read, names))
-            for name, read in nest.reads.items()
-        }
-        reads |= {
-            names[name]: (builder.access(table.name), self._somewhere(table)) for name, table in nest.tables.items()
-        }
+        elements = {name: (read.tensor.name, self._memlet(read, names)) for name, read in nest.reads.items()}
+        elements |= {name: (table.name, self._somewhere(table)) for name, table in nest.tables.items()}
+        reads = {names[name]: (builder.access(array), element) for name, (array, element) in elements.items()}
         loops = {names[name]: extent for name, extent in nest.extents.items()} or _ONCE
         code = tasklet_code(nest, names)
         tasklet, entry = self._scopes.add(underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet))

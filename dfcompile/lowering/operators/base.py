@@ -138,8 +138,8 @@ class CanonicalOperator:
         """Return the error that names this operator."""
         return OperatorFieldError(f"{type(self).__name__}: {found}")
 
-    def check_operands(self, operands: Sequence[Tensor], least: int, most: int | None = None) -> None:
-        """Check the number of operands; it is ``least`` unless ``most`` is given.
+    def check_operands(self, operands: Sequence[Tensor], least: int, most: int | None = None) -> Sequence[Tensor]:
+        """Return the operands if they are as many as wanted: ``least`` unless ``most`` is given.
 
         Raises:
             OperatorFieldError: there are too few or too many.
@@ -148,6 +148,7 @@ class CanonicalOperator:
         if not least <= len(operands) <= most:
             wanted = f"{least}" if most == least else f"{least} to {most}"
             raise self.fault(f"{len(operands)} operands against {wanted}")
+        return operands
 
     def check_axis(self, name: str, axis: int, tensor: Tensor) -> None:
         """Check that a field, an axis counted from the front, is within the rank of an array.

@@ -27,11 +27,6 @@ class FieldDescription:
     meaning: str
 
 
-def formula_of(operator: type[CanonicalOperator]) -> str:
-    """Return what an operator computes: the first line of its docstring."""
-    return inspect.cleandoc(operator.__doc__ or "").partition("\n")[0]
-
-
 def fields_of(operator: type[CanonicalOperator]) -> tuple[FieldDescription, ...]:
     """Return the fields of an operator in order."""
     schema = schema_of(operator)
