@@ -24,7 +24,7 @@ from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import Emissions
 from dfcompile.cli.commands.explore import Saved
 from dfcompile.lowering.operators import SHIPPED, CanonicalOperator
-from dfcompile.lowering.operators.description import fields_of
+from dfcompile.lowering.operators.base import fields_of
 from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
 from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs

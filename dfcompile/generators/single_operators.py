@@ -15,9 +15,9 @@ from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
 from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Level, Port, Program, WholeMemlets, scalar_type
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
-from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.program_builder import add_operator
+from dfcompile.lowering.tensor import declared_tensor
 from dfcompile.options import Choice, Volumes
 from dfcompile.records import replace
 

@@ -19,11 +19,10 @@ from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeM
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
-from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.tensor import Tensor, free_name
+from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name
 from dfcompile.records import replace
 
 _KEPT = 4096  # prototypes of arrays: some MB

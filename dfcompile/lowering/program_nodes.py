@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from dfcompile.errors import OperatorFieldError, UserError
 from dfcompile.frontend import Program
-from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, declared_tensor
 from dfcompile.plugins import missing
 
 if TYPE_CHECKING:

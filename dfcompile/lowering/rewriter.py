@@ -16,12 +16,11 @@ from dfcompile.errors import VerificationError
 from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
 from dfcompile.frontend.sdfg.element_copies import WholeMemlets
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
-from dfcompile.lowering.declared import declared_tensor, is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import add_operator, drop_unused
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
-from dfcompile.lowering.tensor import Tensor, free_name
+from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, is_materialised
 from dfcompile.records import replace
 
 Attributes: TypeAlias = Mapping[str, AttributeValue]

@@ -8,9 +8,8 @@ from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.nests.affine import affine_text
-from dfcompile.lowering.nests.code import RESULT, renamed_words, tasklet_code
 from dfcompile.lowering.nests.map_scopes import MapScopes
-from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.nest import RESULT, Nest, NestAccess, renamed_words, tasklet_code
 from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction

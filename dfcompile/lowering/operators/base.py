@@ -1,6 +1,8 @@
 """The base of canonical operators: frozen dataclasses whose fields are checked when one is made."""
 
 import ast
+import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
@@ -14,6 +16,9 @@ from dfcompile.lowering.expressions import expression_tree, operand_names
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
 from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor
+
+_SECTION = re.compile(r"^Attributes:\n(?P<fields>(?:    .*\n?|\n)*)", re.MULTILINE)
+_FIELD = re.compile(r"^    (?P<name>\w+): (?P<meaning>.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +278,32 @@ def _one_letter_names(expression: str) -> frozenset[str] | None:
     except UserError:
         return None
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and len(node.id) == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDescription:
+    """A field of a canonical operator in words.
+
+    Attributes:
+        name: as in the class.
+        values: that it can have.
+        default: as in Python; empty if there is none.
+        meaning: of the docstring; empty if it says nothing.
+    """
+
+    name: str
+    values: str
+    default: str
+    meaning: str
+
+
+def fields_of(operator: type[CanonicalOperator]) -> tuple[FieldDescription, ...]:
+    """Return the fields of an operator in order."""
+    schema = schema_of(operator)
+    section = _SECTION.search(inspect.cleandoc(operator.__doc__ or ""))
+    meanings = {} if section is None else dict(_FIELD.findall(section["fields"]))
+    defaults = {name: repr(default) for name, default in schema.defaults.items()}
+    texts = {name: " ".join(meanings.get(name, "").split()) for name in schema.kinds}
+    return tuple(
+        FieldDescription(name, str(kind), defaults.get(name, ""), texts[name]) for name, kind in schema.kinds.items()
+    )
