@@ -18,7 +18,7 @@ from dfcompile.frontend.operator_claims import Cover, operator_claims
 from dfcompile.frontend.reading import FILE_KINDS
 from dfcompile.host.printable import printable
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
-from dfcompile.lowering.operators.description import fields_of
+from dfcompile.lowering.operators.base import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import KindListing, Plugin, is_own
 from dfcompile.report.report_format import REPORT_FORMATS

@@ -12,8 +12,7 @@ from dfcompile.driver import Exploration, Point
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.lowering import KnownAlternatives
-from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
-from dfcompile.lowering.alternatives.chain import longest_chain
+from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, longest_chain
 from dfcompile.options import Options
 from dfcompile.records import replace
 from dfcompile.report import operator_figures

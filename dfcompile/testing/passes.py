@@ -15,7 +15,7 @@ from dfcompile.lowering import (
     registered_passes,
 )
 from dfcompile.lowering.execution.verification import verified_deviation
-from dfcompile.lowering.level_two import program_of
+from dfcompile.lowering.levels import program_of
 from dfcompile.testing.canonical_dags import canonical_dags
 from dfcompile.testing.models import NO_PARAMETERS, Values, model_of_text
 from dfcompile.testing.schedules import check_dag
