@@ -6,12 +6,11 @@ from dfcompile.language_models.energy import Activity, activity, link_activity, 
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.records import replace
-from dfcompile.report.figure import figure, filled, record, shown_in
+from dfcompile.report.figure import figure, filled, record
 from dfcompile.report.text_tables import binary, decimal, milliseconds
 
 
-@record
-@shown_in("chunks")
+@record("chunks")
 class ChunkFigures:
     """A step that fills in a piece of a prompt."""
 
@@ -20,8 +19,7 @@ class ChunkFigures:
     time_s: float = figure("of the step", heading="time\n{}s")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class PartFigures:
     """The layers of one kind on a chip."""
 
@@ -33,8 +31,7 @@ class PartFigures:
     transfers_exposed_s: float = figure("that find no room there", of="exposed_s", heading="transfers\nexposed {}s")
 
 
-@record
-@shown_in("kernels")
+@record("kernels")
 class KernelFigures:
     """A kernel of a chip, one run of it."""
 
@@ -64,8 +61,7 @@ class KernelFigures:
     activity: Mapping[str, float | None] = figure("share of the time that parts of the chip are busy", is_spread=True)
 
 
-@record
-@shown_in("chips")
+@record("chips")
 class StepFigures:
     """A step on the chips that run it."""
 

@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
 from dfcompile.report.columns import Derived, table_columns
-from dfcompile.report.figure import figure, filled, record, shown_in
+from dfcompile.report.figure import figure, filled, record
 from dfcompile.report.mapping_figures import LayoutSummary
 from dfcompile.report.plain_values import Json, rounded, to_record
 from dfcompile.report.text_tables import Column, Table, binary, ends_of, listed, milliseconds
@@ -18,8 +18,7 @@ NAMED_KERNELS = 3  # of a configuration; of more the first and the last
 Record = dict[str, Json]
 
 
-@record
-@shown_in("configurations")
+@record("configurations")
 class ConfigurationFigures:
     """Kernels of a layer that are on the chip together."""
 
@@ -31,7 +30,7 @@ class ConfigurationFigures:
     kernels: str = figure("names of its kernels")
 
 
-@record
+@record()
 class ExchangeFigures:
     """What chips exchange."""
 
@@ -41,8 +40,7 @@ class ExchangeFigures:
     time_s: float = figure("of it")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class MappingFigures:
     """The mapping of a layer."""
 
@@ -59,8 +57,7 @@ class MappingFigures:
     exchanges: tuple[ExchangeFigures, ...] = figure("between chips", of="figures.exchanges")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class PartFigures:
     """The layers of one kind, one layer mapped."""
 
