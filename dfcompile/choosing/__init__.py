@@ -1,6 +1,5 @@
 """The automatic choice of expansions and granularities for a whole model."""
 
-from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.candidate import Candidate, granularities, space_of
 from dfcompile.choosing.estimate import Estimate, Memory
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
@@ -16,7 +15,7 @@ from dfcompile.choosing.scoring import (
     Scores,
     Traffic,
 )
-from dfcompile.choosing.search import Rival, Selection, select
+from dfcompile.choosing.search import AutomaticChoice, Rival, Selection, select
 from dfcompile.choosing.sketches import Sketch, Sketches
 
 __all__ = [

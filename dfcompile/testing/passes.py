@@ -16,9 +16,8 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.execution.verification import verified_deviation
 from dfcompile.lowering.level_two import program_of
-from dfcompile.testing.canonical_dags import canonical_dags
+from dfcompile.testing.canonical_dags import canonical_dags, check_dag
 from dfcompile.testing.models import NO_PARAMETERS, Values, model_of_text
-from dfcompile.testing.schedules import check_dag
 
 # A chain with a fork and a join, a product between element-wise operators, a view, and a result that nobody uses.
 GRAPHS = (
