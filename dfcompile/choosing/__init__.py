@@ -1,6 +1,6 @@
 """The automatic choice of expansions and granularities for a whole model."""
 
-from dfcompile.choosing.candidate import Candidate, granularities, space_of
+from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.estimate import Estimate, Memory
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
 from dfcompile.choosing.scoring import (
@@ -10,13 +10,12 @@ from dfcompile.choosing.scoring import (
     UNBOUNDED,
     Limits,
     Machine,
-    Makespans,
     Score,
     Scores,
     Traffic,
 )
-from dfcompile.choosing.search import AutomaticChoice, Rival, Selection, select
-from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.choosing.search import AutomaticChoice, Selection
+from dfcompile.choosing.sketches import Sketch
 
 __all__ = [
     "QUICK",
@@ -28,18 +27,12 @@ __all__ = [
     "Estimate",
     "Limits",
     "Machine",
-    "Makespans",
     "Memory",
     "OperatorOption",
     "OperatorOptions",
-    "Rival",
     "Score",
     "Scores",
     "Selection",
     "Sketch",
-    "Sketches",
     "Traffic",
-    "granularities",
-    "select",
-    "space_of",
 ]

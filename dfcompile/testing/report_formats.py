@@ -9,18 +9,9 @@ from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from dfcompile.host.printable import printable
+from dfcompile.report import figures as report
 from dfcompile.report.design.figures import DesignReport, DesignSummary
 from dfcompile.report.figure import RecordField, fields_of
-from dfcompile.report.figures import (
-    AssumptionSummary,
-    ExpansionsSummary,
-    ModelSummary,
-    Report,
-    Result,
-    ScheduleSummary,
-    SimulationSummary,
-    VerificationSummary,
-)
 from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.report_format import AnyReport, Page, ReportFormat, registered_formats
 
@@ -31,19 +22,23 @@ _PLAIN: Mapping[type, object] = {bool: True, int: 3, float: 1.5e-6, Fraction: Fr
 
 def sample_reports() -> tuple[AnyReport, ...]:
     """Return a canonical DAG's report with a deadlock, one of a model with all parts and two results, a design's."""
-    stuck = sampled(SimulationSummary, makespan_cycles=None)
-    alone = sampled(Result, expansions={}, simulation=stuck, **_cycles(16, 1200))
-    parts = {"over_expansions": ExpansionsSummary, "mapping": MappingSummary, "verification": VerificationSummary}
+    stuck = sampled(report.SimulationSummary, makespan_cycles=None)
+    alone = sampled(report.Result, expansions={}, simulation=stuck, **_cycles(16, 1200))
+    parts = {
+        "over_expansions": report.ExpansionsSummary,
+        "mapping": MappingSummary,
+        "verification": report.VerificationSummary,
+    }
     whole = {"expansions": {f"{HOSTILE}:MatMul": "mv"}, **{name: sampled(part) for name, part in parts.items()}}
-    results = tuple(sampled(Result, **whole, **_cycles(pes, cycles)) for pes, cycles in ((16, 1200), (128, 800)))
-    said = {"assumptions": (AssumptionSummary("cores", "16", "--pes"),)}
-    dag = sampled(Report, model=ModelSummary("dag", 0, 0, 0, 0, 0), results=(alone,), **said)
-    model = sampled(Report, results=results, warnings=(f"system {HOSTILE}: 100 GHz",), **said)
+    results = tuple(sampled(report.Result, **whole, **_cycles(pes, cycles)) for pes, cycles in ((16, 1200), (128, 800)))
+    said = {"assumptions": (report.AssumptionSummary("cores", "16", "--pes"),)}
+    dag = sampled(report.Report, model=report.ModelSummary("dag", 0, 0, 0, 0, 0), results=(alone,), **said)
+    model = sampled(report.Report, results=results, warnings=(f"system {HOSTILE}: 100 GHz",), **said)
     return dag, model, sampled(DesignReport, figures=sampled(DesignSummary, chips=8, time_s=0.5), placements=(), **said)
 
 
 def _cycles(pes: int, cycles: int) -> dict[str, object]:
-    return {"pes": pes, "makespan_cycles": cycles, "schedule": sampled(ScheduleSummary, makespan_cycles=cycles)}
+    return {"pes": pes, "makespan_cycles": cycles, "schedule": sampled(report.ScheduleSummary, makespan_cycles=cycles)}
 
 
 def sampled(described: type[RecordT], **given: object) -> RecordT:
@@ -90,10 +85,10 @@ def check_report_format(form: ReportFormat | str, reports: Iterable[AnyReport] =
     """
     found = registered_formats().find(form, "report format") if isinstance(form, str) else form
     assert "/" in found.media_type, f"{found.name}: media type {found.media_type!r} against one such as text/csv"
-    for report in (*sample_reports(), *reports):
+    for each in (*sample_reports(), *reports):
         for page in (Page(width, verbose) for width in WIDTHS for verbose in (True, False)):
-            text, again = (found.text_of(report, page) for _ in range(2))
-            where = f"{found.name} of {report.format}"
+            text, again = (found.text_of(each, page) for _ in range(2))
+            where = f"{found.name} of {each.format}"
             assert text == again, f"{where}: two calls give two texts"
             assert text.endswith("\n"), f"{where}: no line end at the end"
             hidden = {sign for sign in text if sign != "\n" and printable(sign) != sign}

@@ -15,19 +15,11 @@ from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.report.design.figures import (
-    CorrectionSummary,
-    DesignReport,
-    DesignSummary,
-    KernelSummary,
-    PlacementSummary,
-    SearchSummary,
-    StepSummary,
-)
+from dfcompile.report.design import figures as reported
 
 
 def audit_design(
-    report: DesignReport,
+    report: reported.DesignReport,
     solution: DesignSolution,
     placed: Sequence[PlacedConfiguration],
     corrections: Sequence[Correction],
@@ -58,7 +50,7 @@ def audit_design(
     audit_corrections("corrections", report.corrections, solution, account, corrections)
 
 
-def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -> None:
+def _audit_figures(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
     machine, batch, groups = account.design.machine, account.design.execution.batch, account.groups
     time_s, rate, power = account.batch_ns / PER_S, account.peak_flop_per_s, account.power_w
     peak = rate * machine.chips * time_s
@@ -77,7 +69,7 @@ def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -
     expect_figures(where, summary, MULTIPLIED, sharding_bytes=account.decided.sharding_bytes)
 
 
-def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) -> None:
+def _audit_memory(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
     machine, memory = account.design.machine, account.memory
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
     expect_figures(where, summary, MULTIPLIED, dram_bytes=memory.total)
@@ -86,7 +78,9 @@ def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) ->
     expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **memory.parts)
 
 
-def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, account: DesignAccount) -> None:
+def _audit_search(
+    where: str, summary: reported.SearchSummary, solution: DesignSolution, account: DesignAccount
+) -> None:
     time_s = account.batch_ns / PER_S
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
     points = count_of_choices(solution.asked, solution.options.compatibility)
@@ -97,7 +91,7 @@ def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, 
 
 
 def _audit_configurations(
-    where: str, summaries: Sequence[StepSummary], solution: DesignSolution, account: DesignAccount
+    where: str, summaries: Sequence[reported.StepSummary], solution: DesignSolution, account: DesignAccount
 ) -> None:
     steps = [(number, step) for number, step in enumerate(account.steps) if step.kernels]
     for at, summary, (number, step) in expect_rows(where, summaries, steps):
@@ -108,7 +102,7 @@ def _audit_configurations(
         audit_time(at, summary, (step.compute_ns, step.memory_ns, step.network_ns), step.time_ns)
 
 
-def _audit_kernels(where: str, summaries: Sequence[KernelSummary], account: DesignAccount) -> None:
+def _audit_kernels(where: str, summaries: Sequence[reported.KernelSummary], account: DesignAccount) -> None:
     decided = account.decided
     for at, summary, kernel in expect_rows(where, summaries, account.design.kernels):
         number, (rows, k, columns) = decided.decision.configs[kernel.id], decided.extents(kernel)
@@ -186,7 +180,7 @@ def _tiles(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
 
 def audit_placements(
     where: str,
-    summaries: Sequence[PlacementSummary],
+    summaries: Sequence[reported.PlacementSummary],
     solution: DesignSolution,
     placed: Sequence[PlacedConfiguration],
 ) -> None:
@@ -206,7 +200,7 @@ def audit_placements(
 
 
 def _audit_units(
-    where: str, summary: PlacementSummary, placed: PlacedConfiguration, design: Design, columns: int
+    where: str, summary: reported.PlacementSummary, placed: PlacedConfiguration, design: Design, columns: int
 ) -> None:
     """Number the cells of kernels, tensors, wires and links of a configuration row by row of the grid."""
 
@@ -230,7 +224,7 @@ def _audit_units(
 
 def audit_corrections(
     where: str,
-    summaries: Sequence[CorrectionSummary],
+    summaries: Sequence[reported.CorrectionSummary],
     solution: DesignSolution,
     account: DesignAccount,
     corrections: Sequence[Correction],
@@ -274,7 +268,9 @@ def _named(account: DesignAccount) -> Mapping[str, float]:
     }
 
 
-def _audit_more_pmus(where: str, summary: CorrectionSummary, correction: Correction, solution: DesignSolution) -> None:
+def _audit_more_pmus(
+    where: str, summary: reported.CorrectionSummary, correction: Correction, solution: DesignSolution
+) -> None:
     """Hold memory units that a configuration needs against those of the chip: turned, they are too many."""
     grid = solution.design.machine.pmu
     if grid is None or not correction.value <= grid.pmus < correction.other_value:

@@ -36,16 +36,10 @@ from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.report.mapping_figures import (
-    ExchangeSummary,
-    KernelGroupSummary,
-    LayoutSummary,
-    MappingSummary,
-    PerfectStreamsSummary,
-)
+from dfcompile.report import mapping_figures as reported
 
 
-def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Point) -> None:
+def audit_perfect_streams(where: str, summary: reported.PerfectStreamsSummary, point: Point) -> None:
     """Compute the mapping with perfect streams anew, of its assignment of kernels, its split of cores and its sharding.
 
     ``solver_s`` is taken as it is: it is a time that passed. So is what a search proves: that nothing is faster.
@@ -93,7 +87,7 @@ def _audit_charges(where: str, exchanges: Sequence[Exchange], recounted: Sequenc
         expect_figures(at, exchange, ROUNDING, time_ns=found.time_ns)
 
 
-def _audit_bound(where: str, summary: PerfectStreamsSummary, point: Point) -> None:
+def _audit_bound(where: str, summary: reported.PerfectStreamsSummary, point: Point) -> None:
     mapping = point.mapping
     time_s, floor_s = mapping.figures.time_s, _floor_s(point)
     bound_s = mapping.bound_time_s
@@ -140,7 +134,7 @@ def _alone(rows: int, columns: int, cores: int) -> int:
     return int((-(-rows // lanes) * -(-columns // stages)).min())
 
 
-def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
+def audit_mapping(where: str, summary: reported.MappingSummary, point: Point) -> None:
     """Compute the figures of a mapping anew.
 
     Taken as they are: what was decided (which kernels share a configuration, the schedule of each, what lies on the
@@ -175,7 +169,7 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     audit_perfect_streams(f"{where}.perfect_streams", summary.perfect_streams, point)
 
 
-def _audit_totals(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:
+def _audit_totals(where: str, summary: reported.MappingSummary, point: Point, times: TaskTimes) -> None:
     attained, system = point.attained, point.attained.system
     dram_bytes = system.chips * sum(times.dram_bytes)
     sram_bytes = max((one.sram_bytes for one in attained.configurations), default=0)
@@ -189,7 +183,7 @@ def _audit_totals(where: str, summary: MappingSummary, point: Point, times: Task
     expect_figures(where, summary, ROUNDING, time_s=time_s, energy_j=power * time_s, utilization=used)
 
 
-def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Point) -> list[Exchange]:
+def _audit_exchanges(where: str, summaries: Sequence[reported.ExchangeSummary], point: Point) -> list[Exchange]:
     """Compute the exchanges anew, and return them."""
     attained = point.attained
     expect(f"{where}: their number", len(summaries), len(attained.exchanges))
@@ -207,7 +201,7 @@ def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Po
     return found
 
 
-def _audit_sharding(where: str, summaries: Sequence[LayoutSummary], point: Point, times: TaskTimes) -> None:
+def _audit_sharding(where: str, summaries: Sequence[reported.LayoutSummary], point: Point, times: TaskTimes) -> None:
     """Find anew which part of an array the chip with most of it holds, for each kernel that reads or writes it."""
     expected = sorted(_layouts(point, times), key=lambda held: held[0])
     dimensions = len(point.attained.system.network.dimensions)
@@ -233,7 +227,7 @@ def _layouts(point: Point, times: TaskTimes) -> Iterator[tuple[int, str, KernelT
                 yield place, kernel.name, tensors[name], access, most_elements(layout, tensors[name].elements)
 
 
-def audit_kernels(where: str, summaries: Sequence[KernelGroupSummary], times: TaskTimes) -> None:
+def audit_kernels(where: str, summaries: Sequence[reported.KernelGroupSummary], times: TaskTimes) -> None:
     """Check the kernels of a mapping task by task, and hold each group against every one of its kernels.
 
     Raises:

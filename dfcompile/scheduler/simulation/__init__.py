@@ -36,7 +36,6 @@ from dfcompile.scheduler.simulation.replay import (
     Simulation,
     Wait,
     WaitReason,
-    check_replay,
 )
 from dfcompile.scheduler.simulation.simulator import MakespanProbe, simulate
 
@@ -49,6 +48,5 @@ __all__ = [
     "Simulation",
     "Wait",
     "WaitReason",
-    "check_replay",
     "simulate",
 ]
