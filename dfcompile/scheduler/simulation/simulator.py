@@ -87,20 +87,16 @@ class Replaying:
         for part in counted(self._plan.sequence):
             if isinstance(part, StreamingUnit):
                 self._replay(part)
-            else:
-                self._run_alone(part)
+                continue
+            for node in part:
+                self._start[node] = release = last_end(self.end, self._plan.waits[node], self.earliest[node])
+                self.end[node] = NEVER if release == NEVER else release + self._plan.work[node]
         nodes = self._dag.nodes_count
         end = np.array(self.end[:nodes], dtype=np.int64)
         read_stall, write_stall, peak = frozen(self._of_edges)
         start, makespan = np.array(self._start[:nodes], dtype=np.int64), int(end.max(initial=0))
         times = NEVER if self._deadlock else makespan, frozen(start), frozen(end)
         return Simulation(*times, read_stall, write_stall, peak, self._deadlock)
-
-    def _run_alone(self, nodes: Alone) -> None:
-        start, end, waits, work = self._start, self.end, self._plan.waits, self._plan.work
-        for node in nodes:
-            start[node] = release = last_end(end, waits[node], self.earliest[node])
-            end[node] = NEVER if release == NEVER else release + work[node]
 
     def _replay(self, unit: StreamingUnit) -> None:
         waits, earliest = self._plan.waits, self.earliest

@@ -65,7 +65,10 @@ class _Replaying:
             else:
                 self._take(node, twin)
             for edge in self._unit.inputs[node]:
-                self._forget(self._unit.source[edge])
+                source = self._unit.source[edge]
+                self._readers[source] -= 1
+                if not self._readers[source]:
+                    self._written[source] = None  # its last reader has been
 
     def _twin_of(self, node: int, clock: int) -> int:
         """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
@@ -135,11 +138,6 @@ class _Replaying:
         written = self._written[self._unit.source[edge]]
         assert written is not None
         return written
-
-    def _forget(self, node: int) -> None:
-        self._readers[node] -= 1
-        if not self._readers[node]:
-            self._written[node] = None
 
 
 def _held(puts: Int64, reads: Int64) -> int:
