@@ -11,7 +11,7 @@ from pathlib import Path
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing import Selection
-from dfcompile.choosing.search import AutomaticChoice
+from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import known_alternatives, registered_expansions

@@ -1,5 +1,6 @@
 """The automatic choice of expansions and granularities for a whole model."""
 
+from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.estimate import Estimate, Memory
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
@@ -14,7 +15,7 @@ from dfcompile.choosing.scoring import (
     Scores,
     Traffic,
 )
-from dfcompile.choosing.search import AutomaticChoice, Selection
+from dfcompile.choosing.search import Selection
 from dfcompile.choosing.sketches import Sketch
 
 __all__ = [

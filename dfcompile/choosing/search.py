@@ -1,4 +1,4 @@
-"""The automatic choice: expansions and granularities of all operators of a model together, on any number of PEs."""
+"""The automatic choice: expansions and granularities of all operators together."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
@@ -7,29 +7,13 @@ from operator import is_
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space, granularities, space_of
+from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
-from dfcompile.choosing.estimate import Memory
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import (
-    NOTHING,
-    THOROUGH,
-    UNBOUNDED,
-    Limits,
-    Machine,
-    MadeSchedule,
-    Makespans,
-    Score,
-    Scores,
-)
-from dfcompile.choosing.sketches import OutlineOf, Sketch, Sketches
+from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
+from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import counted, work_of
-from dfcompile.lowering import ExpansionTable, KnownAlternatives
-from dfcompile.options import Choice, Effort, ExpansionRule, Volumes
-from dfcompile.records import replace
-from dfcompile.scheduler import ScheduleOptions
+from dfcompile.options import Choice
 
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
@@ -310,67 +294,3 @@ def _operators(space: Space, covering: Sequence[tuple[Choice, ...]], sketches: S
                     table.add(outline)
         with work.part(1):
             return table.options()
-
-
-class AutomaticChoice(Struct, frozen=True, eq=False):
-    """What is known of a model before a number of processing elements is given.
-
-    Attributes:
-        outline_of: gives the model under a choice of expansions.
-        known: its operators, each under the expansions that take it.
-        table: what is registered.
-        rules: of the user, which limit what is chosen from.
-        granularity: of the user; ``None``: it is chosen.
-        own: pieces that the user wants of single operators, where others are chosen.
-        limits: to what is compared with a choice for the time or the makespan.
-        volumes: of edges.
-        finish: passes over canonical DAGs.
-    """
-
-    outline_of: OutlineOf
-    known: KnownAlternatives
-    table: ExpansionTable
-    rules: Sequence[ExpansionRule]
-    granularity: Granularity | None
-    volumes: Volumes
-    finish: Callable[[CanonicalDag], CanonicalDag]
-    own: tuple[tuple[str, int | None], ...] = ()
-    limits: Limits = THOROUGH
-
-    def on(self, options: ScheduleOptions, scores: Scores | None = None, machine: Machine | None = None) -> Selection:
-        """Choose for a number of processing elements.
-
-        Args:
-            options: P, and how schedules are made.
-            scores: say what is to be small; ``None``: the time on the machine, or without one the makespan.
-            machine: with its memory.
-
-        Raises:
-            UserError: no choice is possible.
-        """
-        if scores is not None:
-            return self._selected(options, scores, None)
-        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
-        limits = self.limits if is_fast else self.limits.of_slow_schedules()
-        makespans = Makespans(self.volumes, options, self.finish, limits, machine)
-        memory = None if machine is None else machine.memory
-        return replace(self._selected(options, makespans, memory), made=makespans.made)
-
-    def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
-        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
-        return select(self._space(options.pes, scores.limits), sketches, scores)
-
-    def glance(self, pes: int) -> Selection | None:
-        """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
-        if self.known.least_scopes > GLANCED_SCOPES:
-            return None
-        sketches = Sketches(self.outline_of, self.volumes, pes, Effort.QUICK)
-        return glance(self._space(pes, NOTHING), sketches)
-
-    def _space(self, pes: int, limits: Limits) -> Space:
-        looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))
-        if self.granularity is not None:
-            looked_at = (self.granularity,)
-        elif self.own:
-            looked_at = tuple(replace(each, own=self.own) for each in looked_at)
-        return space_of(self.known, self.table, self.rules, looked_at, pes)

@@ -1,0 +1,81 @@
+"""The automatic choice for one model, on any number of processing elements."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.choosing.candidate import Space, granularities, space_of
+from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
+from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
+from dfcompile.choosing.sketches import OutlineOf, Sketches
+from dfcompile.lowering import ExpansionTable, KnownAlternatives
+from dfcompile.options import Effort, ExpansionRule, Volumes
+from dfcompile.records import replace
+from dfcompile.scheduler import ScheduleOptions
+
+
+class AutomaticChoice(Struct, frozen=True, eq=False):
+    """What is known of a model before a number of processing elements is given.
+
+    Attributes:
+        outline_of: gives the model under a choice of expansions.
+        known: its operators, each under the expansions that take it.
+        table: what is registered.
+        rules: of the user, which limit what is chosen from.
+        granularity: of the user; ``None``: it is chosen.
+        own: pieces that the user wants of single operators, where others are chosen.
+        limits: to what is compared with a choice for the time or the makespan.
+        volumes: of edges.
+        finish: passes over canonical DAGs.
+    """
+
+    outline_of: OutlineOf
+    known: KnownAlternatives
+    table: ExpansionTable
+    rules: Sequence[ExpansionRule]
+    granularity: Granularity | None
+    volumes: Volumes
+    finish: Callable[[CanonicalDag], CanonicalDag]
+    own: tuple[tuple[str, int | None], ...] = ()
+    limits: Limits = THOROUGH
+
+    def on(self, options: ScheduleOptions, scores: Scores | None = None, machine: Machine | None = None) -> Selection:
+        """Choose for a number of processing elements.
+
+        Args:
+            options: P, and how schedules are made.
+            scores: say what is to be small; ``None``: the time on the machine, or without one the makespan.
+            machine: with its memory.
+
+        Raises:
+            UserError: no choice is possible.
+        """
+        if scores is not None:
+            return self._selected(options, scores, None)
+        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
+        limits = self.limits if is_fast else self.limits.of_slow_schedules()
+        makespans = Makespans(self.volumes, options, self.finish, limits, machine)
+        memory = None if machine is None else machine.memory
+        return replace(self._selected(options, makespans, memory), made=makespans.made)
+
+    def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
+        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
+        return select(self._space(options.pes, scores.limits), sketches, scores)
+
+    def glance(self, pes: int) -> Selection | None:
+        """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
+        if self.known.least_scopes > GLANCED_SCOPES:
+            return None
+        sketches = Sketches(self.outline_of, self.volumes, pes, Effort.QUICK)
+        return glance(self._space(pes, NOTHING), sketches)
+
+    def _space(self, pes: int, limits: Limits) -> Space:
+        looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))
+        if self.granularity is not None:
+            looked_at = (self.granularity,)
+        elif self.own:
+            looked_at = tuple(replace(each, own=self.own) for each in looked_at)
+        return space_of(self.known, self.table, self.rules, looked_at, pes)
