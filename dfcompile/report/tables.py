@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from dfcompile.host.printable import printable
@@ -333,17 +332,17 @@ LEGEND: Final = (
     "T_s_inf: longest chain of tasks, on any number of PEs, with streaming",
     "SSLR: makespan / T_s_inf",
 )
-_TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = MappingProxyType(
-    {
-        "schedule": _schedule_tables,
-        "bounds": _bound_tables,
-        "operators": _option_tables,
-        "mapping": _mapping_tables,
-        "time": _time_tables,
-        "traffic": _traffic_tables,
-        "configurations": _configuration_tables,
-    }
-)
-_NOTES: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = MappingProxyType(
-    {"schedule": _schedule_notes, "bounds": _bound_notes, "operators": _operator_notes}
-)
+_TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = {
+    "schedule": _schedule_tables,
+    "bounds": _bound_tables,
+    "operators": _option_tables,
+    "mapping": _mapping_tables,
+    "time": _time_tables,
+    "traffic": _traffic_tables,
+    "configurations": _configuration_tables,
+}
+_NOTES: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = {
+    "schedule": _schedule_notes,
+    "bounds": _bound_notes,
+    "operators": _operator_notes,
+}
