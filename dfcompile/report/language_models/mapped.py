@@ -131,7 +131,13 @@ def _record(step: MappedStep, parts: Sequence[PartFigures]) -> Record:
 
 def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbose: bool) -> list[str]:
     """Return a mapped step as tables."""
-    lines = _part_table(step, parts).lines(width)
+    mapped = [part for part in parts if part.mapping is not None]
+    labels = Column("part", tuple(part.part for part in mapped), is_text=True)
+    configs = Derived[PartFigures](
+        "configs", lambda part: f"{len(part.mapping.configurations):,}" if part.mapping else "", after="kernels"
+    )
+    title = f"{step.batch.name}: one layer each, mapped on {step.system.name}"
+    lines = Table(title, (labels,), table_columns("parts", mapped, (configs,))).lines(width)
     for part, own in zip(step.parts, parts, strict=True):
         if part.mapping is not None and own.mapping is not None and own.kernels > 1:
             names = (ends_of(one.kernels, NAMED_KERNELS) for one in part.mapping.figures.configs)
@@ -151,15 +157,3 @@ def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbos
 def _assumptions(step: MappedStep) -> list[str]:
     assumed = (*step.system.sources, *dict.fromkeys(one for part in step.parts for one in part.graph.assumptions))
     return [f"{one.name}: {one.value}" for one in assumed]
-
-
-def _part_table(step: MappedStep, parts: Sequence[PartFigures]) -> Table:
-    mapped = [part for part in parts if part.mapping is not None]
-    names = Column("part", tuple(part.part for part in mapped), is_text=True)
-    configs = Derived("configs", _configs, after="kernels")
-    title = f"{step.batch.name}: one layer each, mapped on {step.system.name}"
-    return Table(title, (names,), table_columns("parts", mapped, (configs,)))
-
-
-def _configs(part: PartFigures) -> str:
-    return f"{len(part.mapping.configurations):,}" if part.mapping else ""
