@@ -13,7 +13,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole, topological_order
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64, frozen
 from dfcompile.records import replace
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
@@ -170,9 +170,7 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     makespan = max(end, default=0)
     begun, ended = (int64_column(column)[place] for column in (start, end))
     pe = np.array(element, dtype=np.int32)[place]
-    for column in (pe, begun, ended):
-        column.setflags(write=False)
-    return NonStreamingSchedule(pes, pe, begun, ended, makespan)
+    return NonStreamingSchedule(pes, frozen(pe), frozen(begun), frozen(ended), makespan)
 
 
 class _Machine:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_at_least, expect_bound, expect_figures, expect_rows
 from dfcompile.audit.design.batch import DesignAccount
@@ -133,17 +134,9 @@ def count_of_choices(asked: Design, compatibility: Compatibility) -> int:
 
 def _divided(chips: int, asked: Design) -> Iterator[Sequence[int]]:
     """Yield chips along each dimension whose product is all of them; what is given stays."""
-
-    def rest(left: int, links: Sequence[int]) -> Iterator[Sequence[int]]:
-        if not links:
-            yield from [()] if left == 1 else []
-            return
-        for count in [links[0]] if links[0] else range(1, left + 1):
-            if left % count == 0:
-                for others in rest(left // count, links[1:]):
-                    yield (count, *others)
-
-    yield from rest(chips, [link.chips for link in asked.machine.links])
+    divisors = [count for count in range(1, chips + 1) if chips % count == 0]
+    ways = product(*([link.chips] if link.chips else divisors for link in asked.machine.links))
+    yield from (way for way in ways if math.prod(way) == chips)
 
 
 def _is_possible(asked: Design, groups: Groups, compatibility: Compatibility) -> bool:
