@@ -4,14 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.stretch import (
-    LONG_AGO,
-    AccessSequence,
-    Place,
-    StreamingUnit,
-    Stretch,
-    task_sequence,
-)
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, AccessSequence, Place, StreamingUnit, Stretch, sequence_of
 
 _MOST_SWEEPS = 100
 
@@ -102,7 +95,7 @@ class Progress:
             key = (whole, span, gets, puts)
             sequence = self._sequences.get(key) or known.get(key)
             if sequence is None:
-                sequence = task_sequence(whole, *span, gets=gets, puts=puts)
+                sequence = sequence_of(whole, *span, gets=gets, puts=puts)
             self._sequences[key] = sequence
             found.append(sequence)
         return found

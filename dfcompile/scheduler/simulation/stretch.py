@@ -54,7 +54,7 @@ class AccessSequence(Struct, frozen=True, eq=False):
     gets_before: Counts
 
 
-def task_sequence(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
+def sequence_of(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
     """Return a stretch of the access sequence of a task that reads and writes as evenly as whole elements allow.
 
     With I reads and O writes in the whole run write j (from 1) needs ``ceil(j * I / O)`` reads, and before read i

@@ -14,7 +14,7 @@ import numpy as np
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_times import running_maxima
 from dfcompile.scheduler.simulation.replay import UnitTimes
-from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, task_sequence
+from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, sequence_of
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
@@ -129,7 +129,7 @@ class _Replaying:
         key = (whole.reads, whole.writes, bool(unit.inputs[node]), bool(unit.outputs[node]))
         found = self._sequences.get(key)
         if found is None:
-            found = task_sequence(whole, Place(0, 0), whole, gets=key[2], puts=key[3])
+            found = sequence_of(whole, Place(0, 0), whole, gets=key[2], puts=key[3])
             if max(whole.reads, whole.writes) <= _KEPT_ACCESSES and len(self._sequences) < _KEPT_SEQUENCES:
                 self._sequences[key] = found
         return found
