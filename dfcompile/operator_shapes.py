@@ -6,8 +6,9 @@ from math import gcd, prod
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import gemm
-from dfcompile.bounds.einsum.rows import Operand, Rows
+from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Shape
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.frontend import Coverage, Program

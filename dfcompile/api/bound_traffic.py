@@ -15,12 +15,12 @@ from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
-from dfcompile.bounds.einsum.rows import Operand
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from dfcompile.dfmodel_backend import System, load_system

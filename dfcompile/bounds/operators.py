@@ -11,8 +11,9 @@ from dfcompile.bounds.curve import Curve, constant
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.rows import Operand, Rows, rows_curve
+from dfcompile.bounds.einsum.rows import Rows, rows_curve
 from dfcompile.bounds.einsum.window_orders import Kept
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole

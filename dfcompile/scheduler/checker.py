@@ -73,7 +73,7 @@ def _check_blocks(dag: CanonicalDag, schedule: Schedule) -> None:
     else:
         before, after, same = _neighbours(dag, schedule.pe, schedule.start)
         out_of_turn = np.zeros(dag.nodes_count, dtype=np.bool_)
-        out_of_turn[after[same & (block[before] >= block[after])]] = True
+        out_of_turn[after[same & (schedule.block[before] >= schedule.block[after])]] = True
         reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, front
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.tilings import Rules
 
 
@@ -19,25 +20,6 @@ class Rows(Struct, frozen=True):
 
     row: int = 1
     passes: int = 1
-
-
-class Operand(Struct, frozen=True):
-    """A tensor as an operator reads or writes it.
-
-    Attributes:
-        tensor: name.
-        words: different ones that are read or written.
-        units: that a word takes, of `BoundedOperator.element_bytes`.
-    """
-
-    tensor: str
-    words: int
-    units: int = 1
-
-    @property
-    def size(self) -> int:
-        """Units of all words."""
-        return self.words * self.units
 
 
 def rows_curve(shape: Rows, operands: tuple[Operand, ...], results: tuple[Operand, ...], rules: Rules) -> Curve:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from dfcompile.bounds.curve import front, least, total
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.plain import gemm
-from dfcompile.bounds.einsum.rows import Operand, Rows
+from dfcompile.bounds.einsum.rows import Rows
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.operators import BoundedOperator
 from dfcompile.bounds.tilings import Rules
 from tests.examples import examples

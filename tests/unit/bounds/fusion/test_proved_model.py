@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
-from dfcompile.bounds.einsum.rows import Operand
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import least_residency
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.proved import Passing
 from dfcompile.bounds.tilings import Rules

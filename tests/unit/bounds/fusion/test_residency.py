@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import gemm
-from dfcompile.bounds.einsum.rows import Operand, Rows
+from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues
 from dfcompile.bounds.fusion.residency import least_residency
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
