@@ -173,8 +173,10 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> report.ModelSummary:
 def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: TrafficPlans) -> report.Result:
     variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
     cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
-    found, effect = variant.deviation, variant.effect_of_inputs
-    effect_of_inputs = None if effect is None else effect.relative
+    verification = None
+    if variant.deviation is not None:
+        effect = None if variant.effect_of_inputs is None else variant.effect_of_inputs.relative
+        verification = filled(report.VerificationSummary, variant.deviation, effect_of_inputs=effect)
     return report.Result(
         pes=point.pes,
         expansions=variant.expansions,
@@ -185,9 +187,7 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         repetition=_repetition(point),
         mapping=mapping,
         traffic=traffic_summary(plans, point),
-        verification=None
-        if found is None
-        else filled(report.VerificationSummary, found, effect_of_inputs=effect_of_inputs),
+        verification=verification,
     )
 
 
@@ -215,6 +215,8 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> report.ExpansionsSu
 
 def _mapping(point: Point, ideal: mapping_figures.IdealSummary, ideal_time_s: float) -> mapping_figures.MappingSummary:
     streams, attained = point.mapping, point.attained
+    figures = streams.figures
+    perfect = filled(mapping_figures.PerfectStreamsSummary, streams, figures, configs=len(figures.configs))
     return filled(
         mapping_figures.MappingSummary,
         attained,
@@ -225,9 +227,7 @@ def _mapping(point: Point, ideal: mapping_figures.IdealSummary, ideal_time_s: fl
         sharding=tuple(_layouts(point)),
         kernels=kernel_groups(attained.kernels, attained.chips),
         ideal=ideal,
-        perfect_streams=filled(
-            mapping_figures.PerfectStreamsSummary, streams, streams.figures, configs=len(streams.figures.configs)
-        ),
+        perfect_streams=perfect,
     )
 
 
@@ -242,9 +242,8 @@ def kernel_groups(
     """
     groups: dict[mapping_figures.KernelGroupSummary, list[str]] = {}
     for one in kernels:
-        alone = filled(
-            mapping_figures.KernelGroupSummary, one, kernels=(), count=1, network_bytes=one.received_bytes / chips
-        )
+        received = one.received_bytes / chips
+        alone = filled(mapping_figures.KernelGroupSummary, one, kernels=(), count=1, network_bytes=received)
         groups.setdefault(alone, []).append(one.name)
     return tuple(replace(alone, kernels=tuple(names), count=len(names)) for alone, names in groups.items())
 
@@ -273,33 +272,27 @@ def _lowering_assumptions(options: Options) -> tuple[report.AssumptionSummary, .
     chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
     others = "chosen per operator" if options.expand.chooses else "declared"
     said = ", ".join((options.granularity.every or others, *options.granularity.own))
-    return report.AssumptionSummary(expansions, chosen, "--expand"), report.AssumptionSummary(
-        granularity, said, "--granularity"
-    )
+    found = ((expansions, chosen, "--expand"), (granularity, said, "--granularity"))
+    return tuple(report.AssumptionSummary(*each) for each in found)
 
 
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[report.AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
-    said = report.AssumptionSummary(
-        "expansions were chosen", "for the model before its passes: it is large", "--passes"
-    )
-    passes = ((f"pass {one.name!r}", one) for point in points for one in point.variant.lowered.applied)
+    passes = [("expansions were chosen", "for the model before its passes: it is large")] * is_before_passes
+    for point in points:
+        for one in point.variant.lowered.applied:
+            passes.append((f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}"))
     found = [
         schedules.PROCESSING_ELEMENT,
         report.AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         *_lowering_assumptions(options),
-        *([said] if is_before_passes else []),
-        *(
-            report.AssumptionSummary(name, f"{one.before} {one.of} became {one.after}", "--passes")
-            for name, one in passes
-        ),
+        *(report.AssumptionSummary(*each, "--passes") for each in passes),
         *schedules.schedule_assumptions(point.scheduled for point in points),
     ]
     mapped = (each for point in points for each in (*point.attained.assumptions, *point.mapping.assumptions))
-    found += [
-        filled(report.AssumptionSummary, each) for each in mapped if each.source != "--pes"
-    ]  # every result says that
+    # Every result says how many PEs it has.
+    found += [filled(report.AssumptionSummary, each) for each in mapped if each.source != "--pes"]
     return tuple(dict.fromkeys(found))
 
 

@@ -4,10 +4,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dfcompile import scheduler
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.options import Timing
 from dfcompile.records import replace
+from dfcompile.scheduler import (
+    Partitioner,
+    ScheduleOptions,
+    check,
+    lower_bound_cycles,
+    registered_partitioners,
+    schedule,
+)
 from dfcompile.scheduler.blocks import Blocks, check_blocks
 from dfcompile.testing.canonical_dags import canonical_dags
 
@@ -15,7 +22,7 @@ PES = (1, 2, 7, 64)
 
 
 def check_partitioner(
-    partitioner: scheduler.Partitioner | str, dags: Iterable[CanonicalDag] = (), pes: Iterable[int] = PES
+    partitioner: Partitioner | str, dags: Iterable[CanonicalDag] = (), pes: Iterable[int] = PES
 ) -> None:
     """Check a partitioner on canonical DAGs of the generators, and on others.
 
@@ -34,23 +41,17 @@ def check_partitioner(
         AssertionError: a makespan is below the bound, or two calls differ.
         DfcompileError: there is no such partitioner, it raises, or what it returns is no partition.
     """
-    found = (
-        scheduler.registered_partitioners().find(partitioner, "partitioner")
-        if isinstance(partitioner, str)
-        else partitioner
-    )
+    found = registered_partitioners().find(partitioner, "partitioner") if isinstance(partitioner, str) else partitioner
     counts = tuple(pes)
     for dag in (*canonical_dags(), *dags):
         for count in counts:
             for barrier in (True, False):
                 filled = _filled(_checked_blocks(found, dag, count, barrier=barrier), found)
                 for timing in Timing:
-                    _check_schedule(
-                        filled, dag, scheduler.ScheduleOptions(count, found.name, barrier=barrier, timing=timing)
-                    )
+                    _check_schedule(filled, dag, ScheduleOptions(count, found.name, barrier=barrier, timing=timing))
 
 
-def _filled(blocks: Blocks, partitioner: scheduler.Partitioner) -> scheduler.Partitioner:
+def _filled(blocks: Blocks, partitioner: Partitioner) -> Partitioner:
     """Return the partitioner with the blocks that it has filled already."""
 
     def fill(_dag: CanonicalDag, _pes: int) -> Blocks:
@@ -59,7 +60,7 @@ def _filled(blocks: Blocks, partitioner: scheduler.Partitioner) -> scheduler.Par
     return replace(partitioner, partition=fill, overlapping=None if partitioner.overlapping is None else fill)
 
 
-def _checked_blocks(partitioner: scheduler.Partitioner, dag: CanonicalDag, pes: int, *, barrier: bool) -> Blocks:
+def _checked_blocks(partitioner: Partitioner, dag: CanonicalDag, pes: int, *, barrier: bool) -> Blocks:
     blocks, again = (partitioner.blocks(dag, pes, barrier=barrier) for _ in range(2))
     check_blocks(dag, blocks, pes, overlaps=not barrier and partitioner.overlapping is not None)
     is_same = np.array_equal(blocks.block, again.block) and np.array_equal(blocks.order, again.order)
@@ -67,9 +68,9 @@ def _checked_blocks(partitioner: scheduler.Partitioner, dag: CanonicalDag, pes: 
     return blocks
 
 
-def _check_schedule(partitioner: scheduler.Partitioner, dag: CanonicalDag, options: scheduler.ScheduleOptions) -> None:
-    made = scheduler.schedule(dag, options, {partitioner.name: partitioner})
-    scheduler.check(dag, made)
-    bound = scheduler.lower_bound_cycles(dag, options.pes)
+def _check_schedule(partitioner: Partitioner, dag: CanonicalDag, options: ScheduleOptions) -> None:
+    made = schedule(dag, options, {partitioner.name: partitioner})
+    check(dag, made)
+    bound = lower_bound_cycles(dag, options.pes)
     where = f"{partitioner.name} of {dag.name!r} on {options.pes}"
     assert made.makespan_cycles >= bound, f"{where}: {made.makespan_cycles} cycles against at least {bound}"
