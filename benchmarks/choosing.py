@@ -10,7 +10,9 @@ from pathlib import Path
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
-from dfcompile.choosing import AutomaticChoice, Selection, Sketch
+from dfcompile.choosing import Selection
+from dfcompile.choosing.automatic import AutomaticChoice
+from dfcompile.choosing.sketches import Sketch
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import known_alternatives, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel

@@ -20,7 +20,7 @@ from dfcompile.lowering import (
     known_alternatives,
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
-from dfcompile.lowering.level_two import level_two
+from dfcompile.lowering.levels import level_two
 from dfcompile.options import Aim, Choice, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.records import replace

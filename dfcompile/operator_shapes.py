@@ -8,7 +8,8 @@ from dfcompile.bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Shape
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Shape
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.frontend import Coverage, Program
 from dfcompile.lowering.node import Operator

@@ -16,7 +16,7 @@ from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.host.stages import Work, work_of
 from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
-from dfcompile.lowering.level_two import LevelTwo, graph_of, level_two, program_of
+from dfcompile.lowering.levels import LevelTwo, graph_of, level_two, program_of
 from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
 from dfcompile.records import replace

@@ -9,6 +9,7 @@ commands of a document run in order in one folder, which has the examples and ke
 canonical operators and of the fields of reports, and what the code of the Python API prints.
 """
 
+import inspect
 import io
 import re
 import shlex
@@ -22,8 +23,8 @@ from tempfile import TemporaryDirectory
 from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import Emissions
 from dfcompile.cli.commands.explore import Saved
-from dfcompile.lowering.operators import SHIPPED
-from dfcompile.lowering.operators.description import fields_of, formula_of
+from dfcompile.lowering.operators import SHIPPED, CanonicalOperator
+from dfcompile.lowering.operators.base import fields_of
 from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
 from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
@@ -67,7 +68,7 @@ def with_canonical_operators(text: str) -> str:
     assert begin
     assert end
     sections = [
-        f"\n## {name}\n\n{_code(formula_of(operator))}\n\n| field | value | default | meaning |\n|---|---|---|---|\n"
+        f"\n## {name}\n\n{_code(_formula(operator))}\n\n| field | value | default | meaning |\n|---|---|---|---|\n"
         + "".join(
             f"| `{field.name}` | {_cell(field.values)} | {field.default and f'`{field.default}`'} "
             f"| {_cell(_code(field.meaning))} |\n"
@@ -76,6 +77,11 @@ def with_canonical_operators(text: str) -> str:
         for name, operator in sorted(SHIPPED.items())
     ]
     return before + begin + "".join(sections) + "\n" + end + after
+
+
+def _formula(operator: type[CanonicalOperator]) -> str:
+    """Return what an operator computes: the first line of its docstring."""
+    return inspect.cleandoc(operator.__doc__ or "").partition("\n")[0]
 
 
 def _code(text: str) -> str:

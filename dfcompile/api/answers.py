@@ -17,10 +17,9 @@ from dfcompile.options import ShowStage, read_options, show_nothing, takes
 from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.readers import File
-from dfcompile.page.comparison import Comparison, compare_reports
-from dfcompile.page.comparison_texts import comparison_rows, comparison_text
+from dfcompile.page.comparison import Comparison, compare_reports, comparison_rows, comparison_text
 from dfcompile.page.reading import read_report, report_in
-from dfcompile.report.language_models.record import study_json, study_rows
+from dfcompile.report.language_models.figures import study_json, study_rows
 from dfcompile.report.language_models.tables import study_table
 from dfcompile.report.plain_values import Json
 from dfcompile.report.report_format import WIDTH

@@ -20,7 +20,8 @@ from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError

@@ -1,16 +1,265 @@
-"""The audit of schedules, and of the report on those of one graph: every figure from graph and columns."""
+"""The audit of schedules, and of the report on those of one graph: every figure from graph and columns.
 
-from collections.abc import Sequence
+Of times: nobody waits for nothing, a small schedule takes what a plain replay takes, as do replays. The plain replay
+goes element by element: the time of an access follows from those of earlier accesses, in whatever order they are
+computed, and no clock runs.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
 
 from dfcompile.audit.comparing import expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.audit.times import audit_simulation, audit_times
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
-from dfcompile.report.figures import Report, ScheduleSummary
+from dfcompile.report.figures import Report, ScheduleSummary, SimulationSummary
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
+from dfcompile.scheduler.schedules import Schedule
+
+MOST_STEPS = 2**15  # cycles and accesses of tasks that stream, about: some hundredths of a second
+
+
+def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None":
+    """Return the replay of a schedule, by its elements, order, blocks and FIFOs alone; ``None``: it is too large."""
+    streams = np.flatnonzero(schedule.streamed)
+    ends = np.concatenate([graph.dag.edge_source[streams], graph.dag.edge_target[streams]])
+    steps = 2 * sum(graph.dag.edge_volume[streams].tolist()) + sum(graph.work[sorted(set(ends.tolist()))].tolist())
+    if steps > MOST_STEPS or graph.dag.nodes_count > MOST_STEPS:
+        return None
+    replay = PlainReplay(graph, schedule)
+    replay.run()
+    return replay
+
+
+Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
+
+
+class PlainReplay:
+    """Who has ended and when, and the times of all accesses to FIFOs so far.
+
+    Attributes:
+        start: when each task held its first elements, or might run; without an entry it never did.
+        end: when each node had ended; without an entry it never did.
+        read_stall_cycles: that tasks waited for elements after their starts.
+        write_stall_cycles: that tasks waited for places.
+    """
+
+    def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
+        self._graph, self._schedule = graph, schedule
+        self._capacity = schedule.fifo_capacity.tolist()
+        self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
+        self.start: dict[int, int] = {}
+        self.end: dict[int, int] = {}
+        self.read_stall_cycles = self.write_stall_cycles = 0
+        self._put: dict[int, list[int]] = defaultdict(list)
+        self._got: dict[int, list[int]] = defaultdict(list)
+        self._asleep: dict[Event, list[int]] = {}  # nodes that wait for an event
+        self._ready: deque[int] = deque()
+
+    def run(self) -> None:
+        """Let every node go on as far as it gets; with barriers, block by block."""
+        nodes = range(self._graph.dag.nodes_count)
+        block = self._schedule.block.tolist()
+        blocks = sorted(set(block)) if self._schedule.barrier else [None]
+        for number in blocks:
+            opened = max(self.end.values(), default=0)
+            chosen = [node for node in nodes if number is None or block[node] == number]
+            lives = {node: self._life(node, opened) for node in chosen}
+            self._ready.extend(chosen)
+            while self._ready:
+                node = self._ready.popleft()
+                for event in lives[node]:
+                    self._asleep.setdefault(event, []).append(node)
+                    break
+            if any(node not in self.end for node in chosen):
+                return
+
+    def _wake(self, event: Event) -> None:
+        self._ready.extend(self._asleep.pop(event, ()))
+
+    @cached_property
+    def _awaited(self) -> list[set[int]]:
+        """What has to end before each node begins: who writes memory for it, and the task before on its element."""
+        dag, schedule = self._graph.dag, self._schedule
+        awaited: list[set[int]] = [set() for _ in range(dag.nodes_count)]
+        for edge in np.flatnonzero(~schedule.streamed).tolist():
+            awaited[int(dag.edge_target[edge])].add(int(dag.edge_source[edge]))
+        before: dict[int, int] = {}
+        tasks = np.flatnonzero(self._graph.is_task).tolist()
+        for task in sorted(tasks, key=lambda task: int(schedule.start[task])):
+            element = int(schedule.pe[task])
+            if element in before:
+                awaited[task].add(before[element])
+            before[element] = task
+        return awaited
+
+    @cached_property
+    def _fifos(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """The streams into each task, and those out of it."""
+        into: dict[int, list[int]] = defaultdict(list)
+        out: dict[int, list[int]] = defaultdict(list)
+        for edge in np.flatnonzero(self._schedule.streamed).tolist():
+            into[int(self._graph.dag.edge_target[edge])].append(edge)
+            out[int(self._graph.dag.edge_source[edge])].append(edge)
+        return into, out
+
+    def _life(self, node: int, opened: int) -> Iterator[Event]:
+        """Go through the cycles of a node; yields what it waits for."""
+        for other in self._awaited[node]:
+            while other not in self.end:
+                yield "end", other
+        begin = max([opened, *(self.end[other] for other in self._awaited[node])])
+        self.end[node] = yield from self._accesses(node, begin)
+        self._wake(("end", node))
+
+    def _accesses(self, node: int, now: int) -> Generator[Event, None, int]:
+        """Go through the accesses of a node from a cycle on; return when it has ended."""
+        inputs, outputs = (side.get(node, []) for side in self._fifos)
+        taken, given = self._volumes[node]
+        if not inputs:
+            self.start[node] = now
+        if not (inputs or outputs):
+            return now + max(taken, given) * bool(self._graph.is_task[node])
+        reads, writes = taken or given, given or taken
+        read = written = 0
+        while read < reads or written < writes:
+            if written < read * writes // reads:
+                for edge in outputs:
+                    now = yield from self._write(edge, now)
+                written += 1
+            if read < reads and written == read * writes // reads:
+                first = now
+                for edge in inputs:
+                    now = yield from self._read(edge, now)
+                if read:
+                    self.read_stall_cycles += now - first
+                elif inputs:
+                    self.start[node] = now
+                read += 1
+            now += read < reads or written < writes
+        return now
+
+    def _write(self, edge: int, now: int) -> Generator[Event, None, int]:
+        free = len(self._put[edge]) - self._capacity[edge]
+        while free >= len(self._got[edge]):
+            yield "got", edge
+        if free >= 0:
+            self.write_stall_cycles += max(self._got[edge][free] - now, 0)
+            now = max(self._got[edge][free], now)
+        self._put[edge].append(now)
+        self._wake(("put", edge))
+        return now
+
+    def _read(self, edge: int, now: int) -> Generator[Event, None, int]:
+        place = len(self._got[edge])
+        while place >= len(self._put[edge]):
+            yield "put", edge
+        now = max(self._put[edge][place], now)
+        self._got[edge].append(now)
+        self._wake(("got", edge))
+        return now
+
+
+def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:
+    """Compute the times of a schedule that a replay gave anew, as far as that is quick.
+
+    A task without streams into it starts in the cycle in which what it waits for has ended, and takes its work if it
+    has no streams at all. All times of a small schedule are those of a plain replay.
+
+    Raises:
+        VerificationError: naming the node.
+    """
+    dag, streamed = graph.dag, schedule.streamed
+    takes, gives = np.zeros((2, dag.nodes_count), dtype=np.bool_)
+    takes[dag.edge_target[streamed]] = gives[dag.edge_source[streamed]] = True
+    awaited = _awaited(schedule, graph)
+    alone = graph.is_task & ~takes
+    _expect_times(where, "start", np.where(alone, awaited, schedule.start), schedule.start, graph)
+    ended = np.where(alone & ~gives, awaited + graph.work, schedule.last_out)
+    ended = np.where(graph.is_task, ended, awaited)
+    _expect_times(where, "end", ended, schedule.last_out, graph)
+    found = plain_times(graph, schedule)
+    if found is not None:
+        start = [found.start.get(node, -1) for node in range(dag.nodes_count)]
+        end = [found.end.get(node, -1) for node in range(dag.nodes_count)]
+        _expect_times(where, "start", np.where(graph.is_task, start, schedule.start), schedule.start, graph)
+        _expect_times(where, "end", np.array(end, dtype=np.int64), schedule.last_out, graph)
+
+
+def audit_simulation(
+    where: str, summary: SimulationSummary | None, checked: CheckedSchedule, graph: GraphFigures
+) -> None:
+    """Compute the figures of a replay anew.
+
+    A replay that ends has the times of an exact schedule, and what a task takes beyond its work it waited.
+
+    Raises:
+        VerificationError: naming the figure, or the task whose stalls are not what is left of its time.
+    """
+    replay = checked.simulation
+    if summary is None or replay is None:
+        expect(f"{where}: whether there is one", summary is not None, replay is not None)
+        return
+    ends = replay.end.tolist()
+    is_stuck = min(ends, default=0) < 0
+    makespan = None if is_stuck else max(ends, default=0)
+    read_stall, write_stall = sum(replay.read_stall.tolist()), sum(replay.write_stall.tolist())
+    expect_figures(where, summary, makespan_cycles=makespan)
+    expect_figures(where, summary, read_stall_cycles=read_stall, write_stall_cycles=write_stall)
+    expect(f"{where}.deadlock: whether there is one", bool(summary.deadlock), is_stuck)
+    plain = plain_times(graph, checked.schedule)
+    if plain is not None:
+        ended = len(plain.end) == graph.dag.nodes_count
+        expect_figures(where, summary, makespan_cycles=max(plain.end.values(), default=0) if ended else None)
+    if is_stuck:
+        return
+    if plain is not None:
+        stalls = plain.read_stall_cycles, plain.write_stall_cycles
+        expect_figures(where, summary, read_stall_cycles=stalls[0], write_stall_cycles=stalls[1])
+    waited = np.zeros(graph.dag.nodes_count, dtype=np.int64)
+    np.add.at(waited, graph.dag.edge_target, replay.read_stall)
+    np.add.at(waited, graph.dag.edge_source, replay.write_stall)
+    left = replay.end - replay.start - graph.work - waited
+    if (left[graph.is_task] != 0).any():
+        node = int(np.flatnonzero(graph.is_task & (left != 0))[0])
+        raise VerificationError(
+            f"{where}: node {graph.dag.node_name(node)!r}: found {waited[node]} cycles of stalls "
+            f"against {waited[node] + left[node]} beyond its work"
+        )
+    if checked.schedule.timing is Timing.EXACT:
+        expect_figures(where, summary, makespan_cycles=max(checked.schedule.last_out.tolist(), default=0))
+
+
+def _awaited(schedule: Schedule, graph: GraphFigures) -> Int64:
+    """Return when all has ended that each node waits for, but for streams: memory, its element, and blocks before."""
+    dag, end, stored = graph.dag, schedule.last_out, ~schedule.streamed
+    awaited = np.zeros(dag.nodes_count, dtype=np.int64)
+    np.maximum.at(awaited, dag.edge_target[stored], end[dag.edge_source[stored]])
+    tasks = np.flatnonzero(graph.is_task)
+    tasks = tasks[np.lexsort((schedule.start[tasks], schedule.pe[tasks]))]
+    same = schedule.pe[tasks[1:]] == schedule.pe[tasks[:-1]]
+    later = tasks[1:][same]
+    awaited[later] = np.maximum(awaited[later], end[tasks[:-1][same]])
+    if schedule.barrier:
+        ends = np.zeros(int(schedule.block.max(initial=0)) + 2, dtype=np.int64)
+        np.maximum.at(ends, schedule.block + 1, end)
+        awaited = np.maximum(awaited, np.maximum.accumulate(ends)[schedule.block])
+    return awaited
+
+
+def _expect_times(where: str, what: str, expected: Int64, found: Int64, graph: GraphFigures) -> None:
+    wrong = np.flatnonzero(expected != found)
+    if len(wrong):
+        node = int(wrong[0])
+        name = graph.dag.node_name(node)
+        raise VerificationError(f"{where}: {what} of {name!r}: found {found[node]} against {expected[node]} recomputed")
+
 
 _BOUND = "lower_bound_cycles"
 

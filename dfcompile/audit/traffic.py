@@ -8,7 +8,8 @@ from typing import Final
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.bounds.fusion.residency import ResidencyPlan
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError

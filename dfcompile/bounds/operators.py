@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from itertools import compress
-from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
@@ -12,33 +11,15 @@ from dfcompile.bounds.curve import Curve, constant
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.convolution import Convolution, Pooling, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.rows import Moving, Rows, rows_curve
+from dfcompile.bounds.einsum.rows import Rows, rows_curve
 from dfcompile.bounds.einsum.window_orders import Kept
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.records import replace
 
 Shape: TypeAlias = PlainEinsum | Convolution | Pooling | Attention | Rows | None
-
-
-class Operand(Struct, frozen=True):
-    """A tensor as an operator reads or writes it.
-
-    Attributes:
-        tensor: name.
-        words: different ones that are read or written.
-        units: that a word takes, of `BoundedOperator.element_bytes`.
-    """
-
-    tensor: str
-    words: int
-    units: int = 1
-
-    @property
-    def size(self) -> int:
-        """Units of all words."""
-        return self.words * self.units
 
 
 class BoundedOperator(Struct, frozen=True):
@@ -91,7 +72,7 @@ class BoundedOperator(Struct, frozen=True):
         """
         is_read = tuple(operand.tensor not in kept for operand in self.reads)
         is_written = tuple(operand.tensor not in kept for operand in self.writes)
-        reads, writes = (tuple(Moving(each.words, each.units) for each in side) for side in (self.reads, self.writes))
+        reads, writes = (tuple(replace(each, tensor="") for each in side) for side in (self.reads, self.writes))
         return _curve(self.shape, self.count, (reads, writes), (is_read, is_written), rules)
 
     def proved(self, size: int) -> int:
@@ -195,8 +176,8 @@ class BoundedModel(Struct, frozen=True, dict=True):
 
 
 # How many operands, the first ones, a shape tells of.
-_OPERANDS: Mapping[type, int] = MappingProxyType({PlainEinsum: 2, Convolution: 2, Attention: 3, Pooling: 1})
-Sides: TypeAlias = tuple[tuple[Moving, ...], tuple[Moving, ...]]
+_OPERANDS: Mapping[type, int] = {PlainEinsum: 2, Convolution: 2, Attention: 3, Pooling: 1}
+Sides: TypeAlias = tuple[tuple[Operand, ...], tuple[Operand, ...]]
 Moved: TypeAlias = tuple[tuple[bool, ...], tuple[bool, ...]]
 
 

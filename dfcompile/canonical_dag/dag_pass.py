@@ -1,61 +1,18 @@
 """DAG passes: rewrites of a canonical DAG after its extraction."""
 
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
-from typing import Final, TypeAlias
-
-from msgspec import Struct, field
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.verifier import verify
 from dfcompile.errors import VerificationError
-from dfcompile.plugins import Collected, PluginKind, faults_of_pass, name_of
-from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
-from dfcompile.records import replace
-
-Rewrite: TypeAlias = Callable[..., object]
+from dfcompile.plugins import Collected, PluginKind, faults_of_pass
+from dfcompile.plugins.passes import Pass, Rewrite
+from dfcompile.plugins.settings import call_with, settings_of
 
 
-class DagPass(Struct, frozen=True):
-    """A named rewrite of a canonical DAG; a value, found by the collector.
-
-    Attributes:
-        name: as the user writes it in ``--passes``.
-        rewrite: the function or frozen dataclass that was decorated; the function, or an instance of the class, takes
-            a canonical DAG and returns one: its argument itself if nothing changed.
-        source: citation key of where it comes from.
-        module: where it is defined.
-        settings: options that the user may give.
-        values: of the options that are given, by the names that Python has for them.
-    """
-
-    name: str
-    rewrite: Rewrite
-    source: str
-    module: str
-    settings: tuple[Setting, ...] = ()
-    values: Mapping[str, SettingValue] = field(default_factory=lambda: MappingProxyType({}))
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def summary(self) -> str:
-        """First line of the docstring."""
-        return (self.rewrite.__doc__ or "").strip().partition("\n")[0]
-
-    @property
-    def origin(self) -> str:
-        """Module and name of the function, such as ``mylab.through_memory.through_memory``."""
-        return f"{self.module}.{name_of(self.rewrite)}"
-
-    def given(self, call: Call, where: str) -> "DagPass":
-        """Return the pass with the options of a call.
-
-        Raises:
-            UserError: an option does not exist, is of another type, or is missing.
-        """
-        return replace(self, values=MappingProxyType(values_of(call, self.settings, where)))
+class DagPass(Pass, frozen=True):
+    """A named rewrite of a canonical DAG."""
 
     def apply(self, dag: CanonicalDag) -> CanonicalDag:
         """Return the DAG rewritten, and verified.

@@ -1,7 +1,7 @@
 """The automatic choice of expansions and granularities for a whole model."""
 
 from dfcompile.choosing.automatic import AutomaticChoice
-from dfcompile.choosing.candidate import Candidate, granularities, space_of
+from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.estimate import Estimate, Memory
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
 from dfcompile.choosing.scoring import (
@@ -11,13 +11,12 @@ from dfcompile.choosing.scoring import (
     UNBOUNDED,
     Limits,
     Machine,
-    Makespans,
     Score,
     Scores,
     Traffic,
 )
-from dfcompile.choosing.search import Rival, Selection, select
-from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.choosing.search import Selection
+from dfcompile.choosing.sketches import Sketch
 
 __all__ = [
     "QUICK",
@@ -29,18 +28,12 @@ __all__ = [
     "Estimate",
     "Limits",
     "Machine",
-    "Makespans",
     "Memory",
     "OperatorOption",
     "OperatorOptions",
-    "Rival",
     "Score",
     "Scores",
     "Selection",
     "Sketch",
-    "Sketches",
     "Traffic",
-    "granularities",
-    "select",
-    "space_of",
 ]

@@ -12,7 +12,7 @@ from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Program
 from dfcompile.frontend.sdfg.onnx_form import program_to_onnx
-from dfcompile.lowering.level_two import program_of
+from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant

@@ -22,7 +22,7 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.parameters import parameters_of
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
-from dfcompile.lowering.operators.description import fields_of
+from dfcompile.lowering.operators.base import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import KindListing, Plugin, is_own
 from dfcompile.report.report_format import REPORT_FORMATS

@@ -116,17 +116,14 @@ def keep_answer(key: str, question: Question, explored: Explored, store: ResultS
     """
     if question.key() != key:
         return
-    gap, gap_of_schedulable = map(_finite, (explored.found.gap, explored.found.gap_of_schedulable))
+    gaps = explored.found.gap, explored.found.gap_of_schedulable
+    gap, gap_of_schedulable = (gap if isfinite(gap) else None for gap in gaps)
     found = {**_parts(explored), "found": replace(explored.found, gap=0.0, gap_of_schedulable=0.0)}
     store.put_answer(key, _Kept(**found, gap=gap, gap_of_schedulable=gap_of_schedulable))
 
 
 def _parts(answer: Answer) -> dict[str, Any]:
     return {name: getattr(answer, name) for name in Answer.__struct_fields__}
-
-
-def _finite(gap: float) -> float | None:
-    return gap if isfinite(gap) else None
 
 
 def _infinite(gap: float | None) -> float:

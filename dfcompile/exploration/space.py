@@ -225,7 +225,10 @@ class Bounds:
             granularity: number of it.
             pes: number of processing elements.
         """
-        return self._figures(self._makespan(picks, granularity, pes), self._io[granularity].of(picks), pes)
+        chosen = self._asked.granularities[granularity]
+        # Less is sure where scopes are cut into more tasks than declared.
+        is_cut = chosen.split is not None or chosen.pieces is not None or bool(chosen.own)
+        return self._figures(self._least_cycles(picks, pes, is_cut), self._io[granularity].of(picks), pes)
 
     def estimated(self, picks: Sequence[int], granularity: int, pes: int) -> tuple[Figures, ...]:
         """Return what a lowering is estimated to take, for each memory: its makespan; of I/O what is sure."""
@@ -238,12 +241,6 @@ class Bounds:
             figures_of(self._asked.objectives, self._asked.machine(pes, memory), makespan, least)
             for memory, least in zip(self._asked.memories, io_bytes, strict=True)
         )
-
-    def _makespan(self, picks: Sequence[int | None], granularity: int, pes: int) -> int:
-        """Return what schedules take at least; less is sure where scopes are cut into more tasks than declared."""
-        chosen = self._asked.granularities[granularity]
-        is_cut = chosen.split is not None or chosen.pieces is not None or bool(chosen.own)
-        return self._least_cycles(picks, pes, is_cut)
 
 
 def estimated_cycles(graph: LoweredGraph, granularity: Granularity, pes: int) -> int:

@@ -9,7 +9,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context, resource_tracker
 from threading import Thread
-from typing import Protocol
 
 from dfcompile.errors import UserError
 from dfcompile.exploration.job import Job, Outcome, run_job
@@ -20,18 +19,6 @@ _DEATHS = 2  # of workers in one batch: the same job may have killed both
 
 Run = Callable[[Job], tuple[Outcome, ...]]
 Finished = tuple[int, tuple[Outcome, ...]]  # number of a job in its batch, what it takes
-
-
-class Workers(Protocol):
-    """Run jobs."""
-
-    def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
-        """Yield the outcomes of jobs, as they come."""
-        ...
-
-    def close(self) -> None:
-        """End what was started."""
-        ...
 
 
 def processors() -> int:
@@ -191,6 +178,9 @@ class DaskCluster:
     def close(self) -> None:
         """Leave the cluster as it is."""
         self._client.close()
+
+
+Workers = InThisProcess | LocalProcesses | DaskCluster
 
 
 def run_same(job: Job, lowering: str) -> tuple[Outcome, ...]:

@@ -140,9 +140,9 @@ def program_of_operator(
     import dace  # which takes long, and the arguments of generators are listed without it
 
     from dfcompile.frontend import WholeMemlets, scalar_type
-    from dfcompile.lowering.declared import declared_tensor
     from dfcompile.lowering.node import Node
     from dfcompile.lowering.program_builder import add_operator
+    from dfcompile.lowering.tensor import declared_tensor
 
     sdfg = dace.SDFG(op_type)
     state = sdfg.add_state("main", is_start_block=True)

@@ -221,9 +221,14 @@ def attend(build: CanonicalFragment, heads: Heads, y: Tensor, *, weights: Tensor
         y: ``[b, s, n * w]`` or ``[b, n, s, w]``.
         weights: where the softmax goes if the model uses it, ``[b, n, s, l]``.
     """
-    scores = scores_of(build, heads, heads.keys, "scores", heads.terms)
-    scores = with_terms(build, scores, heads.terms, "biased", heads.dtype, step="bias")
-    attend_scores(build, heads, scores, y, weights=weights)
+    attend_scores(build, heads, _scores(build, heads, heads.keys, heads.terms), y, weights=weights)
+
+
+def _scores(build: CanonicalFragment, heads: Heads, keys: Tensor, terms: Sequence[Term], suffix: str = "") -> Tensor:
+    """Return what the terms make of ``Q @ K'`` of some keys, a product in a wider type if there are terms."""
+    dtype = sum_dtype(heads.queries.dtype) if terms else heads.dtype
+    product = product_of_heads(build, heads.queries, keys, f"scores{suffix}", dtype, is_transposed=True)
+    return with_terms(build, product, terms, f"biased{suffix}", heads.dtype, step=f"bias{suffix}")
 
 
 def attend_scores(
@@ -270,14 +275,14 @@ def _block(
     build: CanonicalFragment, heads: Heads, keys: tuple[int, int], before: _Running | None, number: int
 ) -> _Running:
     dtype = heads.dtype
-    terms = [
-        Term(term.expression, tuple(_part(build, each, keys, f"mask{number}") for each in term.operands))
-        for term in heads.terms
-    ]
+
+    def of_block(mask: Tensor) -> Tensor:  # what is the same for all keys stays whole
+        return mask if mask.shape[-1] == 1 else build.part(f"mask{number}", mask, mask.rank - 1, *keys)
+
+    terms = [Term(term.expression, tuple(map(of_block, term.operands))) for term in heads.terms]
     sides = (("keys", heads.keys), ("values", heads.values))
-    block_keys, block_values = (_part(build, x, keys, f"{name}{number}", axis=2) for name, x in sides)
-    scores = scores_of(build, heads, block_keys, f"scores{number}", terms)
-    scores = with_terms(build, scores, terms, f"biased{number}", dtype, step=f"bias{number}")
+    block_keys, block_values = (build.part(f"{name}{number}", x, 2, *keys) for name, x in sides)
+    scores = _scores(build, heads, block_keys, terms, f"{number}")
     largest = build.reduced(f"largest{number}", Reduction.MAX, [scores], [3], dtype=dtype, step=f"max{number}")
     if before is not None:
         largest = build.computed(f"top{number}", "max(a, b)", [largest, before.largest], largest.shape, dtype)
@@ -293,21 +298,3 @@ def _block(
         step, operands = f"add_{name}{number}", [old, factor, new]
         sums.append(build.computed(f"all_{name}{number}", "a * b + c", operands, new.shape, dtype, step=step))
     return _Running(largest, sums[0], sums[1])
-
-
-def _part(build: CanonicalFragment, x: Tensor, keys: tuple[int, int], name: str, axis: int = -1) -> Tensor:
-    """Return the part of a tensor that belongs to some keys; all of one that is the same for all keys."""
-    axis %= x.rank
-    start, stop = keys
-    if x.shape[axis] == 1 or (start, stop) == (0, x.shape[axis]):
-        return x
-    if x.value is not None:
-        return build.parameter(name, np.take(x.value, np.arange(start, stop), axis))
-    read = [f"{start} + i{at}" if at == axis else f"i{at}" for at in range(x.rank)]
-    return build.copied(name, x, read, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
-
-
-def scores_of(build: CanonicalFragment, heads: Heads, keys: Tensor, name: str, terms: Sequence[Term]) -> Tensor:
-    """Return ``Q @ K'`` of some keys, in a wider type if terms follow."""
-    dtype = sum_dtype(heads.queries.dtype) if terms else heads.dtype
-    return product_of_heads(build, heads.queries, keys, name, dtype, is_transposed=True)

@@ -20,7 +20,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
 from dfcompile.lowering.reduction import Reduction
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 
 Tensors: TypeAlias = Sequence[Tensor]
@@ -168,10 +168,7 @@ class CanonicalFragment:
 
     def _full_name(self, name: str) -> str:
         """Return the name behind the operator's; with underscores behind it if an array of the program has it."""
-        full = f"{underscored(self._op.name)}_{name}"
-        while full in self._border.names or full in self._tensors:
-            full += "_"
-        return full
+        return free_name(f"{underscored(self._op.name)}_{name}", self._border.names, self._tensors)
 
     def add(self, operator: CanonicalOperator, operands: Tensors, *results: Tensor, step: str = "") -> None:
         """Add a canonical operator, as in ``build.add(Reduce(Reduction.SUM, axes=(1,)), [x], y, step="sum")``.
@@ -234,6 +231,15 @@ class CanonicalFragment:
     ) -> Tensor:
         """Return a new array of the elements of X at affine places of its own indices ``i0``, ``i1`` …."""
         return self.made(name, Copy(read=tuple(read)), [x], shape, x.dtype, step=step)
+
+    def part(self, name: str, x: Tensor, axis: int, first: int, stop: int) -> Tensor:
+        """Return the elements of X from one place along an axis to before another one; of a constant a constant."""
+        if (first, stop) == (0, x.shape[axis]):
+            return x
+        if x.value is not None:
+            return self.parameter(name, np.take(x.value, np.arange(first, stop), axis))
+        read = [f"{first} + i{at}" if at == axis else f"i{at}" for at in range(x.rank)]
+        return self.copied(name, x, read, (*x.shape[:axis], stop - first, *x.shape[axis + 1 :]))
 
     def add_reshaped(
         self, operator: CanonicalOperator, operands: Tensors, y: Tensor, name: str, shape: Shape, *, step: str = ""

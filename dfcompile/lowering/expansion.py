@@ -20,6 +20,7 @@ OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
 CanonicalRewrite: TypeAlias = Callable[[CanonicalNode[Canonical], MapFragment], None]
 ParametricRewrite: TypeAlias = Callable[Concatenate[CanonicalNode[Canonical], MapFragment, ...], None]
 Condition: TypeAlias = Callable[[Operator], bool]
+Default: TypeAlias = bool | Callable[..., bool]  # always, or under a condition
 CanonicalCondition: TypeAlias = Callable[[CanonicalNode[Canonical]], bool]
 
 
@@ -155,7 +156,7 @@ def expansion(
         wanted = "a class of dfcompile.lowering.operators or your own"
         raise RegistrationError(f"expansion {name!r}: operator {operator!r} against {wanted}")
     schema_of(operator)
-    return _decorator((CANONICAL, operator.__name__, name), source, default, operator, runs_only=runs_only)
+    return _decorator((CANONICAL, operator.__name__, name), source, operator, default=default, runs_only=runs_only)
 
 
 def parametric_expansion(
@@ -188,19 +189,14 @@ def onnx_expansion(
     op_type: str, name: str, *, source: str = "onnx", default: bool | Condition = False, runs_only: bool = False
 ) -> Callable[[OnnxRewrite], Expansion]:
     """Make an `Expansion` of an ONNX operator from a function; see `expansion`."""
-    return _decorator((ONNX, op_type, name), source, default, None, runs_only=runs_only)
+    return _decorator((ONNX, op_type, name), source, None, default=default, runs_only=runs_only)
 
 
 def _decorator(
-    named: tuple[str, str, str],
-    source: str,
-    default: bool | Callable[..., bool],  # noqa: FBT001
-    operator: type[CanonicalOperator] | None,
-    *,
-    runs_only: bool,
+    named: tuple[str, str, str], source: str, kind: type[CanonicalOperator] | None, *, default: Default, runs_only: bool
 ) -> Callable[[Callable[..., None]], Expansion]:
     def decorate(rewrite: Callable[..., None]) -> Expansion:
         condition = None if isinstance(default, bool) else default
-        return Expansion(*named, rewrite, source, default is True, rewrite.__module__, condition, operator, runs_only)
+        return Expansion(*named, rewrite, source, default is True, rewrite.__module__, condition, kind, runs_only)
 
     return decorate

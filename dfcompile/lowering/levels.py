@@ -1,23 +1,31 @@
-"""Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
+"""Lowers a program level by level: ONNX operators, canonical operators, loop nests, map scopes.
+
+Level 2 has two forms: loop nests, or the SDFG that passes made of them.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
+from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.declared import declared_array
+from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, of_level
 from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
-from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operator_nodes
 from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.lowering.tensor import declared_array
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
+
+LevelTwo: TypeAlias = NestProgram | Program
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -37,7 +45,7 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     constants: set[str] = set()
     unsupported: list[UnsupportedOpError] = []
     operators = onnx_operators(program, builder.add_view, constants)
-    for op in as_they_come(operators, operators_count(program)):
+    for op in as_they_come(operators, len(operator_nodes(program))):
         try:
             found = table.select(op, choices)
             fragment = found.outline(op, builder.border(op))
@@ -67,7 +75,7 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
     steps: list[OperatorNests | View] = []
     chosen = []
     made_by = _third_party_expansions(program, table)
-    for op in as_they_come(canonical_nodes(program, table, steps.append), operators_count(program)):
+    for op in as_they_come(canonical_nodes(program, table, steps.append), len(operator_nodes(program))):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         maker = made_by.get(op.origin, found.origin)
@@ -89,9 +97,42 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
         UnsupportedOpError: naming the operator that has no expansion.
         UserError: naming a node whose attributes are not the fields of its operator.
     """
+    return program_of(lower_to_nests(program, table, choices))
+
+
+def level_two(
+    library: Program, table: ExpansionTable, choices: Sequence[Choice], passes: Sequence[LoweringPass]
+) -> LevelTwo:
+    """Lower a program of level 1; where passes rewrite level 2, the SDFG that they rewrite is made of the nests.
+
+    Raises:
+        UserError: an operator has no such expansion, or of a pass.
+        PluginError: an expansion or a pass of a third party failed.
+    """
+    nests = apply_passes(lower_to_nests(library, table, choices), passes)
+    return apply_passes(program_of(nests), passes) if of_level(passes, Level.MAPS) else nests
+
+
+def graph_of(lowered: LevelTwo) -> LoweredGraph:
+    """Return what extraction needs of a model on level 2.
+
+    Raises:
+        UserError: it is an SDFG of another form, or calls libraries.
+    """
+    if isinstance(lowered, NestProgram):
+        return lowered.graph
+    from dfcompile.canonical_dag.extraction.sdfg_reader import read_lowered  # needs DaCe
+
+    return read_lowered(lowered.sdfg)
+
+
+def program_of(lowered: LevelTwo) -> Program:
+    """Return a model on level 2 as an SDFG; of nests it is made."""
+    if not isinstance(lowered, NestProgram):
+        return lowered
     from dfcompile.lowering.nests.sdfg import sdfg_program  # needs DaCe
 
-    return sdfg_program(lower_to_nests(program, table, choices))
+    return sdfg_program(lowered)
 
 
 def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[str, str]:

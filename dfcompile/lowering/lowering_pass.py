@@ -1,10 +1,9 @@
 """Lowering passes: rewrites of a whole program that stay on its level."""
 
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
-from typing import TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterable
+from typing import TypeVar, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag_pass import DagPass
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, VerificationError
@@ -14,58 +13,24 @@ from dfcompile.lowering.nests.check import verify_nests
 from dfcompile.lowering.nests.program import NestProgram
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
-from dfcompile.plugins import Collected, faults_of_pass, missing, name_of
-from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, parse_call, settings_of, values_of
+from dfcompile.plugins import Collected, faults_of_pass, missing
+from dfcompile.plugins.passes import Pass, Rewrite
+from dfcompile.plugins.settings import call_with, parse_call, settings_of
 from dfcompile.records import replace
 
 WHERE = "--passes"
 
-Rewrite: TypeAlias = Callable[..., object]
 Lowered = TypeVar("Lowered", Program, NestProgram)
 
 
-class LoweringPass(Struct, frozen=True):
-    """A named rewrite of a program of one level; a value, found by the collector.
+class LoweringPass(Pass, frozen=True, kw_only=True):
+    """A named rewrite of a program of one level.
 
     Attributes:
-        name: as the user writes it in ``--passes``.
         level: of the programs it takes and gives.
-        rewrite: the function or frozen dataclass that was decorated; the function, or an instance of the class, takes
-            a program and returns one: its argument itself if nothing changed.
-        source: citation key of where it comes from.
-        module: where it is defined.
-        settings: options that the user may give.
-        values: of the options that are given, by the names that Python has for them.
     """
 
-    name: str
     level: Level
-    rewrite: Rewrite
-    source: str
-    module: str
-    settings: tuple[Setting, ...] = ()
-    values: Mapping[str, SettingValue] = field(default_factory=lambda: MappingProxyType({}))
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def summary(self) -> str:
-        """First line of the docstring."""
-        return (self.rewrite.__doc__ or "").strip().partition("\n")[0]
-
-    @property
-    def origin(self) -> str:
-        """Module and name of the function, such as ``mylab.memory_only.memory_only``."""
-        return f"{self.module}.{name_of(self.rewrite)}"
-
-    def given(self, call: Call, where: str) -> "LoweringPass":
-        """Return the pass with the options of a call.
-
-        Raises:
-            UserError: an option does not exist, is of another type, or is missing.
-        """
-        return replace(self, values=MappingProxyType(values_of(call, self.settings, where)))
 
     def apply(self, program: Lowered) -> Lowered:
         """Return the program rewritten; it is valid, of the same level, and has the same inputs and outputs.
@@ -98,7 +63,8 @@ def lowering_pass(name: str, *, level: Level, source: str) -> Callable[[Rewrite]
     """
 
     def decorate(rewrite: Rewrite) -> LoweringPass:
-        return LoweringPass(name, level, rewrite, source, rewrite.__module__, settings_of(rewrite, f"pass {name!r}"))
+        settings = settings_of(rewrite, f"pass {name!r}")
+        return LoweringPass(name, rewrite, source, rewrite.__module__, settings, level=level)
 
     return decorate
 

@@ -11,7 +11,7 @@ from dfcompile.lowering.nests.nest import Nest, NestAccess, array_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.reduction import Reduction
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]  # an array, one affine index of the loops per dimension
@@ -49,9 +49,7 @@ class MapFragment:
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
-        full = f"{underscored(self._op.name)}_{name}"
-        while full in self._taken or full in self.arrays:
-            full += "_"
+        full = free_name(f"{underscored(self._op.name)}_{name}", self._taken, self.arrays)
         tensor = Tensor(full, tuple(shape), dtype or self._op.output().dtype)
         self.added.append(tensor)
         self.arrays[full] = array_of(tensor, is_transient=True, is_materialised=materialised)

@@ -1,6 +1,6 @@
 """What expansions and passes see: a node of the program with its tensors, and an operator's attributes or fields."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from dfcompile.lowering.operators.base import Canonical, Canonical_co, read_oper
 from dfcompile.lowering.tensor import Tensor
 
 T = TypeVar("T")
+
+POSITIVE = range(1, 2**63)  # values of an attribute
 
 
 class Node(Struct, frozen=True, eq=False):
@@ -119,13 +121,22 @@ class Operator(Node, frozen=True, eq=False):
             raise self.unsupported(f"attribute {name!r} is {found!r} against {wanted}")
         return found
 
-    def integer(self, name: str, default: int) -> int:
+    def integer(self, name: str, default: int, known: Container[int] | None = None, wanted: str = "") -> int:
         """Return an integer attribute.
 
+        Args:
+            name: of the attribute.
+            default: if it is not given.
+            known: the values that it may have; any unless they are given.
+            wanted: these in words.
+
         Raises:
-            UnsupportedOpError: it is not an integer.
+            UnsupportedOpError: it is not an integer, or none of those.
         """
-        return self._attribute(name, default, int, "an integer")
+        found = self._attribute(name, default, int, "an integer")
+        if known is not None and found not in known:
+            raise self.unsupported(f"attribute {name!r} is {found} against {wanted}")
+        return found
 
     def real(self, name: str, default: float) -> float:
         """Return a number attribute.
@@ -143,15 +154,15 @@ class Operator(Node, frozen=True, eq=False):
         """
         return self._attribute(name, default, str, "a text")
 
-    def choice(self, name: str, default: str, known: Collection[str]) -> str:
-        """Return a text attribute that is one of a few.
+    def choice(self, name: str, default: str, known: Collection[str], wanted: str = "") -> str:
+        """Return a text attribute that is one of a few, perhaps in other words.
 
         Raises:
             UnsupportedOpError: it is none of them.
         """
         found = self.text(name, default)
         if found not in known:
-            raise self.unsupported(f"attribute {name!r} is {found!r} against {', '.join(known)}")
+            raise self.unsupported(f"attribute {name!r} is {found!r} against {wanted or ', '.join(known)}")
         return found
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:

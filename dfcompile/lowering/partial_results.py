@@ -14,7 +14,7 @@ from dfcompile.lowering.expressions import substitute, sum_dtype
 from dfcompile.lowering.map_fragment import Access, Loops, MapFragment, Reads
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.reduction import Reduction
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name
 
 PARTS: Final = tuple(2**exponent for exponent in range(1, 13))  # of one reduction, that expansions offer
 _FAN_IN = 4  # partial results that a task combines in one cycle, each from an input of its own
@@ -164,7 +164,4 @@ def _moved(whole: Reduced, parts: _Parts, start: str) -> Reads:
 
 def _part_loop(whole: Reduced) -> str:
     """Return a name for the loop over parts that nothing else has."""
-    name = "part"
-    while name in {*whole.kept, *whole.reduced, *whole.reads}:
-        name += "_"
-    return name
+    return free_name("part", whole.kept, whole.reduced, whole.reads)

@@ -13,27 +13,15 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.frontend import (
-    AttributeValue,
-    ChosenExpansion,
-    Level,
-    ModelNode,
-    NodeCopies,
-    OperatorNode,
-    Program,
-    Prototype,
-    WholeMemlets,
-    input_connector,
-    output_connector,
-    scalar_type,
-)
-from dfcompile.frontend.sdfg.element_copies import number_elements
+from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
+from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, number_elements
+from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
-from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name
 from dfcompile.records import replace
 
 _KEPT = 4096  # prototypes of arrays: some MB
@@ -68,9 +56,7 @@ class ProgramBuilder:
 
     def free_name(self, name: str) -> str:
         """Return the name, or one with underscores behind it that no array has or is going to have."""
-        while name in self._taken:
-            name += "_"
-        return name
+        return free_name(name, self._taken)
 
     def border(self, op: Operator) -> Border:
         """Return what an operator sees of the program."""
@@ -139,22 +125,18 @@ class ProgramBuilder:
         self.sdfg.add_view(name, list(view.tensor.shape), same if is_same else scalar_type(dtype))
         node = self._add_access(name)
         full = self.whole.of(source)
-        self.state.add_edge(self.read(source), None, node, "views", full)
+        self.state.add_edge(self.access(source), None, node, "views", full)
         self._views[name] = source
 
-    def read(self, name: str) -> AccessNode:
-        """Return the access node to read an array from."""
-        return self.write(name)
-
-    def write(self, name: str) -> AccessNode:
-        """Return the access node to write (a part of) an array to."""
+    def access(self, name: str) -> AccessNode:
+        """Return the access node to read an array from, or to write (a part of) it to."""
         if name not in self._current:
             self._add_access(name)
         return self._current[name]
 
     def rewrite(self, name: str) -> tuple[AccessNode, AccessNode]:
         """Return the array's current access node and a new one that now takes its place."""
-        before = self.write(name)
+        before = self.access(name)
         return before, self._add_access(name)
 
     def _add_access(self, name: str) -> AccessNode:
@@ -165,7 +147,7 @@ class ProgramBuilder:
 
     def add_canonical(self, op: CanonicalNode[CanonicalOperator]) -> None:
         """Add a canonical operator between arrays that are there."""
-        add_operator(self.state, op, op.operator.attributes(), self.write, self.whole)
+        add_operator(self.state, op, op.operator.attributes(), self.access, self.whole)
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)
@@ -175,15 +157,21 @@ class ProgramBuilder:
 
     def finish(self, level: Level, nodes: tuple[ModelNode, ...], chosen: tuple[ChosenExpansion, ...] = ()) -> Program:
         """Drop what nothing uses, validate and freeze."""
-        used = {node.data for node in self.state.data_nodes()}
-        keep = used | {port.array for port in (*self._inputs, *self._outputs)}
-        for name in [name for name in self.sdfg.arrays if name not in keep]:
-            self.sdfg.remove_data(name, validate=False)
+        used = drop_unused(self.sdfg, (*self._inputs, *self._outputs))
         values = {name: value for name, value in self._parameters.items() if name in used}
         parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(values)
-        number_elements(self.sdfg)
         outputs = tuple(self._outputs)
         return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)
+
+
+def drop_unused(sdfg: dace.SDFG, border: Iterable[Port]) -> set[str]:
+    """Remove the arrays that no node and no port has, and number what is left; return those that nodes have."""
+    used = {node.data for node in sdfg.start_state.data_nodes()}
+    kept = used | {port.array for port in border}
+    for name in [name for name in sdfg.arrays if name not in kept]:
+        sdfg.remove_data(name, validate=False)
+    number_elements(sdfg)
+    return used
 
 
 def add_operator(

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from dfcompile.errors import OperatorFieldError, UserError
 from dfcompile.frontend import Program
-from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, declared_tensor
 from dfcompile.plugins import missing
 
 if TYPE_CHECKING:
@@ -90,11 +89,6 @@ def in_order(state: "SDFGState") -> "Iterator[nodes.Node]":
     position = {node: number for number, node in enumerate(state.nodes())}
     ordered: Iterator[nodes.Node] = nx.lexicographical_topological_sort(state.nx, key=position.__getitem__)
     return ordered
-
-
-def operators_count(program: Program) -> int:
-    """Return how many operators a program of level 0 or 1 has."""
-    return len(operator_nodes(program))
 
 
 def operator_nodes(program: Program) -> "tuple[OperatorNode, ...]":

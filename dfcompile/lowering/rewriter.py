@@ -13,24 +13,14 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import VerificationError
-from dfcompile.frontend import (
-    CANONICAL,
-    ONNX,
-    AttributeValue,
-    Coverage,
-    Level,
-    OperatorNode,
-    Program,
-    WholeMemlets,
-    scalar_type,
-)
-from dfcompile.frontend.sdfg.element_copies import number_elements
-from dfcompile.lowering.declared import declared_tensor, is_materialised
+from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
+from dfcompile.frontend.sdfg.element_copies import WholeMemlets
+from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import add_operator
+from dfcompile.lowering.program_builder import add_operator, drop_unused
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, is_materialised
 from dfcompile.records import replace
 
 Attributes: TypeAlias = Mapping[str, AttributeValue]
@@ -243,8 +233,7 @@ class ProgramRewriter:
     def add_tensor(self, name: str, shape: Iterable[int], dtype: str) -> Tensor:
         """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
         self._change()
-        while name in self._sdfg.arrays:
-            name += "_"
+        name = free_name(name, self._sdfg.arrays)
         self._sdfg.add_array(name, list(shape), scalar_type(dtype), transient=True)
         return self.tensor(name)
 
@@ -269,12 +258,8 @@ class ProgramRewriter:
             return self._program
         for node in [node for node in self._state.data_nodes() if not self._state.degree(node)]:
             self._state.remove_node(node)
-        used = {node.data for node in self._state.data_nodes()}
-        border = {port.array for port in (*self._program.inputs, *self._program.outputs)}
-        for name in [name for name in self._sdfg.arrays if name not in used | border]:
-            self._sdfg.remove_data(name, validate=False)
-        parameters = {name: value for name, value in self._parameters.items() if name in self._sdfg.arrays}
-        number_elements(self._sdfg)
+        used = drop_unused(self._sdfg, (*self._program.inputs, *self._program.outputs))
+        parameters = {name: value for name, value in self._parameters.items() if name in used}
         gone = {node.origin for node in operator_nodes(self._program)} - self._merged
         gone -= {node.origin for node in self._nodes.values()}
         nodes = tuple(

@@ -29,11 +29,6 @@ class Windows(Struct, frozen=True):
     pads_end: tuple[int, ...]
     counts: tuple[int, ...]
 
-    @property
-    def is_padded(self) -> bool:
-        """Whether any element has to be put around the data."""
-        return any(self.pads_begin) or any(self.pads_end)
-
     def padded(self, build: CanonicalFragment, x: Tensor, value: float = 0) -> Tensor:
         """Return ``X[batch, channel, …]`` with a value around it, as far as windows reach over it."""
         return padded(build, x, self.pads_begin, self.pads_end, value)

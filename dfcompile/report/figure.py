@@ -1,7 +1,6 @@
 """What is said of a figure once, in the dataclass that holds it; JSON, schema, CSV, tables and documents follow.
 
-    @record
-    @shown_in("schedule")
+    @record("schedule")
     class ScheduleSummary:
         makespan_cycles: int = figure("until the last task ends", heading="makespan")
 
@@ -23,7 +22,7 @@ from typing import Any, Final, TypeAlias, TypeVar, Union, cast
 from dfcompile.errors import InternalError
 
 _KEY: Final = "figure"
-_TABLE: Final = "__shown_in__"
+_TABLE: Final = "__table__"
 _UNITS: Final = MappingProxyType(  # by the last word of a name
     {"cycles": "cycles", "cycle": "cycles", "s": "s", "bytes": "bytes", "elements": "elements", "flop": "FLOP"}
     | {"usd": "USD", "w": "W", "j": "J"}
@@ -93,19 +92,18 @@ def figure(
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(figure,))
-def record(described: type[Described]) -> type[Described]:
-    """Make a record of a class: a frozen dataclass with slots."""
-    return dataclass(frozen=True, slots=True)(described)
+def record(table: str = "") -> Callable[[type[Described]], type[Described]]:
+    """Make a record of a class: a frozen dataclass with slots.
 
+    Args:
+        table: that has a column for each of its figures with a heading, unless the figure names others.
+    """
 
-def shown_in(table: str) -> Callable[[type[Described]], type[Described]]:
-    """Name the table that has a column for each figure of a record with a heading, unless the figure names others."""
+    def described(fields: type[Described]) -> type[Described]:
+        setattr(fields, _TABLE, table)
+        return dataclass(frozen=True, slots=True)(fields)
 
-    def named(described: type[Described]) -> type[Described]:
-        setattr(described, _TABLE, table)
-        return described
-
-    return named
+    return described
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ def _field(described: type, held: Field[object], hint: object) -> RecordField:
     *rest, last = held.name.split("_")
     if not said.unit and "per" not in rest:
         said = replace(said, unit=_UNITS.get(last, ""))
-    if said.heading and not said.tables and hasattr(described, _TABLE):
+    if said.heading and not said.tables and getattr(described, _TABLE, ""):
         said = replace(said, tables=(getattr(described, _TABLE),))
     is_list = is_nullable = False
     if typing.get_origin(hint) in (Union, UnionType):

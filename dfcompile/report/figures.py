@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dfcompile.records import replace
-from dfcompile.report.figure import figure, record, shown_in
+from dfcompile.report.figure import figure, record
 from dfcompile.report.mapping_figures import MappingSummary, TrafficSummary
 from dfcompile.report.operator_figures import AutomaticSummary, OperatorGapSummary
 from dfcompile.report.plain_values import Json, schema_of
@@ -15,7 +15,7 @@ from dfcompile.report.plain_values import Json, schema_of
 FORMAT: Final = "dfcompile-report/4"
 
 
-@record
+@record()
 class ModelSummary:
     """The model and how each of its nodes is accounted for."""
 
@@ -29,8 +29,7 @@ class ModelSummary:
     nodes_folded: int = figure("depend on constants alone, computed when the model is read", unit="nodes")
 
 
-@record
-@shown_in("schedule")
+@record("schedule")
 class ScheduleSummary:
     """A streaming schedule and its figures [dematteis23]."""
 
@@ -105,7 +104,7 @@ class ScheduleSummary:
     )
 
 
-@record
+@record()
 class HintSummary:
     """An expansion that may be better than the chosen one."""
 
@@ -117,8 +116,7 @@ class HintSummary:
     hinted_bound_cycles: int = figure("the same with the expansion of the hint", of="hinted_cycles")
 
 
-@record
-@shown_in("bounds")
+@record("bounds")
 class ExpansionsSummary:
     """How good the schedule is beside what other expansions could give."""
 
@@ -143,8 +141,7 @@ class ExpansionsSummary:
     )
 
 
-@record
-@shown_in("simulation")
+@record("simulation")
 class SimulationSummary:
     """What a replay of a schedule with its FIFOs found."""
 
@@ -162,7 +159,7 @@ class SimulationSummary:
     )
 
 
-@record
+@record()
 class VerificationSummary:
     """How far the lowered model is from a reference."""
 
@@ -178,8 +175,7 @@ class VerificationSummary:
     )
 
 
-@record
-@shown_in("repeated")
+@record("repeated")
 class RepetitionSummary:
     """The schedule again and again on inputs of their own, iterations beside each other."""
 
@@ -204,7 +200,7 @@ class RepetitionSummary:
     io_elements: int = figure("I/O of all iterations", heading="I/O\nelements")
 
 
-@record
+@record()
 class Result:
     """What one choice of expansions gives on one number of processing elements."""
 
@@ -261,7 +257,7 @@ class Result:
         return self.automatic is not None and self.automatic.is_taken
 
 
-@record
+@record()
 class AssumptionSummary:
     """A figure that the results rest on and that the model does not say."""
 
@@ -270,7 +266,7 @@ class AssumptionSummary:
     source: str = figure("a citation key ([references](references.md)), a file or an option")
 
 
-@record
+@record()
 class Report:
     """All results of a run."""
 

@@ -5,12 +5,12 @@ And what a mapping moves beside the least (docs/bounds.md).
 
 from typing import Final
 
-from dfcompile.report.figure import figure, record, shown_in
+from dfcompile.report.figure import figure, record
 
 BOUND_BY: Final = ("compute", "memory", "network")
 
 
-@record
+@record()
 class RoofsSummary:
     """Rates that kernels attain at most; above the peak are only those that join many streams in a cycle."""
 
@@ -23,7 +23,7 @@ class RoofsSummary:
     )
 
 
-@record
+@record()
 class KernelGroupSummary:
     """Kernels that are equal in all figures."""
 
@@ -51,8 +51,7 @@ IDEAL_BOUND_BY: Final = ("compute", "memory", "chain")
 COLLECTIVES: Final = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
 
-@record
-@shown_in("configurations")
+@record("configurations")
 class ConfigurationSummary:
     """One configuration of a mapping: kernels that are on the chip together [ko24]."""
 
@@ -70,7 +69,7 @@ class ConfigurationSummary:
     )
 
 
-@record
+@record()
 class StreamsConfigurationSummary:
     """One configuration of the mapping with perfect streams."""
 
@@ -79,7 +78,7 @@ class StreamsConfigurationSummary:
     bound_by: str = figure("the largest of its times", choices=BOUND_BY)
 
 
-@record
+@record()
 class IdealSummary:
     """The terms of a time that no known algorithm beats on the machine, however operators are lowered."""
 
@@ -97,7 +96,7 @@ class IdealSummary:
     )
 
 
-@record
+@record()
 class PerfectStreamsSummary:
     """The operators mapped by the model of [ko24]: perfect streams between kernels, any parallelism, no tasks.
 
@@ -120,8 +119,7 @@ class PerfectStreamsSummary:
     configurations: tuple[StreamsConfigurationSummary, ...] = figure("in their order", of="configs")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class TimePartsSummary:
     """Where the attained time goes: parts that add up to it."""
 
@@ -142,7 +140,7 @@ class TimePartsSummary:
     network_s: float = figure("exchanges between chips beyond both", heading="network\n{}s", hidden=0.0)
 
 
-@record
+@record()
 class PhaseSummary:
     """A spatial block of the attained schedule."""
 
@@ -152,8 +150,7 @@ class PhaseSummary:
     tasks: int = figure("on the chip together", unit="tasks", least=1)
 
 
-@record
-@shown_in("exchanges")
+@record("exchanges")
 class ExchangeSummary:
     """A collective by which chips change the layout of a tensor."""
 
@@ -178,7 +175,7 @@ class ExchangeSummary:
     time_s: float = figure("of it", heading="time\n{}s")
 
 
-@record
+@record()
 class LayoutSummary:
     """An array as the chips hold it for a kernel that reads or writes it."""
 
@@ -195,8 +192,7 @@ class LayoutSummary:
     chip_elements: int = figure("of them on the chip with most")
 
 
-@record
-@shown_in("mapping")
+@record("mapping")
 class MappingSummary:
     """Figures of a mapping: a schedule of the lowering's tasks on the machine, between a bound and an ideal."""
 
@@ -259,7 +255,7 @@ class MappingSummary:
     )
 
 
-@record
+@record()
 class OperatorTrafficSummary:
     """What an operator moves in a mapping, beside its part of the least."""
 
@@ -269,8 +265,7 @@ class OperatorTrafficSummary:
     excess_bytes: int = figure("the difference; negative where it moves less than in that plan", least=None)
 
 
-@record
-@shown_in("traffic")
+@record("traffic")
 class TrafficSummary:
     """What the mapping moves to and from DRAM, beside what is possible with the chip's SRAM."""
 

@@ -6,13 +6,13 @@ The latter say what it is, what it brings, and what each operator could be.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from dfcompile.report.figure import figure, record, shown_in
+from dfcompile.report.figure import figure, record
 from dfcompile.scheduler.operator_times import OperatorTime, shared
 
 _NAMED = 3  # operators in a sentence; JSON has all
 
 
-@record
+@record()
 class OperatorGapSummary:
     """What an operator takes of all PEs together, beside what it would take ideally."""
 
@@ -72,8 +72,7 @@ def _why(gap: OperatorGapSummary, cycles: int) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-@record
-@shown_in("options")
+@record("options")
 class OptionSummary:
     """A way to lower operators of one shape, and to divide their scopes into tasks."""
 
@@ -97,7 +96,7 @@ class OptionSummary:
     is_chosen: bool = figure("whether this is the one that the automatic choice has")
 
 
-@record
+@record()
 class RivalsSummary:
     """Uniform choices: each operator type one expansion, all scopes one granularity."""
 
@@ -110,7 +109,7 @@ class RivalsSummary:
     is_quick: bool = figure("whether few may be looked at, as by `--expand quick` and without `--expand`")
 
 
-@record
+@record()
 class AutomaticSummary:
     """Expansions and granularity as they are chosen for this number of PEs, or would be by `--expand auto`."""
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -98,9 +97,14 @@ def held_at(report: object, path: tuple[str, ...]) -> object:
 
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-NAMES: Final[Mapping[type, str]] = MappingProxyType(
-    {bool: "boolean", int: "integer", float: "number", Fraction: "number", str: "string", Mapping: "object"}
-)
+NAMES: Final[Mapping[type, str]] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    Fraction: "number",
+    str: "string",
+    Mapping: "object",
+}
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 

@@ -1,48 +1,113 @@
-"""Sums up what the driver found out as a report."""
+"""Sums up what the driver found out as a report, and what mappings move beside the least possible."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from math import ceil, inf
 from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
+from dfcompile.bounds.fusion.residency import ResidencyPlan
+from dfcompile.bounds.operators import BoundedModel
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.driver import Exploration, Point
+from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.lowering import KnownAlternatives
-from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
-from dfcompile.lowering.alternatives.chain import longest_chain
+from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, longest_chain
 from dfcompile.options import Options
 from dfcompile.records import replace
-from dfcompile.report import operator_figures
+from dfcompile.report import figures as report
+from dfcompile.report import mapping_figures, operator_figures
 from dfcompile.report import schedule_summary as schedules
 from dfcompile.report.figure import NS_PER_S, filled
-from dfcompile.report.figures import (
-    AssumptionSummary,
-    ExpansionsSummary,
-    HintSummary,
-    ModelSummary,
-    RepetitionSummary,
-    Report,
-    Result,
-    VerificationSummary,
-)
-from dfcompile.report.mapping_figures import (
-    IdealSummary,
-    KernelGroupSummary,
-    LayoutSummary,
-    MappingSummary,
-    PerfectStreamsSummary,
-)
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
 from dfcompile.traffic_plans import TrafficPlans
 
-TRAFFIC_ALONE = AssumptionSummary(
+ELSEWHERE = "(other)"  # what no operator of the model moves
+
+
+def traffic_summary(plans: TrafficPlans, point: Point) -> mapping_figures.TrafficSummary:
+    """Return what the mapping of a point moves beside the least.
+
+    Raises:
+        VerificationError: it moves less than is proved to be necessary.
+    """
+    size = int(point.sram_bytes) * point.attained.chips
+    plan = plans.of(size)
+    moved, proved = point.attained.dram_bytes, plans.model.compulsory_bytes
+    least = None if plan is None else plan.traffic_bytes
+    if moved < proved:
+        raise VerificationError(f"traffic: found {moved} bytes moved against {proved} proved to be necessary")
+    return mapping_figures.TrafficSummary(
+        moved_bytes=moved,
+        proved_bytes=proved,
+        least_bytes=least,
+        least_is_exact=least is not None and least <= moved and plan is not None and plan.is_exact,
+        buffer_bytes=size or None,
+        ratio=moved / least if least else None,
+        schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,
+        operators=tuple(_operators(plans.merged, point.attained, plan)),
+    )
+
+
+def _operators(
+    merged: BoundedModel, attained: backend.TaskMapping, plan: ResidencyPlan | None
+) -> Iterator[mapping_figures.OperatorTrafficSummary]:
+    owner = {name: op.name for op in merged.operators for name in (op.name, *op.within)}
+    least: Counter[str] = Counter()
+    for share in () if plan is None else plan.operators:
+        least[owner[share.name]] += share.traffic_bytes
+    moved: Counter[str] = Counter()
+    for origin, count in _moved_by_origin(attained):
+        moved[owner.get(origin, ELSEWHERE)] += count
+    names = dict.fromkeys((*owner.values(), *moved))
+    for name in sorted(names, key=lambda name: (least[name] - moved[name], name)):
+        if moved[name] or least[name]:
+            yield mapping_figures.OperatorTrafficSummary(name, moved[name], least[name], moved[name] - least[name])
+
+
+def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]:
+    """Yield bytes with the operator that moves them: what is written by the maker, what is read by the first reader.
+
+    On several chips all move what one does.
+    """
+    makers, readers = _neighbours(attained.machine_dag)
+    of_kernel = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
+    for configuration in attained.configurations:
+        present = dict.fromkeys(of_kernel.get(name, "") for name in configuration.kernels)
+        ranks = {origin: rank for rank, origin in enumerate(present)}
+        for store in configuration.stores:
+            reading = readers.get(store.name, {})
+            if len(reading) < len(present):  # either may have thousands
+                first = min(ranks.keys() & reading.keys(), key=ranks.__getitem__, default=None)
+            else:
+                first = next((origin for origin in present if origin in reading), None)
+            yield next(iter(reading), "") if first is None else first, store.dram_read_bytes * attained.chips
+            yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
+
+
+def _neighbours(dag: CanonicalDag) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
+    """Return the operator that writes each store, and those that read it; a store is an array or a scope of tasks."""
+    makers: dict[str, str] = {}
+    readers: dict[str, dict[str, None]] = {}
+    sources, targets = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
+    for source, target in dict.fromkeys(zip(sources.tolist(), targets.tolist(), strict=True)):
+        writer, reader = dag.scopes[source], dag.scopes[target]
+        if writer.kernel != NO_KERNEL:
+            makers.setdefault(writer.name, dag.kernels[writer.kernel].origin)
+            makers.setdefault(reader.name, dag.kernels[writer.kernel].origin)
+        if reader.kernel != NO_KERNEL:
+            readers.setdefault(writer.name, {})[dag.kernels[reader.kernel].origin] = None
+    return makers, readers
+
+
+TRAFFIC_ALONE = report.AssumptionSummary(
     "ideal",
     "least traffic alone: the work and the chains of all expansions are not known",
     "--passes, --volumes, --granularity, or an expansion that failed",
@@ -61,7 +126,7 @@ class Ideals:
         self._chain = None if known is None else cache(partial(longest_chain, known))
         self._proved_bytes = proved_bytes
 
-    def of(self, point: Point) -> tuple[IdealSummary, float]:
+    def of(self, point: Point) -> tuple[mapping_figures.IdealSummary, float]:
         """Return the terms of the ideal on all chips at hand, and its time in seconds.
 
         On several chips no chain is known: their shares may be without what follows from constants.
@@ -79,10 +144,10 @@ class Ideals:
         # Work and chain are both of the processing elements, so the longer one counts.
         at_work_s = max(compute_s or 0.0, chain_s or 0.0)
         time_s = point.mapping.options.overlap.time_ns(at_work_s, memory_s, 0.0)
-        return IdealSummary(bound_by, compute_s, memory_s, chain_s), time_s
+        return mapping_figures.IdealSummary(bound_by, compute_s, memory_s, chain_s), time_s
 
 
-def summarize(exploration: Exploration) -> Report:
+def summarize(exploration: Exploration) -> report.Report:
     """Return the report of a run."""
     first = exploration.variants[0]
     ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
@@ -93,23 +158,25 @@ def summarize(exploration: Exploration) -> Report:
     types = dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
     own = _assumptions(exploration.options, exploration.points)
     assumptions = (*own, *ideal, *schedules.complex_assumptions(types))
-    return Report(_model(first.lowered.name, first.lowered.nodes), results, assumptions, exploration.warnings)
+    return report.Report(_model(first.lowered.name, first.lowered.nodes), results, assumptions, exploration.warnings)
 
 
-def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
+def _model(name: str, nodes: Sequence[ModelNode]) -> report.ModelSummary:
     def count(coverage: Coverage) -> int:
         return sum(node.coverage is coverage for node in nodes)
 
     ways = (count(Coverage.COSTED), count(Coverage.VIEW), count(Coverage.FOLDED))
-    return ModelSummary(name, len(nodes), sum(ways), *ways)
+    return report.ModelSummary(name, len(nodes), sum(ways), *ways)
 
 
-def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Result:
+def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: TrafficPlans) -> report.Result:
     variant, bound, figures = point.variant, point.expansion_bound, point.scheduled.figures
     cycles = point.attained.time_s * point.system.accelerator.frequency_ghz * NS_PER_S
-    found, effect = variant.deviation, variant.effect_of_inputs
-    effect_of_inputs = None if effect is None else effect.relative
-    return Result(
+    verification = None
+    if variant.deviation is not None:
+        effect = None if variant.effect_of_inputs is None else variant.effect_of_inputs.relative
+        verification = filled(report.VerificationSummary, variant.deviation, effect_of_inputs=effect)
+    return report.Result(
         pes=point.pes,
         expansions=variant.expansions,
         makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
@@ -119,36 +186,38 @@ def _result(point: Point, mapping: MappingSummary, plans: TrafficPlans) -> Resul
         repetition=_repetition(point),
         mapping=mapping,
         traffic=traffic_summary(plans, point),
-        verification=None if found is None else filled(VerificationSummary, found, effect_of_inputs=effect_of_inputs),
+        verification=verification,
     )
 
 
-def _repetition(point: Point) -> RepetitionSummary | None:
+def _repetition(point: Point) -> report.RepetitionSummary | None:
     found, figures = point.repetition, point.scheduled.figures
     if found is None:
         return None
     cycles, elements = (found.repeats * one for one in (point.scheduled.schedule.makespan_cycles, figures.io_elements))
-    return filled(RepetitionSummary, found, in_sequence_cycles=cycles, io_elements=elements)
+    return filled(report.RepetitionSummary, found, in_sequence_cycles=cycles, io_elements=elements)
 
 
-def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
+def _over_expansions(bound: ExpansionBound, point: Point) -> report.ExpansionsSummary:
     variant, figures = point.variant, point.scheduled.figures
     hints = []
     for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0):
         rule = f"{hint.op_type}={hint.name}"
         rules = (rule,) if hint.is_for_all else tuple(f"{origin}:{rule}" for origin in hint.origins)
-        hints.append(filled(HintSummary, hint, expand=rules, operators=len(hint.origins)))
+        hints.append(filled(report.HintSummary, hint, expand=rules, operators=len(hint.origins)))
     gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
     gaps: tuple[operator_figures.OperatorGapSummary, ...] = ()
     if point.least_work is not None and figures.makespan_cycles is not None and figures.is_exact:
         gaps = operator_figures.operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
-    return ExpansionsSummary(bound.cycles, gap, tuple(hints), gaps)
+    return report.ExpansionsSummary(bound.cycles, gap, tuple(hints), gaps)
 
 
-def _mapping(point: Point, ideal: IdealSummary, ideal_time_s: float) -> MappingSummary:
+def _mapping(point: Point, ideal: mapping_figures.IdealSummary, ideal_time_s: float) -> mapping_figures.MappingSummary:
     streams, attained = point.mapping, point.attained
+    figures = streams.figures
+    perfect = filled(mapping_figures.PerfectStreamsSummary, streams, figures, configs=len(figures.configs))
     return filled(
-        MappingSummary,
+        mapping_figures.MappingSummary,
         attained,
         chips_available=point.chips,
         ideal_time_s=ideal_time_s,
@@ -157,20 +226,23 @@ def _mapping(point: Point, ideal: IdealSummary, ideal_time_s: float) -> MappingS
         sharding=tuple(_layouts(point)),
         kernels=kernel_groups(attained.kernels, attained.chips),
         ideal=ideal,
-        perfect_streams=filled(PerfectStreamsSummary, streams, streams.figures, configs=len(streams.figures.configs)),
+        perfect_streams=perfect,
     )
 
 
-def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple[KernelGroupSummary, ...]:
+def kernel_groups(
+    kernels: Iterable[backend.KernelFigures], chips: int
+) -> tuple[mapping_figures.KernelGroupSummary, ...]:
     """Return the kernels of a mapping, equal ones together, in the order of the first of them.
 
     Args:
         kernels: in order of execution.
         chips: that share them.
     """
-    groups: dict[KernelGroupSummary, list[str]] = {}
+    groups: dict[mapping_figures.KernelGroupSummary, list[str]] = {}
     for one in kernels:
-        alone = filled(KernelGroupSummary, one, kernels=(), count=1, network_bytes=one.received_bytes / chips)
+        received = one.received_bytes / chips
+        alone = filled(mapping_figures.KernelGroupSummary, one, kernels=(), count=1, network_bytes=received)
         groups.setdefault(alone, []).append(one.name)
     return tuple(replace(alone, kernels=tuple(names), count=len(names)) for alone, names in groups.items())
 
@@ -182,41 +254,44 @@ def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> flo
     return streams.figures.utilization * streams.figures.time_s * streams.chips / (attained.time_s * attained.chips)
 
 
-def _layouts(point: Point) -> Iterator[LayoutSummary]:
+def _layouts(point: Point) -> Iterator[mapping_figures.LayoutSummary]:
     """Yield how chips hold arrays, configuration by configuration; kernels that prepare weights are in none."""
     attained = point.attained
     number = {name: at for at, each in enumerate(attained.configurations) for name in each.kernels}
     layouts = backend.tensor_layouts(point.variant.dag, dict(attained.sharding), attained.network_chips)
     for each in sorted((each for each in layouts if each.kernel in number), key=lambda each: number[each.kernel]):
         access = "written" if each.is_written else "read"
-        yield filled(LayoutSummary, each, configuration=number[each.kernel], access=access)
+        yield filled(mapping_figures.LayoutSummary, each, configuration=number[each.kernel], access=access)
 
 
-def _lowering_assumptions(options: Options) -> tuple[AssumptionSummary, ...]:
+def _lowering_assumptions(options: Options) -> tuple[report.AssumptionSummary, ...]:
     expansions, granularity = "expansions that are not named", "granularity of tasks"
     if options.choice is not None:
-        return tuple(AssumptionSummary(what, "as saved", "--choice") for what in (expansions, granularity))
+        return tuple(report.AssumptionSummary(what, "as saved", "--choice") for what in (expansions, granularity))
     chosen = f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
     others = "chosen per operator" if options.expand.chooses else "declared"
     said = ", ".join((options.granularity.every or others, *options.granularity.own))
-    return AssumptionSummary(expansions, chosen, "--expand"), AssumptionSummary(granularity, said, "--granularity")
+    found = ((expansions, chosen, "--expand"), (granularity, said, "--granularity"))
+    return tuple(report.AssumptionSummary(*each) for each in found)
 
 
-def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
+def _assumptions(options: Options, points: Sequence[Point]) -> tuple[report.AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
-    said = AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
-    passes = ((f"pass {one.name!r}", one) for point in points for one in point.variant.lowered.applied)
+    passes = [("expansions were chosen", "for the model before its passes: it is large")] * is_before_passes
+    for point in points:
+        for one in point.variant.lowered.applied:
+            passes.append((f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}"))
     found = [
         schedules.PROCESSING_ELEMENT,
-        AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
+        report.AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         *_lowering_assumptions(options),
-        *([said] if is_before_passes else []),
-        *(AssumptionSummary(name, f"{one.before} {one.of} became {one.after}", "--passes") for name, one in passes),
+        *(report.AssumptionSummary(*each, "--passes") for each in passes),
         *schedules.schedule_assumptions(point.scheduled for point in points),
     ]
     mapped = (each for point in points for each in (*point.attained.assumptions, *point.mapping.assumptions))
-    found += [filled(AssumptionSummary, each) for each in mapped if each.source != "--pes"]  # every result says that
+    # Every result says how many PEs it has.
+    found += [filled(report.AssumptionSummary, each) for each in mapped if each.source != "--pes"]
     return tuple(dict.fromkeys(found))
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from dfcompile.host.printable import printable
@@ -153,7 +152,9 @@ def _schedule_tables(report: Report) -> Iterator[Table]:
     names, results = tuple(labels(scheduled)), scheduled.results
     yield Table(_contention_free("schedule", report), names, table_columns("schedule", results))
     if any(result.simulation is not None for result in results):
-        yield Table("simulation", names, table_columns("simulation", results, SIMULATION))
+        after = "simulation.makespan_cycles"
+        derived = Derived("scheduled\nmakespan", _scheduled_makespan, after), Derived("error\n%", _replay_error, after)
+        yield Table("simulation", names, table_columns("simulation", results, derived))
 
 
 def _bound_tables(report: Report) -> Iterator[Table]:
@@ -168,8 +169,10 @@ def _contention_free(title: str, report: Report) -> str:
 
 def _mapping_tables(report: Report) -> Iterator[Table]:
     mappings = [mapping for _, mapping in report.mapped]
-    chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()
-    yield Table("mapping", tuple(labels(report)), table_columns("mapping", mappings, (*MAPPING, *chips)))
+    derived = [Derived("proof", _proof, after="ideal_time_s", is_text=True)]
+    if any(found.chips_available > 1 for found in mappings):
+        derived.append(Derived("chips\nused", lambda found: f"{found.chips} of {found.chips_available}"))
+    yield Table("mapping", tuple(labels(report)), table_columns("mapping", mappings, derived))
 
 
 def _time_tables(report: Report) -> Iterator[Table]:
@@ -180,7 +183,8 @@ def _time_tables(report: Report) -> Iterator[Table]:
 def _traffic_tables(report: Report) -> Iterator[Table]:
     traffic = [result.traffic for result in report.results if result.traffic is not None]
     if len(traffic) == len(report.results):
-        yield Table("traffic", _chip_labels(report), table_columns("traffic", traffic, TRAFFIC))
+        excess = Derived("excess in", _worst, after="ratio", is_text=True)
+        yield Table("traffic", _chip_labels(report), table_columns("traffic", traffic, (excess,)))
 
 
 def _chip_labels(report: Report) -> tuple[Column, ...]:
@@ -198,10 +202,6 @@ def _replay_error(result: Result) -> str:
     return f"{100 * (real - planned) / real:.2f}" if real and planned is not None else NOTHING
 
 
-def _chips(mapping: MappingSummary) -> str:
-    return f"{mapping.chips} of {mapping.chips_available}"
-
-
 def _proof(mapping: MappingSummary) -> str:
     return "optimal" if mapping.optimal else f"{100 * mapping.gap:.1f} % above the bound"
 
@@ -213,15 +213,6 @@ def _worst(traffic: TrafficSummary) -> str:
         return "-"
     found = [op for op in traffic.operators[:MOST_WORST] if op.excess_bytes > 0]
     return ", ".join(f"{op.operator} {op.excess_bytes / excess:.0%}" for op in found)
-
-
-SIMULATION: Final = (
-    Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
-    Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
-)
-MAPPING: Final = (Derived("proof", _proof, after="ideal_time_s", is_text=True),)
-TRAFFIC: Final = (Derived("excess in", _worst, after="ratio", is_text=True),)
-SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 
 def _configuration_tables(report: Report) -> Iterator[Table]:
@@ -333,17 +324,17 @@ LEGEND: Final = (
     "T_s_inf: longest chain of tasks, on any number of PEs, with streaming",
     "SSLR: makespan / T_s_inf",
 )
-_TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = MappingProxyType(
-    {
-        "schedule": _schedule_tables,
-        "bounds": _bound_tables,
-        "operators": _option_tables,
-        "mapping": _mapping_tables,
-        "time": _time_tables,
-        "traffic": _traffic_tables,
-        "configurations": _configuration_tables,
-    }
-)
-_NOTES: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = MappingProxyType(
-    {"schedule": _schedule_notes, "bounds": _bound_notes, "operators": _operator_notes}
-)
+_TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = {
+    "schedule": _schedule_tables,
+    "bounds": _bound_tables,
+    "operators": _option_tables,
+    "mapping": _mapping_tables,
+    "time": _time_tables,
+    "traffic": _traffic_tables,
+    "configurations": _configuration_tables,
+}
+_NOTES: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = {
+    "schedule": _schedule_notes,
+    "bounds": _bound_notes,
+    "operators": _operator_notes,
+}

@@ -24,22 +24,6 @@ MOST_FOLLOWED = 2**22  # elements of one unit whose accesses are looked at one b
 MOST_FOLLOWED_TOGETHER = 2**24  # of all units: some seconds
 
 
-def follow_unit(unit: StreamingUnit, release: tuple[int, ...]) -> Stretch:
-    """Find all accesses of a unit, however many repeat: a stretch from its first access to its last.
-
-    Args:
-        unit: the tasks.
-        release: cycle from which on each node may run.
-
-    Raises:
-        VerificationError: it ends in a deadlock.
-    """
-    stretch = Progress(unit, release).stretch(unit.whole)
-    if not (ends_come_in_turn(unit) and relax(stretch)) and any(place != FINISHED for place in step(stretch)):
-        raise VerificationError(f"unit of node {unit.nodes[0]}: a deadlock")
-    return stretch
-
-
 class Following:
     """The units of a replayed schedule, each with the times from which its tasks may run.
 
@@ -81,9 +65,17 @@ class Following:
         waits, first, self.end = self.plan.waits, replaying.earliest, replaying.end
         self.release = [last_end(self.end, *each) for each in zip(waits, first, strict=True)]
 
-    def followed(self, unit: int) -> Stretch:
-        """Follow a unit, by its number, once more; its releases are known."""
-        return follow_unit(self.units[unit], tuple(self.release[node] for node in self.units[unit].nodes))
+    def followed(self, number: int) -> Stretch:
+        """Find all accesses of a unit, however many repeat: a stretch from its first access to its last.
+
+        Raises:
+            VerificationError: it ends in a deadlock.
+        """
+        unit = self.units[number]
+        stretch = Progress(unit, tuple(self.release[node] for node in unit.nodes)).stretch(unit.whole)
+        if not (ends_come_in_turn(unit) and relax(stretch)) and any(place != FINISHED for place in step(stretch)):
+            raise VerificationError(f"unit of node {unit.nodes[0]}: a deadlock")
+        return stretch
 
 
 def _followed(units: list[StreamingUnit]) -> list[bool]:

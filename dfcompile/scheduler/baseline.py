@@ -13,7 +13,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole, topological_order
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths
-from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64, frozen
 from dfcompile.records import replace
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
@@ -38,8 +38,7 @@ class GapIndex:
     def __init__(self) -> None:
         self._chunks: list[list[Gap]] = []
         self._first: list[tuple[int, ...]] = []  # each chunk's first gap, or one that was it
-        self._latest_end: Int64 = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
-        self._longest: Int64 = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self._limits: Int64 = np.zeros((2, _FIRST_CAPACITY), dtype=np.int64)  # latest end, longest gap of each chunk
         self._end_of_all = 0  # no gap ends later
 
     def add(self, start: int, end: int, pe: int) -> None:
@@ -57,10 +56,10 @@ class GapIndex:
         insort(chunk, gap)
         if gap < self._first[position]:
             self._first[position] = gap
-        if end > self._latest_end[position]:
-            self._latest_end[position] = end
-        if end - start > self._longest[position]:
-            self._longest[position] = end - start
+        if end > self._limits[0, position]:
+            self._limits[0, position] = end
+        if end - start > self._limits[1, position]:
+            self._limits[1, position] = end - start
         if len(chunk) > _CHUNK:
             self._open_chunk(position + 1, chunk[_CHUNK // 2 :])
             del chunk[_CHUNK // 2 :]
@@ -75,9 +74,9 @@ class GapIndex:
         if ready + duration > self._end_of_all:
             return None
         begun = bisect_left(self._first, (ready + 1,))  # chunks whose first gap is open at ``ready``
-        found = self._search(self._latest_end, (0, begun), ready, duration)
+        found = self._search(0, (0, begun), ready, duration)
         if found is None and latest > ready:
-            found = self._search(self._longest, (begun, bisect_left(self._first, (latest + 1,))), ready, duration)
+            found = self._search(1, (begun, bisect_left(self._first, (latest + 1,))), ready, duration)
         if found is None:
             return None
         position, place = found
@@ -89,17 +88,17 @@ class GapIndex:
             self._close_chunk(position)
         return gap
 
-    def _search(self, limits: Int64, chunks: tuple[int, int], ready: int, duration: int) -> tuple[int, int] | None:
+    def _search(self, limit: int, chunks: tuple[int, int], ready: int, duration: int) -> tuple[int, int] | None:
         """Return the chunk of the first gap that fits, and its place there.
 
         Args:
-            limits: latest end or longest gap of chunks, whichever decides.
+            limit: of chunks that decides: 0 the latest end, 1 the longest gap.
             chunks: the range that is searched.
             ready: as `take` has it.
             duration: as `take` has it.
         """
         wanted = ready + duration
-        least = wanted if limits is self._latest_end else duration
+        limits, least = self._limits[limit], duration if limit else wanted
         position, end = chunks
         while position < end:
             enough = limits[position:end] >= least
@@ -107,7 +106,7 @@ class GapIndex:
             if not enough[step]:
                 return None
             position += step
-            if self._longest[position] >= duration:
+            if self._limits[1, position] >= duration:
                 for place, (start, stop, _) in enumerate(self._chunks[position]):
                     if stop >= wanted and stop - start >= duration:
                         return position, place
@@ -117,27 +116,22 @@ class GapIndex:
 
     def _summarise(self, position: int) -> None:
         chunk = self._chunks[position]
-        self._latest_end[position] = max([end for _, end, _ in chunk])
-        self._longest[position] = max([end - start for start, end, _ in chunk])
+        ends, lengths = [end for _, end, _ in chunk], [end - start for start, end, _ in chunk]
+        self._limits[:, position] = max(ends), max(lengths)
 
     def _open_chunk(self, position: int, chunk: list[Gap]) -> None:
         count = len(self._chunks)
-        if count == len(self._longest):
-            self._latest_end, self._longest = (np.resize(column, 2 * count) for column in self._columns())
-        for column in self._columns():
-            column[position + 1 : count + 1] = column[position:count]
+        if count == self._limits.shape[1]:
+            self._limits = np.concatenate([self._limits, self._limits], axis=1)
+        self._limits[:, position + 1 : count + 1] = self._limits[:, position:count]
         self._chunks.insert(position, chunk)
         self._first.insert(position, chunk[0])
         self._summarise(position)
 
     def _close_chunk(self, position: int) -> None:
         count = len(self._chunks)
-        for column in self._columns():
-            column[position : count - 1] = column[position + 1 : count]
+        self._limits[:, position : count - 1] = self._limits[:, position + 1 : count]
         del self._chunks[position], self._first[position]
-
-    def _columns(self) -> tuple[Int64, Int64]:
-        return self._latest_end, self._longest
 
 
 def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
@@ -176,9 +170,7 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     makespan = max(end, default=0)
     begun, ended = (int64_column(column)[place] for column in (start, end))
     pe = np.array(element, dtype=np.int32)[place]
-    for column in (pe, begun, ended):
-        column.setflags(write=False)
-    return NonStreamingSchedule(pes, pe, begun, ended, makespan)
+    return NonStreamingSchedule(pes, frozen(pe), frozen(begun), frozen(ended), makespan)
 
 
 class _Machine:
@@ -263,7 +255,10 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSch
     makespan, start, pe = found.makespan_cycles, found.start.tolist(), found.pe.tolist()
     gaps = _gaps(found, dag.is_computational & (dag.work > 0) & ~tasks)
     work, targets, first = dag.work.tolist(), dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
-    waits, placed = _readers_start(dag, found), is_moved.tolist()
+    needed = np.where(dag.is_computational, found.start, makespan)  # a task when it starts
+    read = dag.is_buffer[dag.edge_source] & dag.is_computational[dag.edge_target]
+    np.minimum.at(needed, dag.edge_source[read], found.start[dag.edge_target[read]])  # a buffer by its first reader
+    waits, placed = needed.tolist(), is_moved.tolist()
     for node in topological_order(dag)[::-1].tolist():
         if not placed[node]:
             continue
@@ -308,14 +303,6 @@ def _depends_on_no_input(dag: CanonicalDag) -> Bool:
     is_given = (np.diff(dag.in_start) == 0) & ~dag.is_computational & ~of_constant[dag.node_scope]
     reached = longest_paths(dag.edge_source, dag.edge_target, is_given.astype(np.int64))
     return np.asarray((reached == 0) & (np.diff(dag.in_start) + dag.is_computational > 0))
-
-
-def _readers_start(dag: CanonicalDag, found: NonStreamingSchedule) -> list[int]:
-    """Return when each node is needed: a task when it starts, a buffer when the first of its readers does."""
-    needed = np.where(dag.is_computational, found.start, found.makespan_cycles)
-    read = dag.is_buffer[dag.edge_source] & dag.is_computational[dag.edge_target]
-    np.minimum.at(needed, dag.edge_source[read], found.start[dag.edge_target[read]])
-    return [int(cycle) for cycle in needed]
 
 
 def _gaps(found: NonStreamingSchedule, stays: Bool) -> GapIndex:

@@ -66,24 +66,15 @@ def _check_blocks(dag: CanonicalDag, schedule: Schedule) -> None:
     size = np.bincount(block[task]) if task.any() else np.zeros(1, dtype=np.int64)
     reject_node(dag, task & (size[np.where(task, block, 0)] > schedule.pes), f"in a block over {schedule.pes} tasks")
     if schedule.barrier:
-        _check_barriers(dag, schedule)
+        ends = np.zeros(int(block.max(initial=-1)) + 1, dtype=np.int64)
+        np.maximum.at(ends, block[task], schedule.last_out[task])
+        opened = np.concatenate([[0], np.maximum.accumulate(ends)])
+        reject_node(dag, task & (schedule.start < opened[block]), "starts before the end of an earlier block")
     else:
-        _check_turns(dag, schedule)
-
-
-def _check_barriers(dag: CanonicalDag, schedule: Schedule) -> None:
-    block, task = schedule.block, dag.is_computational
-    ends = np.zeros(int(block.max(initial=-1)) + 1, dtype=np.int64)
-    np.maximum.at(ends, block[task], schedule.last_out[task])
-    opened = np.concatenate([[0], np.maximum.accumulate(ends)])
-    reject_node(dag, task & (schedule.start < opened[block]), "starts before the end of an earlier block")
-
-
-def _check_turns(dag: CanonicalDag, schedule: Schedule) -> None:
-    before, after, same = _neighbours(dag, schedule.pe, schedule.start)
-    out_of_turn = np.zeros(dag.nodes_count, dtype=np.bool_)
-    out_of_turn[after[same & (schedule.block[before] >= schedule.block[after])]] = True
-    reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
+        before, after, same = _neighbours(dag, schedule.pe, schedule.start)
+        out_of_turn = np.zeros(dag.nodes_count, dtype=np.bool_)
+        out_of_turn[after[same & (schedule.block[before] >= schedule.block[after])]] = True
+        reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
 
 
 def _check_overlap(dag: CanonicalDag, pe: Int32, start: Int64, end: Int64) -> None:

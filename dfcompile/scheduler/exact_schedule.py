@@ -123,12 +123,12 @@ def _sized(dag: CanonicalDag, planned: Schedule, capacity: Int64 | None, fifos: 
 
 
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
+    """Replay with some capacities; what is read after all of it is written goes through memory then.
+
+    By steady times some of it was read earlier.
+    """
     sized = replace(planned, fifo_capacity=capacity)
-    return _without_late_streams(dag, _with_times(dag, sized, simulate(dag, simulator.replay_of(sized), details=False)))
-
-
-def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
-    """Send what is read after all of it is written through memory: by steady times some of it was read earlier."""
+    found = _with_times(dag, sized, simulate(dag, simulator.replay_of(sized), details=False))
     schedule, source, target = found.schedule, dag.edge_source, dag.edge_target
     late = schedule.streamed & (schedule.block[source] != schedule.block[target])
     late &= schedule.start[target] >= schedule.last_out[source]

@@ -154,12 +154,12 @@ class _Placer:
         self._dag, self._gangs = dag, gangs
         self._free = [(0, pe) for pe in range(min(pes, max(dag.tasks_count, 1)))]  # no more can be used
         self._last_pe = len(self._free)  # above the numbers of all
-        self._task, self._task_row = _tasks_by_gang(dag, gangs)
+        tasks = np.flatnonzero(dag.is_computational)  # by gang, those of one by increasing start
+        tasks = tasks[np.lexsort((tasks, np.array(gangs.start, dtype=np.int64)[tasks], gangs.gang[tasks]))]
+        rows = np.searchsorted(gangs.gang[tasks], np.arange(gangs.count + 1))
+        self._task, self._task_row = _packed(tasks), _packed(rows)
         # The task of a gang of one, which most are; ``_SEVERAL`` of others.
-        row = np.array(self._task_row)
-        self._only: list[int] = np.where(
-            np.diff(row) == 1, np.append(self._task, _SEVERAL)[row[:-1]], _SEVERAL
-        ).tolist()
+        self._only: list[int] = np.where(np.diff(rows) == 1, np.append(tasks, _SEVERAL)[rows[:-1]], _SEVERAL).tolist()
         self._gate, self._follower, self._row = _links(dag, gangs)
         self._missing: list[int] = np.bincount(self._follower, minlength=gangs.count).tolist()
         self._ready_at = [0] * gangs.count
@@ -278,13 +278,6 @@ class _Placer:
                 if way > urgency[gang]:
                     urgency[gang] = way
         return urgency
-
-
-def _tasks_by_gang(dag: CanonicalDag, gangs: Gangs) -> tuple[array[int], array[int]]:
-    """Return the tasks by gang, those of one by increasing start, and the rows of the gangs."""
-    tasks = np.flatnonzero(dag.is_computational)
-    tasks = tasks[np.lexsort((tasks, np.array(gangs.start, dtype=np.int64)[tasks], gangs.gang[tasks]))]
-    return _packed(tasks), _packed(np.searchsorted(gangs.gang[tasks], np.arange(gangs.count + 1)))
 
 
 def _links(dag: CanonicalDag, gangs: Gangs) -> tuple[array[int], array[int], array[int]]:

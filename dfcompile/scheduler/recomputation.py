@@ -26,20 +26,16 @@ def recompute_times(dag: CanonicalDag, schedule: Schedule) -> None:
         _reject_difference(dag, "start", np.where(task, schedule.start, 0), np.where(task, replay.start, 0))
         _reject_difference(dag, "last output", schedule.last_out, replay.end)
     elif schedule.barrier:
-        _recompute_steady(dag, schedule)
-
-
-def _recompute_steady(dag: CanonicalDag, schedule: Schedule) -> None:
-    source, target, block = dag.edge_source, dag.edge_target, schedule.block
-    opened = np.zeros(int(block.max(initial=-1)) + 2, dtype=np.int64)
-    np.maximum.at(opened, block + 1, schedule.last_out)
-    start = np.maximum.accumulate(opened)[block]
-    ready = np.where(schedule.streamed, schedule.first_out[source], schedule.last_out[source])
-    np.maximum.at(start, target, ready)
-    first_offset, last_offset = node_offsets(dag, block, peak_volumes(dag, schedule.streamed), schedule.streamed)
-    _reject_difference(dag, "start", schedule.start, start)
-    _reject_difference(dag, "first output", schedule.first_out, start + first_offset)
-    _reject_difference(dag, "last output", schedule.last_out, start + last_offset)
+        source, block, streamed = dag.edge_source, schedule.block, schedule.streamed
+        opened = np.zeros(int(block.max(initial=-1)) + 2, dtype=np.int64)
+        np.maximum.at(opened, block + 1, schedule.last_out)
+        start = np.maximum.accumulate(opened)[block]
+        ready = np.where(streamed, schedule.first_out[source], schedule.last_out[source])
+        np.maximum.at(start, dag.edge_target, ready)
+        first_offset, last_offset = node_offsets(dag, block, peak_volumes(dag, streamed), streamed)
+        _reject_difference(dag, "start", schedule.start, start)
+        _reject_difference(dag, "first output", schedule.first_out, start + first_offset)
+        _reject_difference(dag, "last output", schedule.last_out, start + last_offset)
 
 
 def _reject_difference(dag: CanonicalDag, what: str, found: Int64, expected: Int64) -> None:

@@ -6,8 +6,7 @@ from dfcompile.testing.front_ends import check_front_end
 from dfcompile.testing.models import model_of_text
 from dfcompile.testing.partitioners import check_partitioner
 from dfcompile.testing.passes import check_pass
-from dfcompile.testing.report_formats import check_report_format
-from dfcompile.testing.reports import sample_reports
+from dfcompile.testing.report_formats import check_report_format, sample_reports
 from dfcompile.testing.solvers import check_solver
 from dfcompile.testing.systems import check_system
 from dfcompile.testing.topologies import check_topology

@@ -14,8 +14,8 @@ from dfcompile.lowering import CanonicalOperator, Choice, lower_to_canonical, lo
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.execution.verification import verified_deviation
 from dfcompile.records import replace
+from dfcompile.testing.canonical_dags import check_dag
 from dfcompile.testing.models import NO_PARAMETERS, model_of_text
-from dfcompile.testing.schedules import check_dag
 
 Values: TypeAlias = npt.NDArray[np.generic]
 TOLERANCE = 1e-5  # absolute, for operands between -1 and 1

@@ -2,23 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dfcompile import lowering
 from dfcompile.canonical_dag import CanonicalDag, DagPass, format_dag, registered_dag_passes
 from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.frontend import Model, Program
-from dfcompile.lowering import (
-    LoweringPass,
-    apply_passes,
-    choose_passes,
-    lower_to_canonical,
-    lower_to_nests,
-    registered_expansions,
-    registered_passes,
-)
 from dfcompile.lowering.execution.verification import verified_deviation
-from dfcompile.lowering.level_two import program_of
-from dfcompile.testing.canonical_dags import canonical_dags
+from dfcompile.lowering.levels import program_of
+from dfcompile.testing.canonical_dags import canonical_dags, check_dag
 from dfcompile.testing.models import NO_PARAMETERS, Values, model_of_text
-from dfcompile.testing.schedules import check_dag
 
 # A chain with a fork and a join, a product between element-wise operators, a view, and a result that nobody uses.
 GRAPHS = (
@@ -66,14 +57,14 @@ def check_pass(
         AssertionError: two runs differ, or the argument was changed.
         DfcompileError: there is no such pass, or a stage rejects what it returned.
     """
-    chosen = choose_passes([name], registered_passes(), registered_dag_passes())
+    chosen = lowering.choose_passes([name], lowering.registered_passes(), registered_dag_passes())
     if chosen.of_dags:
         return tuple(_checked_dag(found, dag) for found in chosen.of_dags for dag in (*canonical_dags(), *dags))
     models = [model_of_text(graph, parameters) for graph in graphs]
     return tuple(_checked_lowering(found, model, seed) for found in chosen.of_programs for model in models)
 
 
-def _checked_lowering(found: LoweringPass, model: Model, seed: int) -> CanonicalDag:
+def _checked_lowering(found: lowering.LoweringPass, model: Model, seed: int) -> CanonicalDag:
     maps = _lowered(found, model.program)
     dag = extract(maps.sdfg)
     check_dag(dag, extract(_lowered(found, model.program).sdfg), found.name)
@@ -81,16 +72,16 @@ def _checked_lowering(found: LoweringPass, model: Model, seed: int) -> Canonical
     return dag
 
 
-def _lowered(found: LoweringPass, program: Program) -> Program:
-    table = registered_expansions()
-    library = lower_to_canonical(_applied(found, program), table)
-    nests = apply_passes(lower_to_nests(_applied(found, library), table), [found])
+def _lowered(found: lowering.LoweringPass, program: Program) -> Program:
+    table = lowering.registered_expansions()
+    library = lowering.lower_to_canonical(_applied(found, program), table)
+    nests = lowering.apply_passes(lowering.lower_to_nests(_applied(found, library), table), [found])
     return _applied(found, program_of(nests))
 
 
-def _applied(found: LoweringPass, program: Program) -> Program:
+def _applied(found: lowering.LoweringPass, program: Program) -> Program:
     before = program.sdfg.to_json()
-    changed = apply_passes(program, [found])
+    changed = lowering.apply_passes(program, [found])
     assert _nodes(program.sdfg.to_json()) == _nodes(before), f"{found.name}: changes the program that it is given"
     return changed
 

@@ -5,11 +5,7 @@ from collections.abc import Sequence
 
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.machine.network.collective_times import (
-    all_to_all_ns_per_byte,
-    exchange_ns_per_byte,
-    once_ns_per_byte,
-)
+from dfcompile.dfmodel_backend.machine.network import collective_times
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Figure
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units
 
@@ -80,7 +76,10 @@ def _check_group(kind: DimensionKind, chips: int, least: LeastLoads) -> None:
 
 def _check_times(kind: DimensionKind, chips: int) -> None:
     for collective in Collective:
-        slow, fast = (once_ns_per_byte(collective, kind, chips, gb_per_s) for gb_per_s in (GB_PER_S, 2 * GB_PER_S))
+        slow, fast = (
+            collective_times.once_ns_per_byte(collective, kind, chips, gb_per_s)
+            for gb_per_s in (GB_PER_S, 2 * GB_PER_S)
+        )
         where = f"{kind}: {chips} chips: {collective}"
         is_wanted = (slow > 0) == (collective is not Collective.NONE)
         assert is_wanted, f"{where}: found {slow} ns per byte against more than 0"
@@ -90,7 +89,7 @@ def _check_times(kind: DimensionKind, chips: int) -> None:
 
 def _check_one_chip(kind: DimensionKind) -> None:
     shape = Topology((kind,))
-    for both in (all_to_all_ns_per_byte, exchange_ns_per_byte):
+    for both in (collective_times.all_to_all_ns_per_byte, collective_times.exchange_ns_per_byte):
         found = both(shape, (1,), (GB_PER_S,))
         assert found == 0, f"{kind}: one chip: found {found} ns against 0"
     assert not any(network_units(shape, (1,), (GB_PER_S,)).link_gb_per_s), f"{kind}: one chip: its links are paid"
@@ -98,7 +97,7 @@ def _check_one_chip(kind: DimensionKind) -> None:
 
 def _check_grid(kind: DimensionKind) -> None:
     shape = Topology((kind, kind))
-    for both in (all_to_all_ns_per_byte, exchange_ns_per_byte):
+    for both in (collective_times.all_to_all_ns_per_byte, collective_times.exchange_ns_per_byte):
         one, other = (both(shape, chips, (GB_PER_S, GB_PER_S)) for chips in ((2, 4), (4, 2)))
         said = f"found {one} ns against {other} of 4 x 2"
         assert math.isclose(one, other, rel_tol=TOLERANCE), f"{kind}: 2 x 4 chips: {said}"

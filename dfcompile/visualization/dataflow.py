@@ -3,7 +3,7 @@
 Several mapped graphs, such as the layers of a language model, stand side by side in one picture.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -14,9 +14,10 @@ from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
 from dfcompile.records import replace
-from dfcompile.visualization.families import Family, equal_edges, families_of
+from dfcompile.visualization.families import equal_edges, families_of
 
 NO_CONFIGURATION = -1
+_Carried = tuple[int, int, int, int]  # numbers of two nodes, how many edges, what they carry together
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +86,22 @@ def dataflow_of(dag: CanonicalDag, configurations: Mapping[str, int]) -> Dataflo
         configurations: number of the configuration of each kernel, by name; empty: there are none.
     """
     families = families_of(dag)
-    edges = _edges(dag, families)
+    place = {family.scope: at for at, family in enumerate(families)}
+    rows = equal_edges(dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target], dag.edge_volume)
+    carried = [(place[source], place[target], count, count * volume) for (source, target, volume), count in rows]
     owner = list(range(len(families)))
-    for edge in reversed(edges):  # the first reader is the last that is noted
-        if families[edge.source].in_memory and not families[edge.target].in_memory:
-            owner[edge.source] = edge.target
-    for edge in reversed(edges):
-        if families[edge.target].in_memory and not families[edge.source].in_memory:
-            owner[edge.target] = edge.source
+    for source, target, *_ in reversed(carried):  # the first reader is the last that is noted
+        if families[source].in_memory and not families[target].in_memory:
+            owner[source] = target
+    for source, target, *_ in reversed(carried):
+        if families[target].in_memory and not families[source].in_memory:
+            owner[target] = source
     nodes = []
     for family, of in zip(families, owner, strict=True):
         kind = family.kind.name.lower().replace("_", " ")
         configuration = configurations.get(families[of].kernel, NO_CONFIGURATION)
         nodes.append(DataflowNode(family.name, families[of].origin, kind, family.members, configuration))
-    return Dataflow(dag.name, "elements", tuple(nodes), tuple(_leaving(edge, nodes) for edge in edges))
+    return Dataflow(dag.name, "elements", tuple(nodes), _edges(carried, nodes))
 
 
 def dataflow_of_design(solution: DesignSolution, name: str) -> Dataflow:
@@ -113,12 +116,9 @@ def dataflow_of_design(solution: DesignSolution, name: str) -> Dataflow:
         DataflowNode(kernel.name, kernel.name, _kind(solution, kernel), 1, solution.decision.configs[kernel.id])
         for kernel in solution.design.kernels
     )
-    edges: dict[tuple[int, int], DataflowEdge] = {}
-    for each in solution.design.edges:
-        source, target = place[each.source], place[each.target]
-        amount = round(solution.design.kernels[source].output_bytes)
-        edges[source, target] = _leaving(DataflowEdge(source, target, 1, amount, in_memory=False), nodes)
-    return Dataflow(name, "bytes", nodes, tuple(edges.values()))
+    pairs = dict.fromkeys((place[each.source], place[each.target]) for each in solution.design.edges)
+    carried = ((*ends, 1, round(solution.design.kernels[ends[0]].output_bytes)) for ends in pairs)
+    return Dataflow(name, "bytes", nodes, _edges(carried, nodes))
 
 
 def _kind(solution: DesignSolution, kernel: DesignKernel) -> str:
@@ -126,23 +126,15 @@ def _kind(solution: DesignSolution, kernel: DesignKernel) -> str:
     return "kernel" if split is Dim.NONE else f"kernel split over chips by {split.value}"
 
 
-def _leaving(edge: DataflowEdge, nodes: Sequence[DataflowNode]) -> DataflowEdge:
-    """Return the edge, through memory if it leaves its configuration."""
-    leaves = nodes[edge.source].configuration != nodes[edge.target].configuration
-    return replace(edge, in_memory=edge.in_memory or leaves)
-
-
-def _edges(dag: CanonicalDag, families: list[Family]) -> tuple[DataflowEdge, ...]:
-    place = {family.scope: at for at, family in enumerate(families)}
-    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
-    carried: dict[tuple[int, int], tuple[int, int]] = {}
-    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
-        edges, amount = carried.get((place[source], place[target]), (0, 0))
-        carried[place[source], place[target]] = edges + count, amount + count * volume
-    return tuple(
-        DataflowEdge(source, target, *of_both, families[source].in_memory or families[target].in_memory)
-        for (source, target), of_both in carried.items()
-    )
+def _edges(carried: Iterable[_Carried], nodes: Sequence[DataflowNode]) -> tuple[DataflowEdge, ...]:
+    """Return one edge for each pair of nodes: through memory at an array, and where it leaves its configuration."""
+    found: dict[tuple[int, int], DataflowEdge] = {}
+    for source, target, count, amount in carried:
+        ends = nodes[source], nodes[target]
+        in_memory = ends[0].configuration != ends[1].configuration or "buffer" in {each.kind for each in ends}
+        known = found.get((source, target), DataflowEdge(source, target, 0, 0, in_memory))
+        found[source, target] = replace(known, edges=known.edges + count, amount=known.amount + amount)
+    return tuple(found.values())
 
 
 class MappedGraph(Struct, frozen=True):
@@ -169,7 +161,7 @@ def dataflow_of_graphs(mapped: Sequence[MappedGraph], name: str) -> Dataflow:
         name: of the picture.
     """
     nodes: list[DataflowNode] = []
-    edges: list[DataflowEdge] = []
+    carried: list[_Carried] = []
     configurations: list[str] = []
     for one in mapped:
         sets = () if one.mapping is None else one.mapping.figures.configs
@@ -178,39 +170,26 @@ def dataflow_of_graphs(mapped: Sequence[MappedGraph], name: str) -> Dataflow:
         number_of = {kernel: first + at for at, each in enumerate(sets) for kernel in each.kernels}
         if not sets:
             configurations.append(f"not mapped · {one.name}")
-        _add(one.graph, {kernel.name: number_of.get(kernel.name, first) for kernel in one.graph.kernels}, nodes, edges)
-    return Dataflow(name, "bytes", tuple(nodes), tuple(edges), tuple(configurations))
+        carried += _added(one.graph, {each.name: number_of.get(each.name, first) for each in one.graph.kernels}, nodes)
+    return Dataflow(name, "bytes", tuple(nodes), _edges(carried, nodes), tuple(configurations))
 
 
-def _add(graph: DataflowGraph, number_of: dict[str, int], nodes: list[DataflowNode], edges: list[DataflowEdge]) -> None:
+def _added(graph: DataflowGraph, number_of: dict[str, int], nodes: list[DataflowNode]) -> Iterator[_Carried]:
+    """Add the nodes of a graph; yield what they carry."""
     place: dict[str, int] = {}
     for kernel in graph.kernels:
         place[kernel.name] = len(nodes)
         nodes.append(DataflowNode(kernel.name, kernel.origin, kernel.op, 1, number_of[kernel.name]))
-    amounts: dict[tuple[int, int], tuple[int, int, bool]] = {}
-
-    def carry(source: int, target: int, size: int) -> None:
-        count, amount, in_memory = amounts.get((source, target), (0, 0, False))
-        through = nodes[source].configuration != nodes[target].configuration
-        through |= "buffer" in (nodes[source].kind, nodes[target].kind)
-        amounts[source, target] = count + 1, amount + size, in_memory or through
-
     for tensor in graph.tensors:
         readers = list(dict.fromkeys(place[use.kernel] for use in tensor.uses))
         if tensor.source and readers:
-            for reader in readers:
-                carry(place[tensor.source], reader, tensor.size_bytes)
+            yield from ((place[tensor.source], reader, 1, tensor.size_bytes) for reader in readers)
             continue
         owners = [place[tensor.source]] if tensor.source else readers
         if not owners:
             continue
         owner, array = nodes[owners[0]], len(nodes)
         nodes.append(DataflowNode(tensor.name, owner.operator, "buffer", 1, owner.configuration))
-        for reader in readers:
-            carry(array, reader, tensor.size_bytes)
+        yield from ((array, reader, 1, tensor.size_bytes) for reader in readers)
         if tensor.source:
-            carry(owners[0], array, tensor.size_bytes)
-    edges += [
-        DataflowEdge(source, target, count, amount, in_memory)
-        for (source, target), (count, amount, in_memory) in amounts.items()
-    ]
+            yield owners[0], array, 1, tensor.size_bytes

@@ -98,15 +98,12 @@ def _waits_cycles(phases: Sequence[Phase]) -> int:
 
 def _waits(dag: CanonicalDag, node: int, phases: Sequence[Phase], pe: int) -> Iterator[str]:
     """Yield an event where a task waits more than it works; for one neighbour phases in a row are one event."""
-    for (waits, awaited), together in groupby(phases, key=lambda phase: (_mostly_waits(phase), phase.awaited)):
-        if waits:
+    alike = groupby(phases, key=lambda each: (2 * each.worked_cycles < each.end - each.begin, each.awaited))
+    for (mostly_waits, awaited), together in alike:
+        if mostly_waits:
             row = list(together)
             name, span = _awaited(dag, node, awaited), (row[0].begin, row[-1].end)
             yield _complete(name, "wait", (PROCESS, pe + FIRST_ROW), span, {"waits_cycles": _waits_cycles(row)})
-
-
-def _mostly_waits(phase: Phase) -> bool:
-    return 2 * phase.worked_cycles < phase.end - phase.begin
 
 
 def _awaited(dag: CanonicalDag, node: int, edge: int) -> str:

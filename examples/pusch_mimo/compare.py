@@ -15,7 +15,7 @@ from dfcompile.exploration.asked import KB_BYTES, Machine, Objective, figures_of
 from dfcompile.exploration.job import Job, run_job
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import lower_to_canonical, registered_expansions
-from dfcompile.lowering.level_two import graph_of, level_two
+from dfcompile.lowering.levels import graph_of, level_two
 from dfcompile.options import Choice, Effort
 
 PES = (32, 64, 128, 256, 512, 1024)

@@ -13,7 +13,8 @@ import pytest
 
 import dfcompile as df
 from dfcompile import choosing, driver
-from dfcompile.choosing import AutomaticChoice, Limits
+from dfcompile.choosing.automatic import AutomaticChoice
+from dfcompile.choosing.scoring import Limits
 from dfcompile.cli import main as cli
 from dfcompile.options import Effort
 from dfcompile.page.reading import read_report

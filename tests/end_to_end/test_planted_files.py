@@ -140,7 +140,7 @@ def test_what_dace_saves_of_an_invalid_program_does_not_follow_a_planted_link(
 
     program = program_from_text("g (float[2] x) => (float[2] y) { y = Relu(x) }")
     with pytest.raises(VerificationError, match="in pass 'broken': invalid SDFG"):
-        apply_passes(program, [LoweringPass("broken", program.level, broken, "test", "dfcompile.planted")])
+        apply_passes(program, [LoweringPass("broken", broken, "test", "dfcompile.planted", level=program.level)])
 
     assert (tmp_path / "precious").read_text() == "mine"
     assert Path.cwd() == tmp_path

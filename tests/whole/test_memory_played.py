@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend import Overlap, System, TaskModel, load_system, m
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical
-from dfcompile.lowering.level_two import graph_of, level_two
+from dfcompile.lowering.levels import graph_of, level_two
 from dfcompile.options import Choice
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_at_least, expect_bound, expect_figures, expect_rows
 from dfcompile.audit.design.batch import DesignAccount
@@ -15,19 +16,11 @@ from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.report.design.figures import (
-    CorrectionSummary,
-    DesignReport,
-    DesignSummary,
-    KernelSummary,
-    PlacementSummary,
-    SearchSummary,
-    StepSummary,
-)
+from dfcompile.report.design import figures as reported
 
 
 def audit_design(
-    report: DesignReport,
+    report: reported.DesignReport,
     solution: DesignSolution,
     placed: Sequence[PlacedConfiguration],
     corrections: Sequence[Correction],
@@ -58,7 +51,7 @@ def audit_design(
     audit_corrections("corrections", report.corrections, solution, account, corrections)
 
 
-def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -> None:
+def _audit_figures(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
     machine, batch, groups = account.design.machine, account.design.execution.batch, account.groups
     time_s, rate, power = account.batch_ns / PER_S, account.peak_flop_per_s, account.power_w
     peak = rate * machine.chips * time_s
@@ -77,7 +70,7 @@ def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -
     expect_figures(where, summary, MULTIPLIED, sharding_bytes=account.decided.sharding_bytes)
 
 
-def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) -> None:
+def _audit_memory(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
     machine, memory = account.design.machine, account.memory
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
     expect_figures(where, summary, MULTIPLIED, dram_bytes=memory.total)
@@ -86,7 +79,9 @@ def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) ->
     expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **memory.parts)
 
 
-def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, account: DesignAccount) -> None:
+def _audit_search(
+    where: str, summary: reported.SearchSummary, solution: DesignSolution, account: DesignAccount
+) -> None:
     time_s = account.batch_ns / PER_S
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
     points = count_of_choices(solution.asked, solution.options.compatibility)
@@ -97,7 +92,7 @@ def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, 
 
 
 def _audit_configurations(
-    where: str, summaries: Sequence[StepSummary], solution: DesignSolution, account: DesignAccount
+    where: str, summaries: Sequence[reported.StepSummary], solution: DesignSolution, account: DesignAccount
 ) -> None:
     steps = [(number, step) for number, step in enumerate(account.steps) if step.kernels]
     for at, summary, (number, step) in expect_rows(where, summaries, steps):
@@ -108,7 +103,7 @@ def _audit_configurations(
         audit_time(at, summary, (step.compute_ns, step.memory_ns, step.network_ns), step.time_ns)
 
 
-def _audit_kernels(where: str, summaries: Sequence[KernelSummary], account: DesignAccount) -> None:
+def _audit_kernels(where: str, summaries: Sequence[reported.KernelSummary], account: DesignAccount) -> None:
     decided = account.decided
     for at, summary, kernel in expect_rows(where, summaries, account.design.kernels):
         number, (rows, k, columns) = decided.decision.configs[kernel.id], decided.extents(kernel)
@@ -139,17 +134,9 @@ def count_of_choices(asked: Design, compatibility: Compatibility) -> int:
 
 def _divided(chips: int, asked: Design) -> Iterator[Sequence[int]]:
     """Yield chips along each dimension whose product is all of them; what is given stays."""
-
-    def rest(left: int, links: Sequence[int]) -> Iterator[Sequence[int]]:
-        if not links:
-            yield from [()] if left == 1 else []
-            return
-        for count in [links[0]] if links[0] else range(1, left + 1):
-            if left % count == 0:
-                for others in rest(left // count, links[1:]):
-                    yield (count, *others)
-
-    yield from rest(chips, [link.chips for link in asked.machine.links])
+    divisors = [count for count in range(1, chips + 1) if chips % count == 0]
+    ways = product(*([link.chips] if link.chips else divisors for link in asked.machine.links))
+    yield from (way for way in ways if math.prod(way) == chips)
 
 
 def _is_possible(asked: Design, groups: Groups, compatibility: Compatibility) -> bool:
@@ -186,7 +173,7 @@ def _tiles(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
 
 def audit_placements(
     where: str,
-    summaries: Sequence[PlacementSummary],
+    summaries: Sequence[reported.PlacementSummary],
     solution: DesignSolution,
     placed: Sequence[PlacedConfiguration],
 ) -> None:
@@ -206,7 +193,7 @@ def audit_placements(
 
 
 def _audit_units(
-    where: str, summary: PlacementSummary, placed: PlacedConfiguration, design: Design, columns: int
+    where: str, summary: reported.PlacementSummary, placed: PlacedConfiguration, design: Design, columns: int
 ) -> None:
     """Number the cells of kernels, tensors, wires and links of a configuration row by row of the grid."""
 
@@ -230,7 +217,7 @@ def _audit_units(
 
 def audit_corrections(
     where: str,
-    summaries: Sequence[CorrectionSummary],
+    summaries: Sequence[reported.CorrectionSummary],
     solution: DesignSolution,
     account: DesignAccount,
     corrections: Sequence[Correction],
@@ -274,7 +261,9 @@ def _named(account: DesignAccount) -> Mapping[str, float]:
     }
 
 
-def _audit_more_pmus(where: str, summary: CorrectionSummary, correction: Correction, solution: DesignSolution) -> None:
+def _audit_more_pmus(
+    where: str, summary: reported.CorrectionSummary, correction: Correction, solution: DesignSolution
+) -> None:
     """Hold memory units that a configuration needs against those of the chip: turned, they are too many."""
     grid = solution.design.machine.pmu
     if grid is None or not correction.value <= grid.pmus < correction.other_value:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import prod
-from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
@@ -18,7 +17,7 @@ from dfcompile.errors import UserError
 
 EVERY: frozenset[Kept] = frozenset({"W", "I", "O"})
 _AT_ONCE = 2**18  # tilings: what is computed of them fits a cache
-_WORDS: Mapping[Kept, int] = MappingProxyType({"I": 1, "W": 1, "O": 1})
+_WORDS: Mapping[Kept, int] = {"I": 1, "W": 1, "O": 1}
 
 
 class Convolution(Struct, frozen=True):

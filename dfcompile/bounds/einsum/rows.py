@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, front
+from dfcompile.bounds.operand import Operand
 from dfcompile.bounds.tilings import Rules
 
 
@@ -21,24 +22,7 @@ class Rows(Struct, frozen=True):
     passes: int = 1
 
 
-class Moving(Struct, frozen=True):
-    """An operand or a result that moves.
-
-    Attributes:
-        words: of it; 0 of a first operand that is held beside the buffer.
-        units: that a word takes, of the buffer and of the traffic.
-    """
-
-    words: int
-    units: int = 1
-
-    @property
-    def size(self) -> int:
-        """Units of all of it."""
-        return self.words * self.units
-
-
-def rows_curve(shape: Rows, operands: tuple[Moving, ...], results: tuple[Moving, ...], rules: Rules) -> Curve:
+def rows_curve(shape: Rows, operands: tuple[Operand, ...], results: tuple[Operand, ...], rules: Rules) -> Curve:
     """Return the curve of an operator row by row.
 
     The first operand is read once if a row is held, else as often as there are passes; with one word of each operand
@@ -47,11 +31,11 @@ def rows_curve(shape: Rows, operands: tuple[Moving, ...], results: tuple[Moving,
 
     Args:
         shape: how it goes over its rows.
-        operands: that move; the first comes first, also if it is held beside the buffer.
+        operands: that move; the first comes first, also, of no words, if it is held beside the buffer.
         results: that move.
         rules: how traffic is counted.
     """
-    first, others = (operands[0], operands[1:]) if operands else (Moving(0, 0), ())
+    first, others = (operands[0], operands[1:]) if operands else (Operand("", 0, 0), ())
     written = sum(each.size for each in results)
     if not rules.elides_first_read:
         written *= 2

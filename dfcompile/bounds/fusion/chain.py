@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from enum import StrEnum, unique
 from itertools import pairwise, product
-from types import MappingProxyType
-from typing import assert_never
+from typing import Final, assert_never
 
 import numpy as np
 from msgspec import Struct
@@ -140,7 +139,7 @@ def sequences(layers: int) -> Iterator[tuple[Template, ...]]:
 
 
 # Of a layer alone, and of two with slices between them.
-_OF_STAGE = MappingProxyType({1: (Template.BASE,), 2: (Template.ALLOWN, Template.ALLOWK)})
+_OF_STAGE: Final = {1: (Template.BASE,), 2: (Template.ALLOWN, Template.ALLOWK)}
 
 
 def _stages(layers: int) -> Iterator[tuple[int, ...]]:

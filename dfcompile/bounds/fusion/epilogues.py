@@ -68,7 +68,7 @@ def with_epilogues(model: BoundedModel) -> BoundedModel:
         else:
             found[place] = _merged(found[place], op)
         maker |= dict.fromkeys((operand.tensor for operand in op.writes), place)
-    return replace(model, operators=_in_order(found))
+    return model if len(found) == len(model.operators) else replace(model, operators=_in_order(found))
 
 
 def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], found: list[BoundedOperator]) -> int | None:
@@ -114,22 +114,10 @@ def _in_units(op: BoundedOperator, unit: int) -> BoundedOperator:
 def _in_order(operators: list[BoundedOperator]) -> tuple[BoundedOperator, ...]:
     """Return operators such that each comes after those whose results it reads, else in their order."""
     maker = {operand.tensor: at for at, op in enumerate(operators) for operand in op.writes}
-    found: list[int] = []
-    done: set[int] = set()
-    for start in range(len(operators)):
-        stack = [start]
-        while stack:
-            at = stack[-1]
-            missing = [
-                maker[operand.tensor]
-                for operand in operators[at].reads
-                if operand.tensor in maker and maker[operand.tensor] not in done and maker[operand.tensor] != at
-            ]
-            if at in done or not missing:
-                stack.pop()
-                if at not in done:
-                    done.add(at)
-                    found.append(at)
-            else:
-                stack.extend(reversed(missing))
-    return tuple(operators[at] for at in found)
+    import networkx as nx  # takes a tenth of a second
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(operators)))
+    reads = ((at, operand.tensor) for at, op in enumerate(operators) for operand in op.reads)
+    graph.add_edges_from((at, maker[tensor]) for at, tensor in reads if maker.get(tensor, at) != at)
+    return tuple(operators[at] for at in nx.dfs_postorder_nodes(graph))

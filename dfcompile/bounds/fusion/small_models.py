@@ -8,7 +8,8 @@ from dfcompile.bounds.curve import Curve, total
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 

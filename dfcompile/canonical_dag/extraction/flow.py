@@ -113,17 +113,9 @@ def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, wh
         UserError: an array that nobody writes, that is overwritten while it is read, or a task whose results differ
             in size; the message names the scope.
     """
-    writers: dict[str, list[Use]] = {name: [] for name in arrays}
-    readers: dict[str, list[Use]] = {name: [] for name in arrays}
-    for number, family in enumerate(families):
-        for access in family.scope.reads:
-            readers[access.array].append((number, access))
-        for access in family.scope.writes:
-            writers[access.array].append((number, access))
-    uses = {}
-    for name, array in arrays.items():
-        use = ArrayUse(array, tuple(writers[name]), tuple(readers[name]))
-        if use.readers and not use.writers and array.is_transient:
+    uses = uses_of(families, arrays)
+    for name, use in uses.items():
+        if use.readers and not use.writers and use.array.is_transient:
             reader = families[use.readers[0][0]].scope.name
             raise UserError(f"scope {reader!r}: reads {name!r}, which no scope writes, against an array with a writer")
         uses[name] = replace(use, streams=prove_streams(families, use))
@@ -134,6 +126,18 @@ def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, wh
         kept = {name: use.without(s for s in dropped if s.array == name) for name, use in flow.uses.items()}
         flow = replace(flow, uses=kept)
     return flow
+
+
+def uses_of(families: Sequence[TaskFamily], arrays: Mapping[str, Array]) -> dict[str, ArrayUse]:
+    """Return who writes and who reads each array, without its streams."""
+    writers: dict[str, list[Use]] = {name: [] for name in arrays}
+    readers: dict[str, list[Use]] = {name: [] for name in arrays}
+    for number, family in enumerate(families):
+        for access in family.scope.reads:
+            readers[access.array].append((number, access))
+        for access in family.scope.writes:
+            writers[access.array].append((number, access))
+    return {name: ArrayUse(array, tuple(writers[name]), tuple(readers[name])) for name, array in arrays.items()}
 
 
 def prove_streams(families: Sequence[TaskFamily], use: ArrayUse) -> tuple[Stream, ...]:

@@ -19,8 +19,7 @@ def compare(asked: CompareOptions) -> None:
         raise UserError(f"compare: found {len(asked.reports)} reports against two or more")
     check_targets((asked.output, asked.html))
 
-    from dfcompile.page.comparison import compare_reports
-    from dfcompile.page.comparison_texts import comparison_text
+    from dfcompile.page.comparison import compare_reports, comparison_text
     from dfcompile.page.reading import read_report
 
     with show_stage("reading reports"):

@@ -38,7 +38,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
 
     from dfcompile.cli.endings import warn
     from dfcompile.language_models.study import study_of
-    from dfcompile.report.language_models.record import study_json, study_rows
+    from dfcompile.report.language_models.figures import study_json, study_rows
     from dfcompile.report.language_models.tables import study_table
     from dfcompile.report.rows import rows_csv
 

@@ -1,4 +1,7 @@
-"""The bound over the known expansions: what no schedule of a model can beat, however its operators are lowered."""
+"""Bounds over the known expansions: what no schedule of a model can beat, however its operators are lowered.
+
+The longest chain of dependent work holds for however many processing elements.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -166,39 +169,26 @@ def _lowered(alternative: OnnxAlternative, given: Mapping[str, Arrival], pes: in
 def _expanded(scopes: Sequence[TaskScope], given: Mapping[str, Arrival], pes: int) -> _Outcome:
     outcome = _Outcome({})
     for scope in scopes:
-        reads = [(outcome.arrivals.get(array) or given.get(array), can_stream) for array, can_stream in scope.reads]
-        start, last = 0, 0
-        for arrival, can_stream in reads:
+        start, last, cycles = 0, 0, scope.written
+        for array, can_stream in scope.reads:
+            arrival = outcome.arrivals.get(array) or given.get(array)
             if arrival is not None:
                 start = max(start, arrival.ready if can_stream else arrival.end)
                 last = max(last, arrival.end + 1 if can_stream else 0)
-        cycles = max(scope.written, _least_inputs(scope, reads))
+            # What comes from memory is one per iteration; a stream from one of several producers is its share of them.
+            producers = arrival.members if can_stream and arrival is not None else 1
+            cycles = max(cycles, -(-scope.iterations // producers))
         work = cycles * scope.members
         end = max(start + max(cycles, -(-work // pes)), last)
         outcome.work += work
         outcome.end = max(outcome.end, end)
         arrival = Arrival(start if scope.can_send else end, end, scope.members)
         before = outcome.arrivals.get(scope.write)
-        outcome.arrivals[scope.write] = arrival if before is None else _joined(before, arrival)
+        if before is not None:  # two scopes write a part each: it is in memory
+            last = max(before.end, end)
+            arrival = Arrival(last, last, before.members + scope.members)
+        outcome.arrivals[scope.write] = arrival
     return outcome
-
-
-def _least_inputs(scope: TaskScope, reads: Sequence[tuple[Arrival | None, bool]]) -> int:
-    """Return the elements on every input edge of a task, at least.
-
-    What comes from memory is one per iteration; a stream from one of several producers in turn is its share of them.
-    """
-    most = 0
-    for arrival, can_stream in reads:
-        members = arrival.members if can_stream and arrival is not None else 1
-        most = max(most, -(-scope.iterations // members))
-    return most
-
-
-def _joined(one: Arrival, other: Arrival) -> Arrival:
-    """Return when an array is there of which two scopes write a part: it is in memory."""
-    end = max(one.end, other.end)
-    return Arrival(end, end, one.members + other.members)
 
 
 def _earliest(arrivals: Sequence[Arrival]) -> Arrival:
@@ -207,6 +197,61 @@ def _earliest(arrivals: Sequence[Arrival]) -> Arrival:
         min(arrival.end for arrival in arrivals),
         max(arrival.members for arrival in arrivals),
     )
+
+
+_Firsts = dict[str, int]  # by array: the cycle at which its first element can be there, at the earliest
+
+
+def longest_chain(alternatives: KnownAlternatives, word: int = 1) -> int:
+    """Return the cycles from the first task to the last that no lowering and no number of elements avoids.
+
+    Every scope is cut into as many tasks as it can be. A task starts when everything that it reads has begun to arrive,
+    or is complete in memory. It takes its iterations where these read memory or an element twice; else a slice of each
+    stream may be enough, and what it writes is all that is sure. Of several expansions the earliest arrival of each
+    array counts.
+
+    Args:
+        alternatives: of the model.
+        word: elements that a task takes in a cycle, at most.
+    """
+    firsts: _Firsts = {}
+    end = 0
+    for op in alternatives.operators:
+        given = {f"x{at}": firsts[array] for at, array in op.inputs.items() if array in firsts}
+        ways = [_lowered_chain(each, given, word) for each in op.expansions]
+        for at, array in op.outputs.items():
+            found = zip(op.expansions, ways, strict=True)
+            firsts[array] = min(own.get(each.results[at], 0) for each, (own, _) in found)
+        end = max(end, min(last for _, last in ways))
+    return end
+
+
+def _lowered_chain(alternative: OnnxAlternative, given: Mapping[str, int], word: int) -> tuple[_Firsts, int]:
+    """Return when the arrays of an operator can be there, and when its last task can have ended."""
+    firsts, end = dict(given), 0
+    streams = streams_within(alternative, set(given))
+    for op in alternative.operators:
+        ways = [_expanded_chain(scopes, firsts, streams, word) for scopes in op.scopes.values()]
+        shared = set.intersection(*(set(found) for found, _ in ways))  # others are within one of the expansions
+        firsts |= {array: min(found[array] for found, _ in ways) for array in shared}
+        end = max(end, min(last for _, last in ways))
+    return firsts, end
+
+
+def _expanded_chain(
+    scopes: Sequence[TaskScope], given: Mapping[str, int], streams: set[str], word: int
+) -> tuple[_Firsts, int]:
+    firsts: _Firsts = {}
+    end = 0
+    for scope in scopes:
+        start = max((firsts.get(array, given.get(array, 0)) for array, _ in scope.reads), default=0)
+        written = scope.least_written if is_sliced(scope, streams) else scope.least_iterations
+        done = start + max(1, min(written, scope.least_iterations) // word)
+        # A task that writes several elements may send the first one long before its end.
+        first = start + 1 if scope.can_send and scope.least_written > 1 else done
+        firsts[scope.write] = max(first, firsts.get(scope.write, 0))
+        end = max(end, done)
+    return firsts, end
 
 
 class ExpansionHint(Struct, frozen=True):

@@ -8,18 +8,19 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide, finest
-from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
-from dfcompile.canonical_dag.extraction.scopes import Access, Array
+from dfcompile.canonical_dag.extraction.flow import prove_streams, uses_of
+from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph
 from dfcompile.errors import PluginError, UserError
 from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
-from dfcompile.lowering.alternatives.outlined import OperatorOutline, outline_of
+from dfcompile.lowering.alternatives.outlined import outline_of
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.nests.program import root_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import onnx_operators, operators_count
+from dfcompile.lowering.program_nodes import onnx_operators, operator_nodes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
@@ -130,7 +131,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
     left_out: dict[str, str] = {}  # by origin
-    for op in as_they_come(onnx_operators(program), operators_count(program)):
+    for op in as_they_come(onnx_operators(program), len(operator_nodes(program))):
         key = _signature(op)
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table, left_out))
@@ -180,19 +181,12 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         except UserError:
             continue  # a form of the operator that this expansion does not take
         results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
-        roots = {at: _root(array, outline.views) for at, array in results.items()}
+        roots = {at: root_of(array, outline.views) for at, array in results.items()}
         yield OnnxAlternative(name, operators, MappingProxyType(roots))
 
 
 def _called(letter: str, tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     return tuple(None if tensor is None else replace(tensor, name=f"{letter}{at}") for at, tensor in enumerate(tensors))
-
-
-def _root(array: str, viewed: Mapping[str, str]) -> str:
-    """Return the array that a view shows, in the end."""
-    while array in viewed:
-        array = viewed[array]
-    return array
 
 
 def _canonical_alternatives(
@@ -218,25 +212,18 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _task_scopes(outline: OperatorOutline, maker: CanonicalFragment) -> tuple[TaskScope, ...]:
+def _task_scopes(outline: LoweredGraph, maker: CanonicalFragment) -> tuple[TaskScope, ...]:
     families = divide(outline.scopes)
-    writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
-    readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
-    for number, family in enumerate(families):
-        for access in family.scope.reads:
-            readers[access.array].append((number, access))
-        for access in family.scope.writes:
-            writers[access.array].append((number, access))
-    uses = [ArrayUse(one, tuple(writers[name]), tuple(readers[name])) for name, one in outline.arrays.items()]
-    inner = [use for use in uses if use.array.is_transient]
+    uses = uses_of(families, outline.arrays)
+    inner = [use for use in uses.values() if use.array.is_transient]
     proved = {(use.array.name, stream.consumer) for use in inner for stream in prove_streams(families, use)}
     found = []
     for number, family in enumerate(families):
         (write,) = family.scope.writes
         array = outline.arrays[write.array]
-        root = _root(write.array, maker.views)
+        root = root_of(write.array, maker.views)
         smallest = finest(family.scope)
-        is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, maker)
+        is_stored = len(uses[write.array].writers) > 1 or _is_stored(root, array, maker)
         found.append(
             TaskScope(
                 members=family.members,
@@ -271,7 +258,7 @@ def _reads(
             can_stream = (name, number) in proved
         else:  # whoever writes it: a stream carries every element once
             can_stream = all(not access.is_indirect and family.member(access).is_injective for access in accesses)
-        yield _root(name, viewed), can_stream
+        yield root_of(name, viewed), can_stream
 
 
 def _is_stored(root: str, array: Array, maker: CanonicalFragment) -> bool:

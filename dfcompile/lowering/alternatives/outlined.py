@@ -9,7 +9,6 @@ from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, MapSc
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
-from dfcompile.lowering.declared import declared_array
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.nests.nest import array_of
 from dfcompile.lowering.nests.program import graph_of_scopes, renamed
@@ -17,6 +16,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.lowering.tensor import declared_array, free_name
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
@@ -52,7 +52,7 @@ class OutlinedModel:
             UserError: an operator has a form that its expansion does not take; all such operators are named.
             PluginError: an expansion of a third party failed.
         """
-        program = _PlacedOperators(self._program.name, self._given)
+        program = _PlacedOperators(self._given)
         chosen: list[ChosenExpansion] = []
         unsupported: list[UnsupportedOpError] = []
         for number, op in enumerate(self._operators):
@@ -68,8 +68,16 @@ class OutlinedModel:
             chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         if unsupported:
             raise together(unsupported)
-        named, graph = program.expanded(self._table, choices)
-        return Outline((*self._program.chosen, *chosen, *named), graph)
+        scopes, arrays = list[MapScope](), dict[str, Array]()
+        for outlined, roots in program.placed:
+            for number, node in enumerate(outlined.outline.nodes):
+                found = self._table.select(node, choices)
+                chosen.append(ChosenExpansion(node.name, node.op_type, node.origin, found.name))
+                part = outlined.scopes(number, found, roots)
+                scopes.extend(part.scopes)
+                arrays.update(part.arrays)
+        graph = graph_of_scopes(self._program.name, tuple(scopes), ChainMap(arrays, program.arrays))
+        return Outline((*self._program.chosen, *chosen), graph)
 
     def _outline_of(self, number: int, found: Expansion, owned: frozenset[str]) -> "OutlinedOperator":
         key = number, found.name, owned
@@ -84,7 +92,7 @@ class OutlinedOperator:
 
     def __init__(self, op: Operator, outline: CanonicalFragment, *, is_own: bool) -> None:
         self.op, self.outline, self._is_own = op, outline, is_own
-        self._made: dict[tuple[int, str], OperatorOutline] = {}
+        self._made: dict[tuple[int, str], LoweredGraph] = {}
         self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
 
     def scopes(self, number: int, found: Expansion, roots: Mapping[str, str]) -> LoweredGraph:
@@ -115,21 +123,20 @@ class OutlinedOperator:
 class _PlacedOperators:
     """The operators of a model under one choice, one after another, with names of arrays that only one of them has."""
 
-    def __init__(self, name: str, given: Mapping[str, Array]) -> None:
-        self._name = name
-        self._arrays = dict(given)
+    def __init__(self, given: Mapping[str, Array]) -> None:
+        self.arrays = dict(given)
         self._roots = {name: name for name in given}
-        self._placed: list[tuple[OutlinedOperator, Mapping[str, str]]] = []
+        self.placed: list[tuple[OutlinedOperator, Mapping[str, str]]] = []
 
     def owned(self, op: Operator) -> frozenset[str]:
         """Return the operands of an operator that other operators wrote as arrays of their own."""
         own = (tensor.name for tensor in op.operands() if self._roots[tensor.name] == tensor.name)
-        return frozenset(name for name in own if self._arrays[name].is_transient)
+        return frozenset(name for name in own if self.arrays[name].is_transient)
 
     def leave_out(self, op: Operator) -> None:
         """Note that the results of an operator are there, to see what comes after it."""
         for tensor in op.results():
-            self._arrays[tensor.name] = array_of(tensor, is_transient=True, is_materialised=False)
+            self.arrays[tensor.name] = array_of(tensor, is_transient=True, is_materialised=False)
             self._roots[tensor.name] = tensor.name
 
     def place(self, outlined: OutlinedOperator) -> None:
@@ -137,54 +144,21 @@ class _PlacedOperators:
         op, outline = outlined.op, outlined.outline
         roots = {tensor.name: self._roots[tensor.name] for tensor in op.operands()}
         for name, array in outline.arrays.items():
-            roots[name] = name
-            while roots[name] in self._arrays:
-                roots[name] += "_"
-            self._arrays[roots[name]] = array if roots[name] == name else replace(array, name=roots[name])
+            roots[name] = free_name(name, self.arrays)
+            self.arrays[roots[name]] = array if roots[name] == name else replace(array, name=roots[name])
         for view, shown in outline.views.items():
             roots[view] = roots[shown]
         for name in outline.given:
             root = roots[name]
-            self._arrays[root] = replace(self._arrays[root], is_transient=False, is_materialised=True)
+            self.arrays[root] = replace(self.arrays[root], is_transient=False, is_materialised=True)
         self._roots.update((tensor.name, roots[tensor.name]) for tensor in op.results())
-        self._placed.append((outlined, roots))
-
-    def expanded(
-        self, table: ExpansionTable, choices: Sequence[Choice]
-    ) -> tuple[tuple[ChosenExpansion, ...], LoweredGraph]:
-        """Return what all canonical operators are lowered by, and their scopes and arrays; kernels are left out.
-
-        Raises:
-            UserError: an operator has no such expansion, or a form that it does not take.
-            PluginError: an expansion of a third party failed.
-        """
-        chosen: list[ChosenExpansion] = []
-        scopes: list[MapScope] = []
-        arrays: dict[str, Array] = {}
-        for outlined, roots in self._placed:
-            for number, node in enumerate(outlined.outline.nodes):
-                found = table.select(node, choices)
-                chosen.append(ChosenExpansion(node.name, node.op_type, node.origin, found.name))
-                part = outlined.scopes(number, found, roots)
-                scopes.extend(part.scopes)
-                arrays.update(part.arrays)
-        return tuple(chosen), graph_of_scopes(self._name, tuple(scopes), ChainMap(arrays, self._arrays))
+        self.placed.append((outlined, roots))
 
 
-class OperatorOutline(Struct, frozen=True, eq=False):
-    """A canonical operator as map scopes, without a kernel.
+def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> LoweredGraph:
+    """Return what an expansion builds of an operator: scopes without a kernel, and arrays.
 
-    Attributes:
-        scopes: in the order in which they were built.
-        arrays: that they access; operands and results count as materialised.
-    """
-
-    scopes: tuple[MapScope, ...]
-    arrays: Mapping[str, Array]
-
-
-def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> "OperatorOutline":
-    """Return what an expansion builds of an operator; every index is looked at if it is to be checked.
+    Operands and results count as materialised. Every index is looked at if it is to be checked.
 
     Raises:
         UserError: a form that it does not take, or a call of a library, which is no alternative to what is scheduled.
@@ -197,4 +171,4 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
     for nest in built.nests:
         if nest.library:
             raise op.unsupported(f"a call of {nest.library} against canonical tasks")
-    return OperatorOutline(tuple(nest.scope(arrays) for nest in built.nests), arrays)
+    return LoweredGraph(op.name, tuple(nest.scope(arrays) for nest in built.nests), arrays)

@@ -1,6 +1,7 @@
 """Attention, ONNX's (opset 23 and later) and onnxruntime's: scaled products of queries and keys weigh the values."""
 
 from collections.abc import Mapping
+from itertools import accumulate, pairwise
 from math import sqrt
 
 import numpy as np
@@ -20,16 +21,14 @@ def unfused_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V``: a product, a softmax of whole rows of scores, a product."""
     cap, (heads, bias) = attention.softcap_terms(op), _heads(op, build)
     heads = replace(heads, terms=(*cap, *bias))
-    mode, shown = op.integer("qk_matmul_output_mode", _RAW), op.optional_output(3)
-    if shown is None or mode == _WEIGHTS:
+    shown = op.optional_output(3)
+    if shown is None or op.integer("qk_matmul_output_mode", _RAW) == _WEIGHTS:
         attention.attend(build, heads, op.output(), weights=shown)
         return
     dtype = sum_dtype(heads.queries.dtype)
     scores = attention.product_of_heads(build, heads.queries, heads.keys, "scores", dtype, is_transposed=True)
     stages = {_RAW: ([], [*cap, *bias]), _CAPPED: (cap, bias), _BIASED: ([*cap, *bias], [])}
-    if mode not in stages:
-        raise op.unsupported(f"attribute 'qk_matmul_output_mode' is {mode} against 0 to 3")
-    before, after = stages[mode]
+    before, after = stages[op.integer("qk_matmul_output_mode", _RAW, stages, "0 to 3")]
     scores = attention.with_terms(build, scores, before, "scores_before", dtype, step="bias_before")
     build.elementwise("a", [scores], shown, step="show")
     scores = attention.with_terms(build, scores, after, "scores_after", dtype, step="bias_after")
@@ -69,11 +68,8 @@ def _precision(op: Operator) -> str:
     """Return the element type of the softmax: as asked for, else the operands' own or a wider one."""
     if "softmax_precision" not in op.attributes:
         return sum_dtype(op.input(0).dtype)
-    number = op.integer("softmax_precision", 0)
-    if number not in _PRECISIONS:
-        known = ", ".join(f"{number} ({name})" for number, name in _PRECISIONS.items())
-        raise op.unsupported(f"attribute 'softmax_precision' is {number} against {known}")
-    return _PRECISIONS[number]
+    known = ", ".join(f"{number} ({name})" for number, name in _PRECISIONS.items())
+    return _PRECISIONS[op.integer("softmax_precision", 0, _PRECISIONS, known)]
 
 
 def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> list[Term]:
@@ -198,14 +194,9 @@ def _biases(
     """Return the parts of a bias for queries, keys and values."""
     if bias is None:
         return None, None, None
-    parts: list[Tensor] = []
-    for name, width in zip(("bias_of_queries", "bias_of_keys", "bias_of_values"), widths, strict=True):
-        first = sum(part.elements for part in parts)
-        if bias.value is not None:
-            parts.append(build.parameter(name, bias.value[first : first + width]))
-        else:
-            parts.append(build.copied(name, bias, (f"{first} + i0",), (width,)))
-    return parts[0], parts[1], parts[2]
+    named = zip(("queries", "keys", "values"), pairwise(accumulate(widths, initial=0)), strict=True)
+    queries, keys, values = (build.part(f"bias_of_{name}", bias, 0, *ends) for name, ends in named)
+    return queries, keys, values
 
 
 def _masked(

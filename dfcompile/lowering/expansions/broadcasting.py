@@ -69,9 +69,8 @@ VARIADIC = tuple(onnx_expansion(op_type, "map", default=True)(variadic) for op_t
 @onnx_expansion("BitShift", "map", default=True)
 def bit_shift(op: Operator, build: CanonicalFragment) -> None:
     """``Y = A << B`` or ``A >> B``; beyond the width of the data type nothing is left but the sign."""
-    direction, dtype = op.text("direction", ""), np.dtype(op.output().dtype)
-    if direction not in ("LEFT", "RIGHT"):
-        raise op.unsupported(f"attribute 'direction' is {direction!r} against 'LEFT' or 'RIGHT'")
+    direction = op.choice("direction", "", ("LEFT", "RIGHT"), "'LEFT' or 'RIGHT'")
+    dtype = np.dtype(op.output().dtype)
     source = "a << b" if direction == "LEFT" else "a >> b"
     rest = "(-1 if a < 0 else 0)" if direction == "RIGHT" and dtype.kind == "i" else "0"
     # C++ leaves a shift of at least the width undefined.

@@ -65,9 +65,7 @@ def _to_powers_of_two(op: Operator, build: CanonicalFragment, x: Tensor, *, satu
     Zero, what is negative and what is beyond the limits saturates, or becomes no number [onnx Cast]. One element-wise
     task on the bits, after one to single precision for operands of other types.
     """
-    mode, y = op.text("round_mode", "up"), op.output()
-    if mode not in _ROUNDED_UP:
-        raise op.unsupported(f"attribute 'round_mode' is {mode!r} against {', '.join(map(repr, _ROUNDED_UP))}")
+    mode, y = op.choice("round_mode", "up", _ROUNDED_UP, ", ".join(map(repr, _ROUNDED_UP))), op.output()
     if x.dtype != "float32":
         x = build.computed("single", "dace.float32(a)", [x], x.shape, "float32")
     if saturate:

@@ -3,6 +3,7 @@
 Any number of spatial dimensions, strides, padding, dilation and groups.
 """
 
+from collections.abc import Sequence
 from math import prod
 
 from msgspec import Struct
@@ -10,9 +11,8 @@ from msgspec import Struct
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import product_of, sum_dtype
-from dfcompile.lowering.map_fragment import Access, Loops, Reads
 from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Reduction
+from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Reduction, TransposedConvolution
 from dfcompile.lowering.operators.convolution import window_places
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
@@ -127,24 +127,29 @@ def add_direct(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, las
 @expansion(Convolution, "filters", source="onnx", default=True)
 def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -> None:
     """One task per filter, which reads every window of its channels once per element of the filter."""
-    x, w, y = op.input(0), op.input(1), op.output()
-    group, channels = op.operator.group, w.shape[1]
-    rows = w.shape[0] // group
-    elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
-    positions = {f"y{axis}": count for axis, count in enumerate(y.shape[2:])}
-    places = window_places(op.operator.strides, op.operator.dilations)
-    read = "b", linear_index(["g", "c"], (group, channels)), *places
-    reads = {"x": (x, read), "w": (w, [linear_index(["g", "r"], (group, rows)), "c", *elements])}
-    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
-    code = product_of("x", "w", (x.dtype, w.dtype), y.dtype)
-    add_filters(build, (group, rows), loops, reads, (y, list(positions)), code)
+    x, w = op.input(0), op.input(1)
+    code = product_of("x", "w", (x.dtype, w.dtype), op.output().dtype)
+    add_filters(op, build, w.shape[0] // op.operator.group, op.output().shape[2:], code)
 
 
 def add_filters(
-    build: MapFragment, filters: tuple[int, int], loops: Loops, reads: Reads, places: Access, code: str
+    op: CanonicalNode[Convolution] | CanonicalNode[TransposedConvolution],
+    build: MapFragment,
+    rows: int,
+    counts: Sequence[int],
+    code: str,
 ) -> None:
-    """Add one task per filter of each group, which sums products up at places of the result's spatial dimensions."""
-    y, at = places
-    write, spatial = (y, ["b", linear_index(["g", "r"], filters), *at]), dict(zip("gr", filters, strict=True))
-    total = Reduction.SUM
+    """Add one task per filter of each group, which sums products up; given filters of a group, and windows."""
+    (x, w), y, group = op.operands(), op.output(), op.operator.group
+    channels = x.shape[1] // group
+    elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
+    positions = {f"y{axis}": extent for axis, extent in enumerate(counts)}
+    places = window_places(op.operator.strides, op.operator.dilations)
+    channel, one = linear_index(["g", "c"], (group, channels)), linear_index(["g", "r"], (group, rows))
+    is_transposed = isinstance(op.operator, TransposedConvolution)
+    read, written = (positions, places) if is_transposed else (places, positions)
+    of_filter = [channel, "r", *elements] if is_transposed else [one, "c", *elements]
+    reads, write = {"x": (x, ["b", channel, *read]), "w": (w, of_filter)}, (y, ["b", one, *written])
+    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
+    spatial, total = {"g": group, "r": rows}, Reduction.SUM
     build.map("filters", spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)

@@ -12,7 +12,6 @@ from dfcompile.lowering.expansions.conv import add_filters
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Convolution, Copy, TransposedConvolution
-from dfcompile.lowering.operators.convolution import window_places
 from dfcompile.lowering.windows import padded
 
 _MOST_PHASES = 64  # convolutions
@@ -66,15 +65,7 @@ def _spans(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -
 @expansion(TransposedConvolution, "filters", source="onnx", default=True)
 def transposed_convolution_per_filter(op: CanonicalNode[TransposedConvolution], build: MapFragment) -> None:
     """One task per filter, which adds every element of the data, times the filter, to the place of its window."""
-    x, w, y = op.input(0), op.input(1), op.output()
-    channels, rows = x.shape[1] // op.operator.group, w.shape[1]
-    elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
-    positions = {f"y{axis}": extent for axis, extent in enumerate(x.shape[2:])}
-    places = window_places(op.operator.strides, op.operator.dilations)
-    channel = linear_index(["g", "c"], (op.operator.group, channels))
-    reads = {"x": (x, ["b", channel, *positions]), "w": (w, [channel, "r", *elements])}
-    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
-    add_filters(build, (op.operator.group, rows), loops, reads, (y, places), "x * w")
+    add_filters(op, build, op.input(1).shape[1], op.input(0).shape[2:], "x * w")
 
 
 class _Phase(Struct, frozen=True):

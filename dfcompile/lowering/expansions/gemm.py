@@ -18,13 +18,17 @@ def gemm(op: Operator, build: CanonicalFragment) -> None:
     scaled = "a" if alpha == 1.0 else f"{alpha!r} * a"
     has_rest = c is not None or alpha != 1.0
     product = build.array("product", y.shape, sum_dtype(y.dtype)) if has_rest else y
-    transposed = MatMul(op.integer("transA", 0) != 0, op.integer("transB", 0) != 0)
-    build.add(transposed, [a, b], product, step="matmul")
+    build.add(transposed_product(op), [a, b], product, step="matmul")
     if c is not None:
         added = "b" if beta == 1.0 else f"{beta!r} * b"
         build.add(Elementwise(f"{scaled} + {added}"), [product, c], y, step="bias")
     elif has_rest:
         build.add(Elementwise(scaled), [product], y, step="scale")
+
+
+def transposed_product(op: Operator) -> MatMul:
+    """Return the product of operands of which attributes say how they are stored."""
+    return MatMul(op.integer("transA", 0) != 0, op.integer("transB", 0) != 0)
 
 
 @onnx_expansion("MatMul", "matmul", default=True)
@@ -70,8 +74,7 @@ def fused_matmul(op: Operator, build: CanonicalFragment) -> None:
     alpha, y = op.real("alpha", 1.0), op.output()
     a, b = (_batched(op, build, position, name) for position, name in enumerate("AB"))
     product = y if alpha == 1.0 else build.array("product", y.shape, sum_dtype(y.dtype))
-    transposed = MatMul(op.integer("transA", 0) != 0, op.integer("transB", 0) != 0)
-    build.add(transposed, [a, b], product, step="matmul")
+    build.add(transposed_product(op), [a, b], product, step="matmul")
     if product is not y:
         build.elementwise(f"a * {literal(alpha, 'float32')}", [product], y, step="scale")
 

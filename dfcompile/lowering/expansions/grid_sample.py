@@ -6,15 +6,8 @@ from math import prod
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.lowering import (
-    CanonicalFragment,
-    CanonicalNode,
-    MapFragment,
-    Operator,
-    Tensor,
-    expansion,
-    onnx_expansion,
-)
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Tensor
+from dfcompile.lowering.expansion import expansion, onnx_expansion
 from dfcompile.lowering.expressions import is_real, sum_dtype
 from dfcompile.lowering.operators import MatMul, Sample
 from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_beside

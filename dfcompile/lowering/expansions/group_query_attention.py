@@ -1,5 +1,6 @@
 """GroupQueryAttention of onnxruntime: heads of queries share heads of keys and values, which a cache keeps."""
 
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -79,11 +80,9 @@ def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> 
         first, second, third = (build.view(x, name, (batch, length, count, width)) for name, x, count in sides)
         return first, second, third
     together = build.view(q, "together", (batch, length, heads + 2 * groups, width))
-
-    def part(name: str, at: int, count: int) -> Tensor:
-        return build.copied(name, together, ("i0", "i1", f"{at} + i2", "i3"), (batch, length, count, width))
-
-    return part("query", 0, heads), part("key", heads, groups), part("value", heads + groups, groups)
+    named = zip(("query", "key", "value"), pairwise((0, heads, heads + groups, heads + 2 * groups)), strict=True)
+    first, second, third = (build.part(name, together, 2, *ends) for name, ends in named)
+    return first, second, third
 
 
 def _by_head(build: CanonicalFragment, x: Tensor, name: str, factor: float = 1.0) -> Tensor:

@@ -130,9 +130,7 @@ def det(op: Operator, build: CanonicalFragment) -> None:
     batch, dtype = prod(x.shape[:-2]), sum_dtype(x.dtype)
     matrix, total = build.view(x, "matrices", (batch, rows, rows)), None
     for number in range(rows - 1):
-        step = _Step(build, matrix, number, dtype)
-        total = step.factor(total)
-        matrix = step.eliminated()
+        matrix, total = _eliminated(build, matrix, total, number, dtype)
     last = build.view(matrix, "last", (batch,))
     result = build.array("product", (batch,), y.dtype)
     if total is None:
@@ -142,52 +140,44 @@ def det(op: Operator, build: CanonicalFragment) -> None:
     build.view_as(result, y)
 
 
-class _Step:
-    """The elimination of the first column of matrices ``A[n, i, j]``."""
+def _eliminated(
+    build: CanonicalFragment, matrix: Tensor, total: Tensor | None, number: int, dtype: str
+) -> tuple[Tensor, Tensor]:
+    """Take the pivot's row off the others of matrices ``A[n, i, j]``, whose first row takes its place.
 
-    def __init__(self, build: CanonicalFragment, matrix: Tensor, number: int, dtype: str) -> None:
-        self._build, self._matrix, self._number, self._dtype = build, matrix, number, dtype
-        batch, rows, _ = matrix.shape
-        numbers = build.parameter(self._named("rows"), np.arange(rows))
-        column = self._copied("column", (batch, rows), ("i0", "i1", "0"))
-        largest = build.reduced(self._named("largest"), Reduction.MAX, [column], [1], "abs(a)", dtype=dtype)
-        operands, source = [column, largest, numbers], f"c if abs(a) == b else {rows - 1}"
-        self._place = build.reduced(self._named("place"), Reduction.MIN, operands, [1], source, dtype="int64")
-        # The row of the pivot: all others count as 0.
-        at = build.view(self._place, self._named("places"), (batch, 1, 1))
-        by_row = build.view(numbers, self._named("row_numbers"), (rows, 1))
-        operands, source = [matrix, at, by_row], "a if b == c else 0"
-        self._row = build.reduced(self._named("row"), Reduction.SUM, operands, [1], source, dtype=dtype)
-        self._pivot = self._copied("pivot", (batch,), ("i0", "0", "0"), self._row)
+    Returns:
+        The matrices without the row and the column of the pivot, and what the determinant is a multiple of so far.
+    """
 
-    def factor(self, total: Tensor | None) -> Tensor:
-        """Return what the determinant is a multiple of so far: exchanging two rows changes its sign."""
-        place = self._build.view(self._place, self._named("exchange"), self._pivot.shape)
-        operands = [self._pivot, place] if total is None else [self._pivot, place, total]
-        source = "(a if b == 0 else -a)" if total is None else "(a if b == 0 else -a) * c"
-        return self._build.computed(self._named("factor"), source, operands, self._pivot.shape, self._dtype)
+    def copied(name: str, shape: tuple[int, ...], read: tuple[str, ...], source: Tensor = matrix) -> Tensor:
+        return build.made(f"{name}{number}", Copy(read=read), [source], shape, dtype)
 
-    def eliminated(self) -> Tensor:
-        """Return the matrices without the row and the column of the pivot; the first row takes the pivot's place."""
-        build, (batch, rows, _) = self._build, self._matrix.shape
-        rest = (batch, rows - 1, rows - 1)
-        others = self._copied("others", rest, ("i0", "i1 + 1", "i2 + 1"))
-        first = self._copied("first", (batch, rows - 1), ("i0", "0", "i1 + 1"))
-        heads = self._copied("heads", (batch, rows - 1), ("i0", "i1 + 1", "0"))
-        head = self._copied("head", (batch,), ("i0", "0", "0"))
-        tail = self._copied("tail", (batch, rows - 1), ("i0", "0", "i1 + 1"), self._row)
-        numbers = build.parameter(self._named("numbers"), np.arange(1, rows))
-        place = build.view(self._place, self._named("taken"), (batch,))
-        operands = [others, first, heads, head, tail, numbers, place, self._pivot]
-        axes = [(0, 1, 2), (0, 2), (0, 1), (0,), (0, 2), (1,), (0,), (0,)]
-        # Without a pivot the column is 0, and so is the determinant.
-        source = "(b if f == g else a) - ((d if f == g else c) / h * e if h != 0 else 0)"
-        return build.computed(self._named("rest"), source, operands, rest, self._dtype, axes=axes)
-
-    def _copied(
-        self, name: str, shape: tuple[int, ...], read: tuple[str, ...], source: Tensor | None = None
-    ) -> Tensor:  # fmt: skip
-        return self._build.made(self._named(name), Copy(read=read), [source or self._matrix], shape, self._dtype)
-
-    def _named(self, name: str) -> str:
-        return f"{name}{self._number}"
+    batch, rows, _ = matrix.shape
+    numbers = build.parameter(f"rows{number}", np.arange(rows))
+    column = copied("column", (batch, rows), ("i0", "i1", "0"))
+    largest = build.reduced(f"largest{number}", Reduction.MAX, [column], [1], "abs(a)", dtype=dtype)
+    operands, source = [column, largest, numbers], f"c if abs(a) == b else {rows - 1}"
+    place = build.reduced(f"place{number}", Reduction.MIN, operands, [1], source, dtype="int64")
+    # The row of the pivot: all others count as 0.
+    at = build.view(place, f"places{number}", (batch, 1, 1))
+    by_row = build.view(numbers, f"row_numbers{number}", (rows, 1))
+    operands, source = [matrix, at, by_row], "a if b == c else 0"
+    row = build.reduced(f"row{number}", Reduction.SUM, operands, [1], source, dtype=dtype)
+    pivot = copied("pivot", (batch,), ("i0", "0", "0"), row)
+    # Exchanging two rows changes the sign.
+    operands, source = [pivot, build.view(place, f"exchange{number}", pivot.shape)], "(a if b == 0 else -a)"
+    if total is not None:
+        operands, source = [*operands, total], f"{source} * c"
+    factor = build.computed(f"factor{number}", source, operands, pivot.shape, dtype)
+    rest = (batch, rows - 1, rows - 1)
+    others = copied("others", rest, ("i0", "i1 + 1", "i2 + 1"))
+    first = copied("first", (batch, rows - 1), ("i0", "0", "i1 + 1"))
+    heads = copied("heads", (batch, rows - 1), ("i0", "i1 + 1", "0"))
+    head = copied("head", (batch,), ("i0", "0", "0"))
+    tail = copied("tail", (batch, rows - 1), ("i0", "0", "i1 + 1"), row)
+    left = build.parameter(f"numbers{number}", np.arange(1, rows))
+    operands = [others, first, heads, head, tail, left, build.view(place, f"taken{number}", (batch,)), pivot]
+    axes = [(0, 1, 2), (0, 2), (0, 1), (0,), (0, 2), (1,), (0,), (0,)]
+    # Without a pivot the column is 0, and so is the determinant.
+    source = "(b if f == g else a) - ((d if f == g else c) / h * e if h != 0 else 0)"
+    return build.computed(f"rest{number}", source, operands, rest, dtype, axes=axes), factor

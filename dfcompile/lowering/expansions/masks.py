@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expansion
 
 
 @onnx_expansion("OneHot", "map", default=True)
@@ -17,19 +17,10 @@ def one_hot(op: Operator, build: CanonicalFragment) -> None:
     is_unsigned = np.dtype(indices.dtype).kind == "u"
     positions = build.parameter("positions", np.arange(depth, dtype=indices.dtype if is_unsigned else np.int64))
     is_here = "a == b" if is_unsigned else f"(a == b or a + {depth} == b)"
+    parts = [build.part(name, op.input(2), 0, at, at + 1) for at, name in enumerate(("off", "on"))]
     around = [at for at in range(y.rank) if at != axis]
     axes = [around or [0], [axis], [0], [0]]
-    build.elementwise(f"d if {is_here} else c", [indices, positions, *_values(op, build)], y, axes=axes)
-
-
-def _values(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
-    """Return what stands for off and for on, one element each."""
-    values = op.input(2)
-    if values.value is not None:
-        off, on = (build.parameter(name, values.value[at : at + 1]) for at, name in enumerate(("off", "on")))
-        return off, on
-    off, on = (build.copied(name, values, (f"{at} + i0",), (1,)) for at, name in enumerate(("off", "on")))
-    return off, on
+    build.elementwise(f"d if {is_here} else c", [indices, positions, *parts], y, axes=axes)
 
 
 @onnx_expansion("Trilu", "mask", default=True)

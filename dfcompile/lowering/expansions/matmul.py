@@ -55,17 +55,10 @@ class _Product(Struct, frozen=True):
         )
 
     def add(
-        self,
-        build: MapFragment,
-        step: str,
-        spatial: Loops,
-        loops: Loops,
-        write: Access,
-        a: Access | None = None,
-        b: Access | None = None,
-    ) -> None:
+        self, build: MapFragment, step: str, spatial: Loops, loops: Loops, write: Access, **copies: Access
+    ) -> None:  # fmt: skip
         """Add a family of tasks that multiply; unless k is spatial, they sum up. Operands may be copies."""
-        total, reads = None if "k" in spatial else Reduction.SUM, {"a": a or self.a, "b": b or self.b}
+        total, reads = None if "k" in spatial else Reduction.SUM, {"a": self.a, "b": self.b, **copies}
         build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=self.times, accumulate=total)
 
     def gather(self, build: MapFragment, parts: Tensor, loops: Loops) -> None:

@@ -63,47 +63,38 @@ def gauss_jordan(op: CanonicalNode[Eliminate], build: MapFragment) -> None:
     batch.map("matrix", {"i": rows, "j": rows}, {"a": (a, "i", "j")}, (state, "i", "j"), "a")
     batch.map("sides", {"i": rows, "j": columns}, {"b": (b, "i", "j")}, (state, "i", f"j + {rows}"), "b")
     for k in range(rows):
-        place = _pivot_place(batch, state, k)
-        row = _pivot_row(batch, state, place, k)
+        place, row = _pivot(batch, state, k)
         target = x if k == rows - 1 else batch.array(f"left{k + 1}", rows, rows + columns - k - 1)
-        _eliminate(batch, state, (place, row), target, k)
+        # The state without its first column: the pivot's row, scaled, is row k, what was there is where it was.
+        reads: dict[str, Element] = {
+            "s": (state, "i", "j + 1"),
+            "t": (state, str(k), "j + 1"),
+            "f": (state, "i", "0"),
+            "g": (state, str(k), "0"),
+            "r": (row, "j + 1"),
+            "p": (row, "0"),
+            "place": (place,),
+        }
+        source = f"r / p if i == {k} else (t if i == place else s) - (g if i == place else f) / p * r"
+        batch.map(f"left{k}", {"i": rows, "j": target.shape[-1]}, reads, (target, "i", "j"), source)
         state = target
 
 
-def _pivot_place(batch: MatrixBatch, state: Tensor, k: int) -> Tensor:
-    """Return the number of the row with the pivot: the first of the largest elements from row k on."""
+def _pivot(batch: MatrixBatch, state: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the number of the row with the pivot, the first of the largest elements from row k on, and that row.
+
+    The row is read from memory, at a place that depends on data.
+    """
     largest = batch.array(f"largest{k}", dtype=real_type(state.dtype))
     place = batch.array(f"place{k}", dtype="int64")
-    rows, candidate = state.shape[-2], (state, f"i + {k}", "0")
+    (rows, width), candidate = state.shape[-2:], (state, f"i + {k}", "0")
     batch.map(f"largest{k}", {"i": rows - k}, {"a": candidate}, (largest,), "abs(a)", Reduction.MAX)
     source = f"i + {k} if abs(a) == m else {rows - 1}"
     batch.map(f"place{k}", {"i": rows - k}, {"a": candidate, "m": (largest,)}, (place,), source, Reduction.MIN)
-    return place
-
-
-def _pivot_row(batch: MatrixBatch, state: Tensor, place: Tensor, k: int) -> Tensor:
-    """Return the row with the pivot: read from memory, at a place that depends on data."""
-    width = state.shape[-1]
     row = batch.array(f"row{k}", width)
     source = f"table[{', '.join([*batch.spatial, 'place', 'j'])}]"
     batch.map(f"row{k}", {"j": width}, {"place": (place,)}, (row, "j"), source, tables={"table": state})
-    return row
-
-
-def _eliminate(batch: MatrixBatch, state: Tensor, pivot: tuple[Tensor, Tensor], target: Tensor, k: int) -> None:
-    """Write the state without its first column: the pivot's row, scaled, is row k, what was there is where it was."""
-    place, row = pivot
-    reads: dict[str, Element] = {
-        "s": (state, "i", "j + 1"),
-        "t": (state, str(k), "j + 1"),
-        "f": (state, "i", "0"),
-        "g": (state, str(k), "0"),
-        "r": (row, "j + 1"),
-        "p": (row, "0"),
-        "place": (place,),
-    }
-    source = f"r / p if i == {k} else (t if i == place else s) - (g if i == place else f) / p * r"
-    batch.map(f"left{k}", {"i": state.shape[-2], "j": target.shape[-1]}, reads, (target, "i", "j"), source)
+    return place, row
 
 
 @expansion(Factor, "schur", source="higham02", default=True)
@@ -142,7 +133,9 @@ def _finish(
         code = "c / p"
         batch.map(f"row{k}", {"j": left}, {"r": (matrix, "0", "j")}, (packed, str(k), f"j + {k}"), "r")
     else:
-        code = f"c / {_root(packed.dtype)}"
+        # The root of a pivot, which is real: of a negative one it is NaN.
+        is_real = not is_complex(packed.dtype)
+        code = "c / sqrt(p)" if is_real else f"c / dace.{real_type(packed.dtype)}(sqrt(real(p)))"
         if left > 1:
             zeros = {"r": (matrix, "0", "j + 1")}
             batch.map(f"zeros{k}", {"j": left - 1}, zeros, (packed, str(k), f"j + {k + 1}"), "r * 0")
@@ -153,11 +146,6 @@ def _finish(
         reads |= {"d": (defect[0],), "m": (defect[1],)}
         code = f"{code} if d <= {Factor.allowed_defect(packed.dtype)} * m else dace.{packed.dtype}(nan)"
     batch.map(f"column{k}", {"i": left - first}, reads, (packed, f"i + {k + first}", str(k)), code)
-
-
-def _root(dtype: str) -> str:
-    """Return the root of a pivot, which is real: of a negative one it is NaN."""
-    return f"dace.{real_type(dtype)}(sqrt(real(p)))" if is_complex(dtype) else "sqrt(p)"
 
 
 def _defect(batch: MatrixBatch, a: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,13 +24,11 @@ def dense_mixture(op: Operator, build: CanonicalFragment) -> None:
     Which tokens an expert sees is only known when the model runs; this is the work whatever they are: as many times
     that of the chosen experts as there are experts for each of them.
     """
-    k = op.integer("k", 1)
     op.check_unknown(operands={6: "fc3_experts_weights", 7: "fc3_experts_bias"}, attributes={"use_sparse_mixer": 0})
     activation = op.choice("activation_type", "relu", _ACTIVATIONS)
     x, first, second, y = op.input(0), op.input(2), op.input(4), op.output()
     experts, inner, width = first.shape
-    if not 1 <= k <= experts:
-        raise op.unsupported(f"attribute 'k' is {k} against 1 to {experts} experts")
+    k = op.integer("k", 1, range(1, experts + 1), f"1 to {experts} experts")
     tokens = x.elements // width
     rows = build.shaped(x, "tokens", (tokens, width))
     weights = _weights(op, build, k)

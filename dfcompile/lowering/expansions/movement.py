@@ -145,10 +145,7 @@ def space_to_depth(op: Operator, build: CanonicalFragment) -> None:
 
 
 def _mode(op: Operator) -> str:
-    mode = op.text("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise op.unsupported(f"attribute 'mode' is {mode!r} against 'DCR' or 'CRD'")
-    return mode
+    return op.choice("mode", "DCR", ("DCR", "CRD"), "'DCR' or 'CRD'")
 
 
 def _permute(build: CanonicalFragment, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...], y: Tensor) -> None:

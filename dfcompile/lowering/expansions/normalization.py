@@ -107,9 +107,7 @@ def mean_variance_normalization(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("LpNormalization", "map", default=True)
 def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X / sum(|X| ** p) ** (1/p)`` along an axis, p = 1 or 2; 0 where the norm is 0."""
-    x, axis, order = op.input(0), op.axis(default=-1), op.integer("p", 2)
-    if order not in (1, 2):
-        raise op.unsupported(f"attribute 'p' is {order} against 1 or 2")
+    x, axis, order = op.input(0), op.axis(default=-1), op.integer("p", 2, (1, 2), "1 or 2")
     size = "abs(a)" if order == 1 else "a * a"
     norm = build.reduced("norm", Reduction.SUM, [x], [axis], size, dtype=sum_dtype(x.dtype))
     root = "b" if order == 1 else "sqrt(b)"
@@ -197,8 +195,7 @@ def skip_simplified_layer_normalization(op: Operator, build: CanonicalFragment) 
 def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = normalised(words[ids] + positions[p] + segments[t]) * gamma + beta`` over the last axis."""
     tokens, words, positions = op.input(0), op.input(2), op.input(3)
-    if op.optional_output(1) is not None:
-        raise op.unsupported("the result 'mask_index' has no expansion")
+    op.check_unknown(results={1: "mask_index"})
     y, places = op.output(), op.optional_input(8)
     looked_up = [_rows(build, words, tokens, "words")]
     if places is not None:

@@ -5,10 +5,10 @@ from string import ascii_lowercase
 from typing import cast
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
+from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, expansion, parametric_expansion
 from dfcompile.lowering.map_fragment import Access
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
-from dfcompile.lowering.operators.loop_nest import Index, LoopNest
+from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
 
@@ -36,11 +36,9 @@ def reduce_map(op: CanonicalNode[Reduce], build: MapFragment) -> None:
 @parametric_expansion(Reduce, "split", source="brent74", parameter="parts", values=PARTS)
 def reduce_split(op: CanonicalNode[Reduce], build: MapFragment, parts: int) -> None:
     """Each result from so many partial results at most: a task for each of these, then a tree of tasks."""
-    operands, result = op.operands(), op.output()
-    nest = op.operator.loop_nest(operands, result)
+    nest, reads, write = _accesses(op)
     kept = {name: loop.extent for name, loop in nest.loops.items() if loop.kind is LoopKind.PARALLEL}
     reduced = {name: loop.extent for name, loop in nest.loops.items() if name not in kept}
-    reads, write = _reads(operands, nest), (result, _known(nest.write))
     whole = Reduced(kept, reduced, reads, write, op.operator.expression, op.operator.reduction)
     split_reduction(build, whole, parts)
 
@@ -63,20 +61,20 @@ def add_scope(
         order: of the loops; unless it is given, what is reduced changes fastest: each result is complete at once.
         variables: a letter per operand.
     """
-    operands, result = op.operands(), op.output()
-    nest = op.operator.loop_nest(operands, result)
-    assert nest is not None
+    nest, reads, write = _accesses(op, variables)
     order = order or sorted(nest.loops, key=lambda name: nest.loops[name].kind is not LoopKind.PARALLEL)
-    loops, write = {name: nest.loops[name].extent for name in order}, (result, _known(nest.write))
-    reads = _reads(operands, nest, variables)
+    loops = {name: nest.loops[name].extent for name in order}
     build.map("", loops=loops, reads=reads, write=write, code=code, accumulate=accumulate)
 
 
-def _reads(operands: Sequence[Tensor], nest: LoopNest, variables: str = ascii_lowercase) -> Mapping[str, Access]:
-    named = zip(variables[: len(operands)], operands, nest.reads, strict=True)
-    return {name: (tensor, _known(indices)) for name, tensor, indices in named}
-
-
-def _known(indices: Sequence[Index]) -> Sequence[str]:
-    assert None not in indices
-    return cast("Sequence[str]", indices)
+def _accesses(
+    op: CanonicalNode[CanonicalOperator], variables: str = ascii_lowercase
+) -> tuple[LoopNest, Mapping[str, Access], Access]:
+    """Return the loops of an operator, what it reads by variable, and what it writes: all at known places."""
+    operands, result = op.operands(), op.output()
+    nest = op.operator.loop_nest(operands, result)
+    assert nest is not None
+    assert not any(None in indices for indices in (*nest.reads, nest.write))
+    places = cast("Sequence[Sequence[str]]", (*nest.reads, nest.write))
+    reads = zip(variables, zip(operands, places[:-1], strict=True), strict=False)
+    return nest, dict(reads), (result, places[-1])

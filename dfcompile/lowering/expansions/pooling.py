@@ -9,6 +9,7 @@ from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Op
 from dfcompile.lowering.expansion import expansion, onnx_expansion
 from dfcompile.lowering.expansions.own_loops import add_scope
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.node import POSITIVE
 from dfcompile.lowering.operators import Copy, Update, Window
 from dfcompile.lowering.windows import Windows, windows_of
 
@@ -20,7 +21,7 @@ def max_pool(op: Operator, build: CanonicalFragment) -> None:
     if op.optional_output(1) is not None:
         _add_with_places(op, build, x, windows)
     else:
-        build.add(window_of(windows, Reduction.MAX), [x], op.output(), step="window" if windows.is_padded else "")
+        build.add(window_of(windows, Reduction.MAX), [x], op.output(), step="" if x is op.input(0) else "window")
 
 
 def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows: Windows) -> None:
@@ -109,9 +110,7 @@ def window_of(windows: Windows, reduction: Reduction = Reduction.SUM, expression
 
 def norm_expressions(op: Operator) -> tuple[str, str]:
     """Return what is summed up for the norm of order ``p``, and what is made of the sum."""
-    order = op.integer("p", 2)
-    if order < 1:
-        raise op.unsupported(f"attribute 'p' is {order} against at least 1")
+    order = op.integer("p", 2, POSITIVE, "at least 1")
     if order == 1:
         return "abs(a)", "a"
     return ("a * a", "sqrt(a)") if order == 2 else (f"pow(abs(a), {order})", f"pow(a, {1 / order!r})")

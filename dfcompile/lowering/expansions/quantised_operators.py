@@ -126,5 +126,4 @@ def check_channels_first(op: Operator) -> None:
     Raises:
         UnsupportedOpError: they are the last one.
     """
-    if op.integer("channels_last", 0):
-        raise op.unsupported("attribute 'channels_last' is 1 against 0")
+    op.check_unknown(attributes={"channels_last": 0})

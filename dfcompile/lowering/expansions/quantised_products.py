@@ -5,7 +5,7 @@ import numpy as np
 from dfcompile.frontend import element_kind
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.conv import PerRow, add_direct, add_im2col, is_grouped
-from dfcompile.lowering.expansions.gemm import add_product, inner_product
+from dfcompile.lowering.expansions.gemm import add_product, inner_product, transposed_product
 from dfcompile.lowering.expansions.quantised_operators import check_channels_first
 from dfcompile.lowering.expansions.quantization import add_dynamic_steps
 from dfcompile.lowering.expressions import literal, operand_names, sum_dtype
@@ -117,8 +117,7 @@ def qgemm(op: Operator, build: CanonicalFragment) -> None:
     y, is_columns_first = op.output(), op.integer("transB", 0) != 0
     a = shifted(build, op.input(0), op.input(2), (0,), "a")
     b = shifted(build, op.input(3), op.input(5), (0,) if is_columns_first else (1,), "b")
-    product = MatMul(op.integer("transA", 0) != 0, is_columns_first)
-    sums = build.made("sums", product, [a, b], y.shape, ACCUMULATED, step="matmul")
+    sums = build.made("sums", transposed_product(op), [a, b], y.shape, ACCUMULATED, step="matmul")
     terms, bias = Terms(), op.optional_input(6)
     total = terms.name(sums) if bias is None else f"({terms.name(sums)} + {terms.name(bias)})"
     alpha = literal(op.real("alpha", 1.0), "float32")
@@ -170,14 +169,11 @@ def _add_scaled(
 def matmul_n_bits(op: Operator, build: CanonicalFragment) -> None:
     """``Y = A @ W.T + bias`` with ``W = (B - zero_point) * scale``: one task reads B, several integers in a byte."""
     a, y, bias = op.input(0), op.output(), op.optional_input(5)
-    bits, block = op.integer("bits", 4), op.integer("block_size", 0)
+    bits, block = op.integer("bits", 4, (2, 4, _BYTE), f"2, 4 or {_BYTE}"), op.integer("block_size", 0)
     rows, inner = op.integer("N", 0), op.integer("K", 0)
-    if bits not in (2, 4, _BYTE):
-        raise op.unsupported(f"attribute 'bits' is {bits} against 2, 4 or {_BYTE}")
     if op.optional_input(4) is not None:
         raise op.unsupported("operand 'g_idx' has no expansion (order the rows of the weights)")
-    if op.integer("weight_prepacked", 0):
-        raise op.unsupported("attribute 'weight_prepacked' is 1 against 0")
+    op.check_unknown(attributes={"weight_prepacked": 0})
     blocks = -(-inner // block)
     weights = _weights(op, build, bits, (rows, blocks, block))
     if blocks * block > inner:

@@ -16,12 +16,10 @@ _DYNAMIC_STEPS = 255  # between the least and the largest number
 def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """``Y = saturate(round(X / scale) + zero_point)``, half to even: one element-wise task."""
     y = op.output()
-    precision = op.integer("precision", 0)
-    if precision not in _PRECISIONS:
-        raise op.unsupported(f"attribute 'precision' is {precision} against 1, 10 or 16 (float, float16, bfloat16)")
+    rounded = _PRECISIONS[op.integer("precision", 0, _PRECISIONS, "1, 10 or 16 (float, float16, bfloat16)")]
     value = quotient("a", "b")
-    if _PRECISIONS[precision]:
-        value = f"dace.float32({_PRECISIONS[precision]}({value}))"
+    if rounded:
+        value = f"dace.float32({rounded}({value}))"
     operands = [op.input(0), op.input(1), *_shifts(op)]
     saturate = op.integer("saturate", 1) != 0
     source = quantised(value, "c" if len(operands) > 2 else "", y.dtype, saturate=saturate)

@@ -239,16 +239,14 @@ class Recurrence:
                 at = At(step, direction)
                 current = self._kind.cell(self, at, current)
                 if is_shown and current[0] is not None:
-                    shown[step, direction] = self._shown(at, current[0])
+                    # Where a sequence has ended, Y is zero.
+                    read, is_whole = Term.read("a", current[0]), self._lengths is None
+                    shown[step, direction] = current[0] if is_whole else self.state(at, "output", read, None)
             last.append(tuple(state for state in current if state is not None))
         if is_shown:
             self._join(0, [shown[step, direction] for step in steps for direction in range(self.directions)])
         for number in range(self._kind.states):
             self._join(1 + number, [of_direction[number] for of_direction in last])
-
-    def _shown(self, at: At, state: Tensor) -> Tensor:
-        """Return what Y has of a step: zero where a sequence has ended."""
-        return state if self._lengths is None else self.state(at, "output", Term.read("a", state), None)
 
     def _join(self, position: int, parts: Sequence[Tensor]) -> None:
         """Write arrays ``[1, batch, hidden]`` side by side into a result, if it is used."""

@@ -62,7 +62,11 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
     if after in _OF_REALS:
         before = _of_real(before, x.dtype)
     if not axes:
-        _nothing_reduced(op, build, before, after)
+        source = after.replace("a", f"({before})") if after in _OF_REALS else before
+        if source == "a":
+            build.view_as(x, y)
+        else:
+            build.elementwise(source, [x], y)
         return
     if after == "a":
         build.reduce(kind, [x], y, axes, before)
@@ -73,14 +77,6 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
     build.reduce(kind, [x], reduced, axes, before, step="reduce")
     count = prod(x.shape[axis] for axis in axes)
     build.elementwise(after.replace("n", str(count)) if is_mean else after, [reduced], y, step="finish")
-
-
-def _nothing_reduced(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
-    source = after.replace("a", f"({before})") if after in _OF_REALS else before
-    if source == "a":
-        build.view_as(op.input(0), op.output())
-    else:
-        build.elementwise(source, [op.input(0)], op.output())
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(reduction) for op_type in _KINDS)

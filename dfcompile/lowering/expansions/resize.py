@@ -344,20 +344,16 @@ def _axes(op: Operator, how: ResizeMode) -> Iterator[ResizedAxis]:
     rois = _rois(op, chosen) if how.coordinates == "tf_crop_and_resize" else {}
     for axis, (extent, size) in enumerate(zip(x.shape, y.shape, strict=True)):
         resized = ResizedAxis(extent, size, scales.get(axis, 1.0), rois.get(axis, (0.0, 1.0)))
-        reason = _disagreement(resized, how)
-        if reason:
-            raise op.unsupported(f"axis {axis} of {extent} elements {reason}")
+        # What onnxruntime and ONNX's definition disagree about.
+        where, scale, is_fractional = f"axis {axis} of {extent} elements", resized.scale, resized.is_fractional
+        if scale == 1 and resized.roi != (0.0, 1.0):
+            hint = "(give sizes that differ, or slice it first)"
+            raise op.unsupported(f"{where} has a region of interest {resized.roi} at scale 1 {hint}")
+        is_cornered = how.coordinates in ("align_corners", "tf_crop_and_resize")
+        if is_fractional and (is_cornered or (how.coordinates == "pytorch_half_pixel" and size == 1)):
+            wanted = "one that gives a whole number of elements (give sizes instead)"
+            raise op.unsupported(f"{where} has scale {scale:g} against {wanted}")
         yield resized
-
-
-def _disagreement(axis: ResizedAxis, how: ResizeMode) -> str:
-    """Return about what onnxruntime and ONNX's definition disagree; empty if about nothing."""
-    if axis.scale == 1 and axis.roi != (0.0, 1.0):
-        return f"has a region of interest {axis.roi} at scale 1 (give sizes that differ, or slice it first)"
-    is_cornered = how.coordinates in ("align_corners", "tf_crop_and_resize")
-    if axis.is_fractional and (is_cornered or (how.coordinates == "pytorch_half_pixel" and axis.size == 1)):
-        return f"has scale {axis.scale:g} against one that gives a whole number of elements (give sizes instead)"
-    return ""
 
 
 def _scales(op: Operator, chosen: list[int]) -> dict[int, float]:

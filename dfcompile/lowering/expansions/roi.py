@@ -6,6 +6,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real, literal, sum_dtype
+from dfcompile.lowering.node import POSITIVE
 from dfcompile.lowering.operators import Copy, Lookup, Sample
 from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_beside
 
@@ -14,12 +15,11 @@ from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_wei
 def roi_align(op: Operator, build: CanonicalFragment) -> None:
     """``Y[r, c, p] = mean or max over the points of a bin of X[batch[r], c, between four elements]``: one Sample."""
     x, rois, batch, y = op.input(0), op.input(1), op.input(2), op.output()
-    mode, ratio = op.text("mode", "avg"), op.integer("sampling_ratio", 0)
+    mode, wanted = op.text("mode", "avg"), "at least 1 (else points depend on data)"
     coordinates = op.text("coordinate_transformation_mode", "half_pixel")
     if mode not in ("avg", "max") or coordinates not in ("half_pixel", "output_half_pixel"):
         raise op.unsupported(f"modes {mode!r} and {coordinates!r} against avg, max and half_pixel, output_half_pixel")
-    if ratio < 1:
-        raise op.unsupported(f"attribute 'sampling_ratio' is {ratio} against at least 1 (else points depend on data)")
+    ratio = op.integer("sampling_ratio", 0, POSITIVE, wanted)
     _check(op, 4)
     if batch.shape != rois.shape[:1]:
         raise op.unsupported(f"{batch} against one image per region of {rois}")

@@ -20,8 +20,7 @@ def rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("com.microsoft.RotaryEmbedding", "map", source="onnxruntime", default=True)
 def contributed_rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X * cos -+ partner(X) * sin``, with the tables after the positions, or after that of the first token."""
-    if op.integer("is_packed_batching", 0):
-        raise op.unsupported("attribute 'is_packed_batching' is 1 against 0")
+    op.check_unknown(attributes={"is_packed_batching": 0})
     if op.real("scale", 1.0) != 1.0:
         raise op.unsupported(f"attribute 'scale' is {op.real('scale', 1.0)} against 1")
     x, places = op.input(0), op.input(1)
@@ -78,7 +77,7 @@ def rotate(
         name: of the result.
     """
     half, (batch, length, heads, width) = cosines.shape[2], x.shape
-    part = x if width == 2 * half else _columns(build, x, (0, 2 * half), f"{name}_part")
+    part = build.part(f"{name}_part", x, 3, 0, 2 * half)
     pairs = (half, 2) if interleaved else (2, half)
     by_pair = build.view(part, f"{name}_pairs", (batch, length, heads, *pairs))
     read = ("i0", "i1", "i2", "i3", "1 - i4") if interleaved else ("i0", "i1", "i2", "1 - i3", "i4")
@@ -91,7 +90,7 @@ def rotate(
     turned = build.view(rotated, f"{name}_turned", part.shape)
     if part is x:
         return turned
-    rest = _columns(build, x, (2 * half, width), f"{name}_rest")
+    rest = build.part(f"{name}_rest", x, 3, 2 * half, width)
     return build.made(name, Concat(3), [turned, rest], x.shape, x.dtype)
 
 
@@ -115,8 +114,3 @@ def angles_at(
         else:
             found.append(build.made(name, Lookup(0), [table, places], shape, table.dtype))
     return tuple(found)
-
-
-def _columns(build: CanonicalFragment, x: Tensor, columns: tuple[int, int], name: str) -> Tensor:
-    first, last = columns
-    return build.copied(name, x, ("i0", "i1", "i2", f"{first} + i3"), (*x.shape[:3], last - first))

@@ -57,9 +57,8 @@ EXPANSIONS = tuple(onnx_expansion(op_type, "update", default=True)(scatter_eleme
 def tensor_scatter(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X`` but ``Y[b, …, start[b] + s, …] = U[b, …, s, …]`` along an axis, around its end if that is circular."""
     x, updates, y = op.input(0), op.input(1), op.output()
-    axis, mode = op.axis(default=-2), op.text("mode", "linear")
-    if mode not in ("linear", "circular"):
-        raise op.unsupported(f"attribute 'mode' is {mode!r} against 'linear' or 'circular'")
+    axis = op.axis(default=-2)
+    mode = op.choice("mode", "linear", ("linear", "circular"), "'linear' or 'circular'")
     if axis == 0:
         raise op.unsupported("axis 0 against one behind that of the batch")
     batch, steps, extent = x.shape[0], updates.shape[axis], x.shape[axis]

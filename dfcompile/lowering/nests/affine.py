@@ -46,6 +46,17 @@ def _affine(node: ast.expr, index: str) -> dict[str, int]:
     raise UserError(f"index {index!r}: found against an affine function of the loops")
 
 
+def span(index: Affine, extents: Mapping[str, int]) -> tuple[int, int]:
+    """Return the least and the largest value of an affine function of loops with these extents.
+
+    >>> span(affine("2*i - j + 3"), {"i": 4, "j": 2})
+    (2, 9)
+    """
+    ends = [factor * (extents[name] - 1) for name, factor in index.items() if name]
+    base = index.get("", 0)
+    return base + sum(min(0, end) for end in ends), base + sum(max(0, end) for end in ends)
+
+
 def affine_text(index: Affine, names: Mapping[str, str] | None = None) -> str:
     """Return an affine function as an expression.
 

@@ -6,9 +6,8 @@ from math import prod
 
 from dfcompile.errors import VerificationError
 from dfcompile.lowering.expressions import expression_tree
-from dfcompile.lowering.nests.affine import affine_text
-from dfcompile.lowering.nests.code import tasklet_code
-from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.affine import affine_text, span
+from dfcompile.lowering.nests.nest import Nest, NestAccess, tasklet_code
 from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
@@ -86,9 +85,7 @@ def _check_indices(nest: Nest, access: NestAccess) -> None:
     if given != len(shape) and not (nest.library and given < len(shape)) and (given or tensor.elements > 1):
         raise VerificationError(f"scope {nest.name}: {given} indices of {tensor.name!r} against its shape {shape}")
     for index, size in zip(access.indices, shape, strict=False):
-        ends = [factor * (nest.extents[name] - 1) for name, factor in index.items() if name]
-        least = index.get("", 0) + sum(end for end in ends if end < 0)
-        largest = index.get("", 0) + sum(end for end in ends if end > 0)
+        least, largest = span(index, nest.extents)
         if least < 0 or largest >= size:
             where = f"scope {nest.name}: index {affine_text(index)!r} of {tensor.name!r}"
             raise VerificationError(f"{where} from {least} to {largest} against 0 to {size - 1}")

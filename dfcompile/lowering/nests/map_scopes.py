@@ -47,12 +47,19 @@ class MapScopes:
         target, memlet = write
         arrays = sorted({node.data for node, _ in reads.values()})
         connectors = {"in_connectors": untyped_connectors(reads), "out_connectors": untyped_connectors([result])}
-        tasklet = _tasklet().copy(label=label, code=CodeBlock(code), **connectors)
+        entries, tasklets, exits = _scope()
+        tasklet = tasklets.copy(label=label, code=CodeBlock(code), **connectors)
         around = _map(tuple(loops.values())).copy(label=f"{label}_map", params=list(loops))
-        entry = _entry().copy(map=around, **_ports(arrays))
-        exit_ = _exit().copy(map=around, **_ports([target.data]))
+        entry = entries.copy(map=around, **_ports(arrays))
+        exit_ = exits.copy(map=around, **_ports([target.data]))
         self._state.add_nodes_from([entry, tasklet, exit_])
-        self._connect_reads(entry, tasklet, reads)
+        sources = {node.data: node for node, _ in reads.values()}
+        for array, node in sorted(sources.items()):
+            self._state.add_edge(node, None, entry, f"IN_{array}", self._whole.of(array))
+        for variable, (node, inner) in sorted(reads.items()):
+            self._state.add_edge(entry, f"OUT_{node.data}", tasklet, variable, inner)
+        if not reads:
+            self._state.add_nedge(entry, tasklet, dace.Memlet())
         outer = self._whole.of(target.data)
         outer.wcr = memlet.wcr
         # An edge outside of the scope comes first: DaCe follows it when the one inside is added.
@@ -60,31 +67,11 @@ class MapScopes:
         self._state.add_edge(tasklet, result, exit_, f"IN_{target.data}", memlet)
         return tasklet, entry
 
-    def _connect_reads(
-        self, entry: MapEntry, tasklet: Tasklet, reads: Mapping[str, tuple[AccessNode, dace.Memlet]]
-    ) -> None:
-        sources = {node.data: node for node, _ in reads.values()}
-        for array, node in sorted(sources.items()):
-            self._state.add_edge(node, None, entry, f"IN_{array}", self._whole.of(array))
-        for variable, (node, memlet) in sorted(reads.items()):
-            self._state.add_edge(entry, f"OUT_{node.data}", tasklet, variable, memlet)
-        if not reads:
-            self._state.add_nedge(entry, tasklet, dace.Memlet())
-
 
 @cache
-def _tasklet() -> Prototype[Tasklet]:
-    return Prototype(Tasklet("tasklet"))
-
-
-@cache
-def _entry() -> Prototype[MapEntry]:
-    return Prototype(MapEntry(Map("map", [], Range([]))))
-
-
-@cache
-def _exit() -> Prototype[MapExit]:
-    return Prototype(MapExit(Map("map", [], Range([]))))
+def _scope() -> tuple[Prototype[MapEntry], Prototype[Tasklet], Prototype[MapExit]]:
+    entry, exit_ = (kind(Map("map", [], Range([]))) for kind in (MapEntry, MapExit))
+    return Prototype(entry), Prototype(Tasklet("tasklet")), Prototype(exit_)
 
 
 @lru_cache(_KEPT)

@@ -145,6 +145,13 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
             yield renamed(replace(nest.scope(self.arrays), kernel=kernel), roots)
 
 
+def root_of(name: str, shown: Mapping[str, str]) -> str:
+    """Return the array that a view shows in the end, given of each view what it shows; of an array itself."""
+    while name in shown:
+        name = shown[name]
+    return name
+
+
 def graph_of_scopes(
     name: str, scopes: tuple[MapScope, ...], arrays: Mapping[str, Array], others: Iterable[str] = ()
 ) -> LoweredGraph:

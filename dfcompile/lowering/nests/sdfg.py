@@ -8,9 +8,8 @@ from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.nests.affine import affine_text
-from dfcompile.lowering.nests.code import RESULT, renamed_words, tasklet_code
 from dfcompile.lowering.nests.map_scopes import MapScopes
-from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.nest import RESULT, Nest, NestAccess, renamed_words, tasklet_code
 from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
@@ -54,7 +53,7 @@ class _Writer:
     def _add_scope(self, nest: Nest, annotation: Annotation) -> None:
         target, builder = nest.write.tensor, self._builder
         names = {name: builder.free_name(name) for name in (*nest.extents, *nest.reads, *nest.tables, RESULT)}
-        output = builder.write(target.name)
+        output = builder.access(target.name)
         before = None
         if nest.accumulate is not None and nest.is_initialised:
             self._add_initialisation(nest, nest.accumulate, annotation)
@@ -62,13 +61,9 @@ class _Writer:
             before, output = builder.rewrite(target.name)
         memlet = self._memlet(nest.write, names) if nest.scatter is None else self._somewhere(target)
         memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
-        reads = {
-            names[name]: (builder.read(read.tensor.name), self._memlet(read, names))
-            for name, read in nest.reads.items()
-        }
-        reads |= {
-            names[name]: (builder.read(table.name), self._somewhere(table)) for name, table in nest.tables.items()
-        }
+        elements = {name: (read.tensor.name, self._memlet(read, names)) for name, read in nest.reads.items()}
+        elements |= {name: (table.name, self._somewhere(table)) for name, table in nest.tables.items()}
+        reads = {names[name]: (builder.access(array), element) for name, (array, element) in elements.items()}
         loops = {names[name]: extent for name, extent in nest.extents.items()} or _ONCE
         code = tasklet_code(nest, names)
         tasklet, entry = self._scopes.add(underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet))
@@ -81,7 +76,7 @@ class _Writer:
         loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
         result = builder.free_name(RESULT)
         everywhere = NestAccess(target, tuple({name: 1} for name in loops))
-        write = builder.write(target.name), self._memlet(everywhere, {})
+        write = builder.access(target.name), self._memlet(everywhere, {})
         name, code = f"{underscored(nest.name)}_init", f"{result} = {reduction.initial(target.dtype)}"
         tasklet, _ = self._scopes.add(name, loops or _ONCE, {}, code, result, write)
         tasklet.location = replace(annotation, is_initialisation=True).location()
@@ -100,8 +95,8 @@ class _Writer:
             written,
             language=dace.Language.CPP,
             external_edges=True,
-            input_nodes={read.tensor.name: builder.read(read.tensor.name) for read in nest.reads.values()},
-            output_nodes={target: builder.write(target)},
+            input_nodes={read.tensor.name: builder.access(read.tensor.name) for read in nest.reads.values()},
+            output_nodes={target: builder.access(target)},
         )
         # Of matrices of one element DaCe would hand over the element.
         for connectors, called in ((tasklet.in_connectors, nest.reads), (tasklet.out_connectors, (RESULT,))):

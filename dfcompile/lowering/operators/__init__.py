@@ -50,13 +50,7 @@ __all__ = [
     "Window",
 ]
 
+_OFFERED = (globals()[name] for name in __all__ if name not in ("SHIPPED", "CanonicalOperator"))
 SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
-    {
-        operator.__name__: operator
-        for operator in (
-            Col2im, Concat, Convolution, Copy, Elementwise, Eliminate, Factor, Gather, Im2col, Lapack, Lookup,
-            LookupElements, MatMul, Nest, Pad, Reduce, Sample, Scatter, TransposedConvolution, TriangularSolve,
-            Update, Window,
-        )
-    }
-)  # fmt: skip
+    {one.__name__: one for one in _OFFERED if isinstance(one, type) and issubclass(one, CanonicalOperator)}
+)

@@ -1,11 +1,13 @@
 """The base of canonical operators: frozen dataclasses whose fields are checked when one is made."""
 
 import ast
+import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Self, TypeVar, get_type_hints
+from typing import Self, TypeVar, cast, get_type_hints
 
 from dfcompile.canonical_dag import LoopPart
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
@@ -14,6 +16,9 @@ from dfcompile.lowering.expressions import expression_tree, operand_names
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
 from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor
+
+_SECTION = re.compile(r"^Attributes:\n(?P<fields>(?:    .*\n?|\n)*)", re.MULTILINE)
+_FIELD = re.compile(r"^    (?P<name>\w+): (?P<meaning>.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,7 @@ class CanonicalOperator:
         given = ((name, kind, getattr(self, name)) for name, kind in schema.kinds.items())
         defaults = schema.defaults
         changed = (one for one in given if one[0] not in defaults or not _is_same(one[2], defaults[one[0]]))
-        return {name: kind.write(value) for name, kind, value in changed}
+        return {name: cast("AttributeValue", kind.write(value)) for name, kind, value in changed}
 
     @classmethod
     def of_attributes(cls, attributes: Mapping[str, object]) -> Self:
@@ -138,8 +143,8 @@ class CanonicalOperator:
         """Return the error that names this operator."""
         return OperatorFieldError(f"{type(self).__name__}: {found}")
 
-    def check_operands(self, operands: Sequence[Tensor], least: int, most: int | None = None) -> None:
-        """Check the number of operands; it is ``least`` unless ``most`` is given.
+    def check_operands(self, operands: Sequence[Tensor], least: int, most: int | None = None) -> Sequence[Tensor]:
+        """Return the operands if they are as many as wanted: ``least`` unless ``most`` is given.
 
         Raises:
             OperatorFieldError: there are too few or too many.
@@ -148,6 +153,7 @@ class CanonicalOperator:
         if not least <= len(operands) <= most:
             wanted = f"{least}" if most == least else f"{least} to {most}"
             raise self.fault(f"{len(operands)} operands against {wanted}")
+        return operands
 
     def check_axis(self, name: str, axis: int, tensor: Tensor) -> None:
         """Check that a field, an axis counted from the front, is within the rank of an array.
@@ -272,3 +278,32 @@ def _one_letter_names(expression: str) -> frozenset[str] | None:
     except UserError:
         return None
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and len(node.id) == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDescription:
+    """A field of a canonical operator in words.
+
+    Attributes:
+        name: as in the class.
+        values: that it can have.
+        default: as in Python; empty if there is none.
+        meaning: of the docstring; empty if it says nothing.
+    """
+
+    name: str
+    values: str
+    default: str
+    meaning: str
+
+
+def fields_of(operator: type[CanonicalOperator]) -> tuple[FieldDescription, ...]:
+    """Return the fields of an operator in order."""
+    schema = schema_of(operator)
+    section = _SECTION.search(inspect.cleandoc(operator.__doc__ or ""))
+    meanings = {} if section is None else dict(_FIELD.findall(section["fields"]))
+    defaults = {name: repr(default) for name, default in schema.defaults.items()}
+    texts = {name: " ".join(meanings.get(name, "").split()) for name in schema.kinds}
+    return tuple(
+        FieldDescription(name, str(kind), defaults.get(name, ""), texts[name]) for name, kind in schema.kinds.items()
+    )

@@ -37,8 +37,7 @@ class Im2col(CanonicalOperator):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the windows lie within the data and fill the result."""
-        self.check_operands(operands, 1)
-        x, cols = operands[0], results[0]
+        x, cols = *self.check_operands(operands, 1), results[0]
         _check_fields(self, x, "kernel", "strides", "dilations", "counts")
         check_spans(self, x, self.kernel, self.counts)
         wanted = x.elements // prod(x.shape[2:]) * prod(self.kernel) * prod(self.counts)
@@ -82,8 +81,7 @@ class Convolution(CanonicalOperator):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that filters and channels are those of the groups and that the windows lie within the data."""
-        self.check_operands(operands, 2)
-        x, w, y = *operands, results[0]
+        x, w, y = *self.check_operands(operands, 2), results[0]
         _check_fields(self, x, "strides", "dilations")
         if w.rank != x.rank or w.shape[1] * self.group != x.shape[1] or w.shape[0] % self.group:
             raise self.fault(f"filters {w} against filters of {self.group} groups for {x}")
@@ -134,8 +132,7 @@ class TransposedConvolution(CanonicalOperator):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that filters and channels are those of the groups and that the windows lie within the result."""
-        self.check_operands(operands, 2)
-        x, w, y = *operands, results[0]
+        x, w, y = *self.check_operands(operands, 2), results[0]
         _check_fields(self, x, "strides", "dilations")
         if w.rank != x.rank or w.shape[0] != x.shape[1]:
             raise self.fault(f"filters {w} against one per channel of {x}")
@@ -188,9 +185,8 @@ class Window(CanonicalOperator):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the windows lie within the data."""
-        self.check_operands(operands, 1)
+        x, y = *self.check_operands(operands, 1), results[0]
         self.check_expression(self.expression, 1)
-        x, y = operands[0], results[0]
         if y.rank != x.rank or y.shape[:2] != x.shape[:2]:
             raise self.fault(f"result {y} against the batch and the channels of {x}")
         for name in ("kernel", "strides", "dilations"):
@@ -225,8 +221,7 @@ class Col2im(AnyExtents):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the windows lie within the result."""
-        self.check_operands(operands, 1)
-        x, y = operands[0], results[0]
+        x, y = *self.check_operands(operands, 1), results[0]
         rank = len(self.strides)
         self.check_length("dilations", rank)
         if y.rank != 2 + rank or x.rank != 2 + 2 * rank or x.shape[:2] != y.shape[:2]:

@@ -32,16 +32,21 @@ class Elementwise(CanonicalOperator):
         self.check_operands(operands, 1, MOST_OPERANDS)
         self.check_expression(self.expression, len(operands))
         result = results[0]
-        if self.axes is not None:
-            self.check_length("axes", len(operands))
-        for position, (operand, axes) in enumerate(zip(operands, self.operand_axes(operands, result), strict=True)):
+        for name in ("axes", "starts"):
+            if getattr(self, name) is not None:
+                self.check_length(name, len(operands))
+        begins = self.starts or (None,) * len(operands)
+        placed = zip(operands, self.operand_axes(operands, result), begins, strict=True)
+        for position, (operand, axes, starts) in enumerate(placed):
             for axis in axes:
                 self.check_axis("axes", axis, result)
-            fits = [extent in (1, result.shape[axis]) for extent, axis in zip(operand.shape, axes, strict=False)]
-            if len(axes) != operand.rank or not (self.starts is not None or all(fits)):
+            pairs = [(extent, result.shape[axis]) for extent, axis in zip(operand.shape, axes, strict=False)]
+            if len(axes) != operand.rank or not (starts is not None or all(one in (1, whole) for one, whole in pairs)):
                 raise self.fault(f"operand {position}, {operand}, at axes {list(axes)} of the result {result}")
-        if self.starts is not None:
-            self._check_starts(operands, result)
+            begun = zip(pairs, starts or (), strict=False)
+            fits = all(start + whole <= extent or (extent, start) == (1, 0) for (extent, whole), start in begun)
+            if starts is not None and (len(starts) != operand.rank or not fits):
+                raise self.fault(f"operand {position}, {operand}, read from {list(starts)} on for the result {result}")
 
     def operand_axes(self, operands: Sequence[Tensor], result: Tensor) -> tuple[tuple[int, ...], ...]:
         """Return per operand the result dimensions that its dimensions stand for."""
@@ -69,16 +74,6 @@ class Elementwise(CanonicalOperator):
     ) -> Self | None:
         """Return the same operator: nothing of it depends on extents; None where parts of operands are read."""
         return self if self.starts is None else None
-
-    def _check_starts(self, operands: Sequence[Tensor], result: Tensor) -> None:
-        starts = self.starts or ()
-        self.check_length("starts", len(operands))
-        for position, (operand, axes) in enumerate(zip(operands, self.operand_axes(operands, result), strict=True)):
-            its = starts[position]
-            parts = zip(operand.shape, axes, its, strict=False)
-            fits = [start + result.shape[axis] <= extent or (extent, start) == (1, 0) for extent, axis, start in parts]
-            if len(its) != operand.rank or not all(fits):
-                raise self.fault(f"operand {position}, {operand}, read from {list(its)} on for the result {result}")
 
 
 def _index(extent: int, axis: int, start: int) -> str:

@@ -1,13 +1,12 @@
 """Kinds of fields of canonical operators: which values they hold, and how these are written as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from dfcompile.errors import RegistrationError
-from dfcompile.frontend import AttributeValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,139 +22,75 @@ Count: TypeAlias = Annotated[int, AtLeast(1)]
 Axis: TypeAlias = Annotated[int, AtLeast(0)]  # counted from the front
 
 
-class FieldKind:
-    """Which values a field holds; its text names them in errors and documents."""
-
-    __slots__ = ()
-
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        raise NotImplementedError
-
-    def write(self, value: object) -> AttributeValue:
-        """Return a value that the field holds, as JSON has it."""
-        assert isinstance(value, int | float | str)
-        return value
-
-    def read(self, found: object) -> object:
-        """Return what JSON has as the field would have it; what fits no value of the field as it is."""
-        return found
+def _as_it_is(value: object) -> object:
+    return value
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar(FieldKind):
-    """A truth value, an integer, a number or a text; of exactly that type, so that no truth value is a number."""
+class FieldKind:
+    """Which values a field holds, and how JSON has them.
 
-    types: tuple[type, ...]
+    Attributes:
+        text: names the values in errors and documents.
+        holds: whether the field can have a value.
+        write: gives a value that the field holds, as JSON has it.
+        read: gives what JSON has as the field would have it; what fits no value of the field as it is.
+    """
+
     text: str
-    least: int | None = None
-
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        if type(value) not in self.types:
-            return False
-        return self.least is None or (isinstance(value, int) and value >= self.least)
+    holds: Callable[[object], bool]
+    write: Callable[[object], object] = _as_it_is
+    read: Callable[[object], object] = _as_it_is
 
     def __str__(self) -> str:
-        return self.text if self.least is None else f"{self.text} of at least {self.least}"
+        return self.text
 
 
-_SCALARS = {
-    bool: Scalar((bool,), "True or False"),
-    int: Scalar((int,), "an integer"),
-    float: Scalar((int, float), "a number"),
-    str: Scalar((str,), "a text"),
+# Of exactly these types, so that no truth value is a number.
+_SCALARS: Mapping[object, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "True or False"),
+    int: ((int,), "an integer"),
+    float: ((int, float), "a number"),
+    str: ((str,), "a text"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Member(FieldKind):
-    """A member of an enumeration, written by its name."""
-
-    members: type[Enum]
-
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        return isinstance(value, self.members)
-
-    def write(self, value: object) -> AttributeValue:
-        """Return the name of the member."""
-        assert isinstance(value, Enum)
-        return value.name
-
-    def read(self, found: object) -> object:
-        """Return the member of a name."""
-        return self.members.__members__.get(found, found) if isinstance(found, str) else found
-
-    def __str__(self) -> str:
-        return " or ".join(f"{self.members.__name__}.{name}" for name in self.members.__members__)
+def _scalar(hint: object, least: int | None) -> FieldKind:
+    types, text = _SCALARS[hint]
+    if hint is not int or least is None:
+        return FieldKind(text, lambda value: type(value) in types)
+    return FieldKind(f"{text} of at least {least}", lambda value: type(value) is int and value >= least)
 
 
-@dataclass(frozen=True, slots=True)
-class Word(FieldKind):
-    """One of a few texts."""
-
-    words: tuple[str, ...]
-
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        return isinstance(value, str) and value in self.words
-
-    def __str__(self) -> str:
-        return " or ".join(map(repr, self.words))
+def _member(members: type[Enum]) -> FieldKind:
+    """Return the kind of a member of an enumeration, which JSON has by its name."""
+    names = members.__members__
+    return FieldKind(
+        " or ".join(f"{members.__name__}.{name}" for name in names),
+        lambda value: isinstance(value, members),
+        lambda value: cast("Enum", value).name,
+        lambda found: names.get(found, found) if isinstance(found, str) else found,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Items(FieldKind):
-    """A tuple: of any length and all of one kind, or with a kind for each item."""
+def _items(kinds: tuple[FieldKind, ...], *, is_any_length: bool) -> FieldKind:
+    """Return the kind of a tuple: of any length and all of one kind, or with a kind for each item; JSON has a list."""
 
-    kinds: tuple[FieldKind, ...]
-    is_any_length: bool
+    def paired(items: object, of: type[list[object] | tuple[object, ...]]) -> list[tuple[FieldKind, object]] | None:
+        if type(items) is not of or not (is_any_length or len(items) == len(kinds)):
+            return None
+        return list(zip(kinds * len(items) if is_any_length else kinds, items, strict=True))
 
-    def _kinds_of(self, items: Sequence[object]) -> tuple[FieldKind, ...]:
-        return self.kinds * len(items) if self.is_any_length else self.kinds
+    def holds(value: object) -> bool:
+        pairs = paired(value, tuple)
+        return pairs is not None and all(kind.holds(item) for kind, item in pairs)
 
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        if type(value) is not tuple or len(value) != len(kinds := self._kinds_of(value)):
-            return False
-        return all(kind.holds(item) for kind, item in zip(kinds, value, strict=True))
+    def read(found: object) -> object:
+        pairs = paired(found, list)
+        return found if pairs is None else tuple(kind.read(item) for kind, item in pairs)
 
-    def write(self, value: object) -> AttributeValue:
-        """Return the items as a list."""
-        assert isinstance(value, tuple)
-        return [kind.write(item) for kind, item in zip(self._kinds_of(value), value, strict=True)]
-
-    def read(self, found: object) -> object:
-        """Return a list as a tuple."""
-        if not isinstance(found, list) or len(found) != len(kinds := self._kinds_of(found)):
-            return found
-        return tuple(kind.read(item) for kind, item in zip(kinds, found, strict=True))
-
-    def __str__(self) -> str:
-        return f"a tuple, each item {self.kinds[0]}" if self.is_any_length else f"({', '.join(map(str, self.kinds))})"
-
-
-@dataclass(frozen=True, slots=True)
-class Maybe(FieldKind):
-    """A value or none; none is not written."""
-
-    kind: FieldKind
-
-    def holds(self, value: object) -> bool:
-        """Whether the field can have this value."""
-        return value is None or self.kind.holds(value)
-
-    def write(self, value: object) -> AttributeValue:
-        """Return a value that is there."""
-        return self.kind.write(value)
-
-    def read(self, found: object) -> object:
-        """Return what JSON has as the field would have it."""
-        return self.kind.read(found)
-
-    def __str__(self) -> str:
-        return f"None or {self.kind}"
+    text = f"a tuple, each item {kinds[0]}" if is_any_length else f"({', '.join(map(str, kinds))})"
+    return FieldKind(text, holds, lambda value: [kind.write(item) for kind, item in paired(value, tuple) or ()], read)
 
 
 def kind_of(hint: object, least: int | None = None) -> FieldKind:
@@ -172,19 +107,21 @@ def kind_of(hint: object, least: int | None = None) -> FieldKind:
     origin, arguments = get_origin(hint), get_args(hint)
     found: FieldKind | None = None
     if isinstance(hint, type) and hint in _SCALARS:
-        found = Scalar((int,), "an integer", least) if hint is int else _SCALARS[hint]
+        found = _scalar(hint, least)
     elif isinstance(hint, type) and issubclass(hint, Enum):
-        found = Member(hint)
+        found = _member(hint)
     elif origin is Annotated:
         found = kind_of(arguments[0], next((each.least for each in arguments[1:] if isinstance(each, AtLeast)), least))
     elif origin is Literal and all(isinstance(word, str) for word in arguments):
-        found = Word(arguments)
+        words = " or ".join(map(repr, arguments))
+        found = FieldKind(words, lambda value: isinstance(value, str) and value in arguments)
     elif origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:  # X | None
-        found = Maybe(kind_of(arguments[0], least))
+        kind = kind_of(arguments[0], least)
+        found = FieldKind(f"None or {kind}", lambda value: value is None or kind.holds(value), kind.write, kind.read)
     elif origin is tuple and arguments[1:] == (...,):
-        found = Items((kind_of(arguments[0], least),), is_any_length=True)
+        found = _items((kind_of(arguments[0], least),), is_any_length=True)
     elif origin is tuple:
-        found = Items(tuple(kind_of(argument, least) for argument in arguments), is_any_length=False)
+        found = _items(tuple(kind_of(argument, least) for argument in arguments), is_any_length=False)
     if found is None:
         wanted = "bool, int, float, str, an enumeration, texts of a Literal, or tuples of these"
         raise RegistrationError(f"type {hint}: found against {wanted}")

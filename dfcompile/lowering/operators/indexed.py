@@ -106,8 +106,7 @@ class LookupElements(AnyExtents):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check the axis, and that there is an index per element of the result."""
-        self.check_operands(operands, 2)
-        x, indices = operands
+        x, indices = self.check_operands(operands, 2)
         self.check_axis("axis", self.axis, x)
         if indices.shape != results[0].shape or indices.rank != x.rank:
             raise self.fault(f"indices {indices} of {x} against the result {results[0]}")
@@ -129,8 +128,7 @@ class Scatter(_Runs, AnyExtents):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the runs lie within the data and take all of the updates."""
-        self.check_operands(operands, 2)
-        x, updates = operands
+        x, updates = self.check_operands(operands, 2)
         self.check_runs(x, updates, _DIFFERENT)
         _check_same(self, x, results[0])
 
@@ -155,8 +153,7 @@ class Update(AnyExtents):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that there is an index for each update, and that the updates fit into the data."""
-        self.check_operands(operands, 3)
-        x, indices, updates = operands
+        x, indices, updates = self.check_operands(operands, 3)
         self.check_axis("axis", self.axis, x)
         if len(self.index_axes) != indices.rank:
             raise self.fault(f"field 'index_axes' is {self.index_axes} against one axis per dimension of {indices}")

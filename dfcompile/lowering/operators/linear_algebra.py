@@ -106,16 +106,15 @@ def _check_square(operator: CanonicalOperator, matrix: Tensor) -> None:
 
 def _check_one_shape(operator: CanonicalOperator, operands: Sequence[Tensor], result: Tensor) -> None:
     """Check that the operand is square matrices, and the result as large."""
-    operator.check_operands(operands, 1)
-    _check_square(operator, operands[0])
-    if result.shape != operands[0].shape:
-        raise operator.fault(f"{operands[0]} -> {result} against one shape")
+    (matrix,) = operator.check_operands(operands, 1)
+    _check_square(operator, matrix)
+    if result.shape != matrix.shape:
+        raise operator.fault(f"{matrix} -> {result} against one shape")
 
 
 def _check_system(operator: CanonicalOperator, operands: Sequence[Tensor], result: Tensor) -> None:
     """Check that operands and result are a system of equations; right-hand sides may be the same for all matrices."""
-    operator.check_operands(operands, 2)
-    matrix, sides = operands
+    matrix, sides = operator.check_operands(operands, 2)
     _check_square(operator, matrix)
     batch = matrix.shape[:-2]
     is_system = sides.rank >= 2 and sides.shape[-2] == matrix.shape[-1] and sides.shape[:-2] in ((), batch)

@@ -27,8 +27,7 @@ class MatMul(AnyExtents):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that rows, columns and the dimension that is summed over are the same wherever they stand."""
-        self.check_operands(operands, 2)
-        a, b, c = *operands, results[0]
+        a, b, c = *self.check_operands(operands, 2), results[0]
         if min(a.rank, b.rank, c.rank) < 2:  # a matrix
             raise self.fault(f"{a} @ {b} -> {c} against matrices")
         n, k, m = self._extents(a, b)

@@ -109,8 +109,7 @@ class Pad(AnyExtents):
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the pads make the result's shape."""
-        self.check_operands(operands, 1)
-        x, y = operands[0], results[0]
+        x, y = *self.check_operands(operands, 1), results[0]
         self.check_length("pads", 2 * x.rank)
         pads = zip(self.pads[: x.rank], self.pads[x.rank :], strict=True)
         shape = tuple(extent + begin + end for extent, (begin, end) in zip(x.shape, pads, strict=True))

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering.expressions import MOST_OPERANDS, expression_tree
+from dfcompile.lowering.nests.affine import span
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_indices
@@ -87,8 +88,6 @@ class Nest(CanonicalOperator):
             terms = affine(index)
             if terms is None or not set(terms) <= {*loops, ""}:
                 raise self.fault(f"index {index!r} against an affine expression of {', '.join(loops)}")
-            ends = [step * (loops[name] - 1) for name, step in terms.items() if name]
-            least = terms.get("", 0) + sum(end for end in ends if end < 0)
-            most = terms.get("", 0) + sum(end for end in ends if end > 0)
+            least, most = span(terms, loops)
             if least < 0 or most >= extent:
                 raise self.fault(f"index {index!r} from {least} to {most} against 0 to {extent - 1} of {tensor}")

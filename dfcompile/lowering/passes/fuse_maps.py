@@ -1,5 +1,6 @@
 """The pass fuse-maps: a nest of one operand is computed where its result is read."""
 
+from collections import Counter
 from collections.abc import Mapping
 from math import prod
 
@@ -9,10 +10,8 @@ from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.frontend import Level
 from dfcompile.lowering.expressions import is_readable, stored, substitute, widened
 from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.nests.code import words_of
-from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.nest import Nest, NestAccess, words_of
 from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
-from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
 _Place = tuple[int, int]  # step, nest of it
@@ -55,21 +54,15 @@ class _Nests:
         self._steps: list[OperatorNests | View | None] = list(program.steps)
         self._shown = {step.tensor.name: step.source for step in program.steps if isinstance(step, View)}
         self._viewed = frozenset(self._shown.values())
-        self._writers: dict[str, list[_Place]] = {}
+        self._writers = Counter(nest.write.tensor.name for nest in program.nests)
+        again = (nest for nest in program.nests if nest.accumulate is not None or nest.after_write)
+        self._rewritten = {nest.write.tensor.name for nest in again}
         self._readers: dict[str, list[tuple[_Place, str]]] = {}  # with their variable; of a table none
-        self._rewritten: set[str] = set()
         for number, step in enumerate(program.steps):
             for place, nest in enumerate(step.nests) if isinstance(step, OperatorNests) else ():
-                self._add(nest, (number, place))
-
-    def _add(self, nest: Nest, place: _Place) -> None:
-        self._writers.setdefault(nest.write.tensor.name, []).append(place)
-        if nest.accumulate is not None or nest.after_write:
-            self._rewritten.add(nest.write.tensor.name)
-        for variable, read in nest.reads.items():
-            self._readers.setdefault(read.tensor.name, []).append((place, variable))
-        for table in nest.tables.values():
-            self._readers.setdefault(table.name, []).append((place, ""))
+                read = [(access.tensor.name, variable) for variable, access in nest.reads.items()]
+                for name, variable in (*read, *((table.name, "") for table in nest.tables.values())):
+                    self._readers.setdefault(name, []).append(((number, place), variable))
 
     def finish(self) -> NestProgram:
         """Return the program as it is now."""
@@ -103,7 +96,7 @@ class _Nests:
         array, readers = self._program.arrays[name], self._readers.get(name, [])
         is_plain = array.is_transient and not array.is_materialised and name not in self._viewed
         is_simple = len(maker.reads) == 1 and not maker.tables and maker.accumulate is None and maker.scatter is None
-        if not (is_plain and is_simple) or maker.library or len(self._writers[name]) > 1 or len(readers) != 1:
+        if not (is_plain and is_simple) or maker.library or self._writers[name] > 1 or len(readers) != 1:
             return None
         (((step, place), variable),) = readers
         consumer = self._steps[step]
@@ -168,17 +161,13 @@ def _moved(digit: Digit | None, joined: _Joined) -> Digit | None:
     of_read, of_write = _loops_of(joined.read, extents), _loops_of(joined.write, extents)
     if digit is None or of_read is None or of_write is None:
         return None
-    target, source = _strides(joined.write.tensor), _strides(joined.read.tensor)
+    target, source = joined.write.tensor.strides, joined.read.tensor.strides
     for axis, loop in enumerate(of_write):
         whole = extents.get(loop or "", 1) * target[axis]
         if loop is not None and whole > 1 and target[axis] <= digit.stride < whole:
             place = of_read.index(loop)
             return Digit(source[place] * (digit.stride // target[axis]), place)
     return None
-
-
-def _strides(tensor: Tensor) -> tuple[int, ...]:
-    return tuple(prod(tensor.shape[axis + 1 :]) for axis in range(tensor.rank))
 
 
 def _loops_of(access: NestAccess, extents: Mapping[str, int]) -> tuple[str | None, ...] | None:

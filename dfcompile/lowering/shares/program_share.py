@@ -15,15 +15,14 @@ from dfcompile.canonical_dag import Digit, Kernel, KernelLoop
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
-from dfcompile.lowering.declared import is_materialised
-from dfcompile.lowering.nests.program import View
+from dfcompile.lowering.nests.program import View, root_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.tensor import Tensor, free_name, is_materialised
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
@@ -234,11 +233,6 @@ class SharedProgram:
             self._shares[op.name, loops] = share_of(op, dict(loops))
         return self._shares[op.name, loops]
 
-    def _root(self, name: str) -> str:
-        while name in self._viewed:
-            name = self._viewed[name]
-        return name
-
     def shared(self, share: ProgramShare) -> Program:
         """Return what a chip runs: inputs and weights are the parts that it holds, an exchanged array is an output.
 
@@ -267,7 +261,7 @@ class SharedProgram:
         named = list(zip(() if kernel is None else kernel.inputs, numbers, strict=False))
         found: list[_Copy] = []
         for tensor, shape in zip(op.operands(), share.operands, strict=True):
-            root = self._root(tensor.name)
+            root = root_of(tensor.name, self._viewed)
             if named and named[0][0] == root:
                 found.append(named.pop(0))
             else:
@@ -308,10 +302,9 @@ class _ShareBuilder:
         return builder.finish(program.level, program.nodes, program.chosen)
 
     def _free_name(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        free = free_name(name, self._taken)
+        self._taken.add(free)
+        return free
 
     def _border(self) -> Program:
         """Return a program without operators that has the inputs, weights and outputs of the share."""

@@ -1,7 +1,6 @@
 """What a page shows first, per kind of report; each from its JSON alone."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from dfcompile.errors import UserError
@@ -18,16 +17,14 @@ from dfcompile.report.plain_values import Json
 
 __all__ = ["kind_of", "view_of"]
 
-_VIEWS: Final[Mapping[str, Callable[[Record], View]]] = MappingProxyType(
-    {
-        "dfcompile-report": model_view,
-        "dfcompile-exploration": exploration_view,
-        "dfcompile-bounds": bounds_view,
-        "dfcompile-design": design_view,
-        "dfcompile-comparison": comparison_view,
-        "dfcompile-language-model": language_model_view,
-    }
-)
+_VIEWS: Final[Mapping[str, Callable[[Record], View]]] = {
+    "dfcompile-report": model_view,
+    "dfcompile-exploration": exploration_view,
+    "dfcompile-bounds": bounds_view,
+    "dfcompile-design": design_view,
+    "dfcompile-comparison": comparison_view,
+    "dfcompile-language-model": language_model_view,
+}
 
 
 def kind_of(report: Record) -> str:

@@ -2,22 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from types import MappingProxyType
 from typing import Final
 
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Chart, ChartKind, Mark, View, spread
 
-_AXES: Final = MappingProxyType(  # by objective; what was not asked for is in the table
-    {
-        "makespan": ("makespan_cycles", "makespan", "cycles"),
-        "io": ("io_bytes", "I/O", "bytes"),
-        "area": ("area_pes", "area", "PEs"),
-        "energy": ("energy_j", "energy", "J"),
-        "cost": ("cost_usd", "cost", "USD"),
-    }
-)
+_AXES: Final = {  # by objective; what was not asked for is in the table
+    "makespan": ("makespan_cycles", "makespan", "cycles"),
+    "io": ("io_bytes", "I/O", "bytes"),
+    "area": ("area_pes", "area", "PEs"),
+    "energy": ("energy_j", "energy", "J"),
+    "cost": ("cost_usd", "cost", "USD"),
+}
 
 
 def exploration_view(report: Record) -> View:

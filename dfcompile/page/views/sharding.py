@@ -3,14 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark
 
 _ROWS = 80  # kernels: more are in the table
-_DIMENSIONS: Final = MappingProxyType({name: f"dimension {name}" for name in "OMKN"})
+_DIMENSIONS: Final = {name: f"dimension {name}" for name in "OMKN"}
 _SPLIT: Final = re.compile(r"split by (axis \d+)")
 
 

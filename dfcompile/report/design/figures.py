@@ -3,14 +3,14 @@
 from functools import partial
 from typing import Final
 
-from dfcompile.report.figure import figure, record, shown_in
+from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
 from dfcompile.report.figures import AssumptionSummary
 from dfcompile.report.mapping_figures import BOUND_BY
 from dfcompile.report.plain_values import Json, schema_of
 
 
-@record
+@record()
 class PlacedKernelSummary:
     """A kernel on the grid."""
 
@@ -20,7 +20,7 @@ class PlacedKernelSummary:
     cells: tuple[int, ...] = figure("of its PCUs, lane by lane")
 
 
-@record
+@record()
 class PlacedTensorSummary:
     """What PMUs hold."""
 
@@ -33,7 +33,7 @@ class PlacedTensorSummary:
     cells: tuple[int, ...] = figure("of its PMUs")
 
 
-@record
+@record()
 class WiresSummary:
     """Wires between the PMUs of a tensor and the PCUs of a kernel."""
 
@@ -44,7 +44,7 @@ class WiresSummary:
     pcu_cells: tuple[int, ...] = figure("the other end of each wire, in the same order")
 
 
-@record
+@record()
 class LinkSummary:
     """What goes off the chip, or comes to it."""
 
@@ -58,8 +58,7 @@ class LinkSummary:
     cells: tuple[int, ...] = figure("that use it")
 
 
-@record
-@shown_in("placements")
+@record("placements")
 class PlacementSummary:
     """One configuration on the grid."""
 
@@ -85,7 +84,7 @@ FORMAT: Final = "dfcompile-design/1"
 _part_of_memory = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
 
 
-@record
+@record()
 class DramParts:
     """What the memory of a chip is used for."""
 
@@ -101,8 +100,7 @@ class DramParts:
     waiting_tensors: float = _part_of_memory(meaning="between configurations", heading="waiting\ntensors\nbytes")
 
 
-@record
-@shown_in("design")
+@record("design")
 class DesignSummary:
     """Figures of a design; times of a batch unless said, memory of one chip."""
 
@@ -142,7 +140,7 @@ class DesignSummary:
     )
 
 
-@record
+@record()
 class SearchSummary:
     """How a design was found."""
 
@@ -157,8 +155,7 @@ class SearchSummary:
     fused_points: int = figure("of them that the lower bound did not rule out", unit="choices", least=1)
 
 
-@record
-@shown_in("configurations")
+@record("configurations")
 class StepSummary:
     """One configuration, per input and layer."""
 
@@ -178,8 +175,7 @@ class StepSummary:
     )
 
 
-@record
-@shown_in("kernels")
+@record("kernels")
 class KernelSummary:
     """One kernel and its share on one chip."""
 
@@ -206,7 +202,7 @@ class KernelSummary:
     bound_by: str = figure("what bounds its configuration", choices=BOUND_BY)
 
 
-@record
+@record()
 class CorrectionSummary:
     """A figure that is another without one correction; see docs/dfmodel.md."""
 
@@ -218,7 +214,7 @@ class CorrectionSummary:
     other_value: float = described("with the switch turned")
 
 
-@record
+@record()
 class DesignReport:
     """The report on a solved design."""
 

@@ -1,17 +1,22 @@
-"""The figures of a language model's steps: each with its meaning and the tables that show it."""
+"""The figures of a language model's steps: each with its meaning and the tables that show it.
 
-from collections.abc import Mapping
+And a study as plain values: JSON, and the rows of CSV; integers stay exact.
+"""
 
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dfcompile.host.printable import json_text
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.records import replace
-from dfcompile.report.figure import figure, filled, record, shown_in
+from dfcompile.report.figure import figure, filled, record
+from dfcompile.report.plain_values import Json, rounded, to_record
 from dfcompile.report.text_tables import binary, decimal, milliseconds
 
 
-@record
-@shown_in("chunks")
+@record("chunks")
 class ChunkFigures:
     """A step that fills in a piece of a prompt."""
 
@@ -20,8 +25,7 @@ class ChunkFigures:
     time_s: float = figure("of the step", heading="time\n{}s")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class PartFigures:
     """The layers of one kind on a chip."""
 
@@ -33,8 +37,7 @@ class PartFigures:
     transfers_exposed_s: float = figure("that find no room there", of="exposed_s", heading="transfers\nexposed {}s")
 
 
-@record
-@shown_in("kernels")
+@record("kernels")
 class KernelFigures:
     """A kernel of a chip, one run of it."""
 
@@ -64,8 +67,7 @@ class KernelFigures:
     activity: Mapping[str, float | None] = figure("share of the time that parts of the chip are busy", is_spread=True)
 
 
-@record
-@shown_in("chips")
+@record("chips")
 class StepFigures:
     """A step on the chips that run it."""
 
@@ -150,3 +152,51 @@ def _kernel_figures(study: Study, one: TimedKernel) -> KernelFigures:
 def _shares(found: Activity) -> dict[str, float | None]:
     named = {"mac": found.macs, "memory": found.memory, **found.levels}
     return {**named, "vector": found.vector, "offload": found.offload, "link": found.links}
+
+
+Record = dict[str, Json]
+
+FORMAT: Final = "dfcompile-language-model/1"
+
+
+def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
+    """Return all of a study as JSON; times in seconds, sizes in bytes or elements."""
+    model, parameters, device = study.model, study.parameters, study.device
+    record: Record = {
+        "format": FORMAT,
+        "model": {
+            "name": model.name,
+            "model_type": model.model_type,
+            "layers": [{"kind": kind.name, "count": kind.count} for kind in model.kinds],
+            "parameters": parameters.total,
+            "active_parameters": parameters.active,
+            "active_parameters_without_input_embedding": parameters.active_without_lookup,
+            "weight_bytes": study.weight_bytes,
+            "kv_bytes_per_token": study.kv_bytes_per_token,
+            "formats": study.precision.summary,
+        },
+        "system": {
+            "name": device.name,
+            "macs_per_s": {form: rounded(rate) for form, rate in device.macs_per_s.items()},
+            "bytes_per_s": rounded(device.bytes_per_s),
+            "capacity_bytes": device.capacity_bytes or None,
+        },
+        "counted_by": study.request.time.value,
+        "steps": [to_record(step) for step in figures_of(study)],
+        "notes": list(study.notes),
+        "warnings": list(study.warnings),
+    }
+    if sweep:
+        record["sweep"] = [dict(row) for row in sweep]
+    if mapped:
+        record["mapped"] = list(mapped)
+    return json_text(record, indent=2) + "\n"
+
+
+def study_rows(study: Study) -> list[dict[str, Json]]:
+    """Return a row per kernel of all steps."""
+    return [
+        {"system": study.device.name, "step": step.step, **to_record(kernel)}
+        for step in figures_of(study)
+        for kernel in step.kernels
+    ]

@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
 from dfcompile.report.columns import Derived, table_columns
-from dfcompile.report.figure import figure, filled, record, shown_in
+from dfcompile.report.figure import figure, filled, record
 from dfcompile.report.mapping_figures import LayoutSummary
 from dfcompile.report.plain_values import Json, rounded, to_record
 from dfcompile.report.text_tables import Column, Table, binary, ends_of, listed, milliseconds
@@ -18,8 +18,7 @@ NAMED_KERNELS = 3  # of a configuration; of more the first and the last
 Record = dict[str, Json]
 
 
-@record
-@shown_in("configurations")
+@record("configurations")
 class ConfigurationFigures:
     """Kernels of a layer that are on the chip together."""
 
@@ -31,7 +30,7 @@ class ConfigurationFigures:
     kernels: str = figure("names of its kernels")
 
 
-@record
+@record()
 class ExchangeFigures:
     """What chips exchange."""
 
@@ -41,8 +40,7 @@ class ExchangeFigures:
     time_s: float = figure("of it")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class MappingFigures:
     """The mapping of a layer."""
 
@@ -59,8 +57,7 @@ class MappingFigures:
     exchanges: tuple[ExchangeFigures, ...] = figure("between chips", of="figures.exchanges")
 
 
-@record
-@shown_in("parts")
+@record("parts")
 class PartFigures:
     """The layers of one kind, one layer mapped."""
 
@@ -134,7 +131,13 @@ def _record(step: MappedStep, parts: Sequence[PartFigures]) -> Record:
 
 def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbose: bool) -> list[str]:
     """Return a mapped step as tables."""
-    lines = _part_table(step, parts).lines(width)
+    mapped = [part for part in parts if part.mapping is not None]
+    labels = Column("part", tuple(part.part for part in mapped), is_text=True)
+    configs = Derived[PartFigures](
+        "configs", lambda part: f"{len(part.mapping.configurations):,}" if part.mapping else "", after="kernels"
+    )
+    title = f"{step.batch.name}: one layer each, mapped on {step.system.name}"
+    lines = Table(title, (labels,), table_columns("parts", mapped, (configs,))).lines(width)
     for part, own in zip(step.parts, parts, strict=True):
         if part.mapping is not None and own.mapping is not None and own.kernels > 1:
             names = (ends_of(one.kernels, NAMED_KERNELS) for one in part.mapping.figures.configs)
@@ -154,15 +157,3 @@ def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbos
 def _assumptions(step: MappedStep) -> list[str]:
     assumed = (*step.system.sources, *dict.fromkeys(one for part in step.parts for one in part.graph.assumptions))
     return [f"{one.name}: {one.value}" for one in assumed]
-
-
-def _part_table(step: MappedStep, parts: Sequence[PartFigures]) -> Table:
-    mapped = [part for part in parts if part.mapping is not None]
-    names = Column("part", tuple(part.part for part in mapped), is_text=True)
-    configs = Derived("configs", _configs, after="kernels")
-    title = f"{step.batch.name}: one layer each, mapped on {step.system.name}"
-    return Table(title, (names,), table_columns("parts", mapped, (configs,)))
-
-
-def _configs(part: PartFigures) -> str:
-    return f"{len(part.mapping.configurations):,}" if part.mapping else ""

@@ -186,7 +186,9 @@ class _Growing:
             makespan: of the schedule.
             known: of which ``found`` is what followed.
         """
-        stale = self._stale(found, full, known)
+        stale = [True] * len(self._task)  # of which nodes more may follow than did: all, or where something is new
+        if known is not None and known[1] == full:
+            stale = [before != now for before, now in zip(known[0].rows(), found.rows(), strict=True)]
         latest = [makespan - cycles for cycles in found.after_start]
         start, end = self._passed((self._forward, self._backward), (found.start, found.end), latest, full, stale[:])
         latest = [makespan - cycles for cycles in found.end]
@@ -194,12 +196,6 @@ class _Growing:
         back = self._backward, self._forward
         after_end, after_start = self._passed(back, (found.after_end, found.after_start), latest, turned, stale)
         return Windows(start, end, after_end, after_start)
-
-    def _stale(self, found: Windows, full: _Stretches, known: tuple[Windows, _Stretches] | None) -> list[bool]:
-        """Return of which nodes more may follow than did: all, or those of which something is new."""
-        if known is None or known[1] != full:
-            return [True] * len(self._task)
-        return [before != now for before, now in zip(known[0].rows(), found.rows(), strict=True)]
 
     def _passed(
         self,

@@ -26,7 +26,7 @@ from dfcompile.options import Timing
 from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, handing_on, released
 from dfcompile.scheduler.fifo import whole_streams
 from dfcompile.scheduler.options import ScheduleOptions
-from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
+from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 
 FREE = -1  # nobody ran before on the processing element
 
@@ -47,6 +47,16 @@ class ListSchedule(Struct, frozen=True):
     start: list[int]
     end: list[int]
     cycles: int
+
+    def elements(self, is_task: list[bool]) -> Int32:
+        """Return the processing element of each task, ``NO_PE`` for other nodes, shape [nodes]."""
+        pe, used = [NO_PE] * len(is_task), 0
+        for node in self.sequence:
+            if is_task[node]:
+                before = self.before[node]
+                pe[node] = used if before == FREE else pe[before]
+                used += before == FREE
+        return np.array(pe, dtype=np.int32)
 
 
 class Rule(Struct, frozen=True):

@@ -15,17 +15,10 @@ from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import MOST_WORK, ReplayedSchedule
 from dfcompile.scheduler.fifo import fifo_room, late_sizes, minimal_fifo_sizes, next_through_memory
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
-from dfcompile.scheduler.listing.list_schedule import (
-    FREE,
-    ListSchedule,
-    ListScheduler,
-    in_turn,
-    is_chain,
-    planned_schedule,
-)
+from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler, in_turn, is_chain, planned_schedule
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.options import ScheduleOptions
-from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Sample, Schedule
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES, replay_of, with_times_of
 
@@ -256,15 +249,9 @@ def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simul
 
 def _planned(dag: CanonicalDag, options: ScheduleOptions, found: ListSchedule, streamed: Bool) -> Schedule:
     """Return a list schedule with FIFOs that hold whole streams; each node is a block of its own."""
-    pe, used = [NO_PE] * dag.nodes_count, 0
-    is_task = dag.is_computational.tolist()
-    for node in found.sequence:
-        if is_task[node]:
-            before = found.before[node]
-            pe[node] = used if before == FREE else pe[before]
-            used += before == FREE
+    order = found.sequence, found.elements(dag.is_computational.tolist())
     start, end = (np.array(column, dtype=np.int64) for column in (found.start, found.end))
-    return planned_schedule(dag, options, (found.sequence, np.array(pe, dtype=np.int32)), (start, end), streamed)
+    return planned_schedule(dag, options, order, (start, end), streamed)
 
 
 def shortened(dag: CanonicalDag, divisor: int) -> CanonicalDag:

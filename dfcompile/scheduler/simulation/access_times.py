@@ -138,24 +138,15 @@ def relax(stretch: Stretch) -> bool:
                 stretch.clock[node] = max([release[node], *(end[other] for other in unit.waits[node])])
                 _visit(stretch, node)
                 _mark(stretch, node, dirty)
-                if followers[node]:
-                    _mark_followers(stretch.end(node), node, (end, followers), dirty)
                 visits -= 1
+                if followers[node] and (last := stretch.end(node)) != end[node]:
+                    end[node] = last
+                    for follower in followers[node]:
+                        dirty[follower] = True
         if visits < 0:
             return False
         forward = not forward
     return True
-
-
-def _mark_followers(
-    last: int, node: int, ends: tuple[list[int], tuple[tuple[int, ...], ...]], dirty: list[bool]
-) -> None:
-    """Note when a task ends now; if that is another time, the tasks that wait for it are to be visited."""
-    end, followers = ends
-    if last != end[node]:
-        end[node] = last
-        for follower in followers[node]:
-            dirty[follower] = True
 
 
 def _visit(stretch: Stretch, node: int) -> None:

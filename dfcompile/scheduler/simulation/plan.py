@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.analysis.longest_path import connected, order_from_sources
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, check_replay, previous_on_element
@@ -154,7 +154,10 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     inner: dict[int, list[int]] = {}
     for node, other in zip(waiting[inside].tolist(), awaited[inside].tolist(), strict=True):
         inner.setdefault(node, []).append(other)
-    outside = ~(inside | _is_implied(replay, waiting, awaited))
+    outside = ~inside
+    if replay.barrier:  # the one between their blocks implies waits of one node for another
+        both = np.flatnonzero((waiting < dag.nodes_count) & (awaited < dag.nodes_count))
+        outside[both] &= replay.block[awaited[both]] >= replay.block[waiting[both]]
     work = (*dag.work.tolist(), *[0] * (count - dag.nodes_count))
     return Plan(work, _rows(waiting[outside], awaited[outside], count), tuple(_sequence(dag, replay, unit, inner)))
 
@@ -219,16 +222,6 @@ def waits_of(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
         awaited += [barriers[replay.block], nodes, barriers[:-1]]
         count += blocks + 1
     return np.concatenate(waiting), np.concatenate(awaited), count
-
-
-def _is_implied(replay: Replay, waiting: Int64, awaited: Int64) -> Bool:
-    """Return which waits of one node for another the barrier between their blocks implies."""
-    implied = np.zeros(len(waiting), dtype=np.bool_)
-    if replay.barrier:
-        nodes = len(replay.block)
-        both = np.flatnonzero((waiting < nodes) & (awaited < nodes))
-        implied[both] = replay.block[awaited[both]] < replay.block[waiting[both]]
-    return implied
 
 
 def _unit_numbers(dag: CanonicalDag, replay: Replay, waiting: Int64, awaited: Int64, count: int) -> Int64:

@@ -4,14 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.stretch import (
-    LONG_AGO,
-    AccessSequence,
-    Place,
-    StreamingUnit,
-    Stretch,
-    task_sequence,
-)
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, AccessSequence, Place, StreamingUnit, Stretch, sequence_of
 
 _MOST_SWEEPS = 100
 
@@ -48,7 +41,7 @@ class Progress:
         self._history, self._pending = ([np.zeros(0, dtype=np.int64) for _ in unit.edges] for _ in range(2))
         for edge in unit.bounded:
             self._history[edge] = np.full(unit.capacity[edge], LONG_AGO, dtype=np.int64)
-        self._sequences: dict[tuple[int, int, int, int, int, int, bool, bool], AccessSequence] = {}
+        self._sequences: dict[tuple[Place, tuple[Place, Place], bool, bool], AccessSequence] = {}
 
     def stretch(self, places: tuple[Place, ...]) -> Stretch:
         """Return the stretch from here to other places, its times still to be found."""
@@ -94,25 +87,18 @@ class Progress:
         known, self._sequences = self._sequences, {}
         found = []
         for node, (begin, end) in enumerate(zip(self.place, places, strict=True)):
-            whole = unit.reads[node], unit.writes[node]
+            whole, span = Place(unit.reads[node], unit.writes[node]), (begin, end)
+            # Where reads and writes are even the sequence begins anew: (4, 2) to (6, 3) is as (0, 0) to (2, 1).
+            if begin.reads * whole.writes == begin.writes * whole.reads:
+                span = Place(0, 0), Place(end.reads - begin.reads, end.writes - begin.writes)
             gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
-            key = (*whole, *_from_the_beginning(whole, begin, end), gets, puts)
+            key = (whole, span, gets, puts)
             sequence = self._sequences.get(key) or known.get(key)
             if sequence is None:
-                sequence = task_sequence(Place(*whole), Place(*key[2:4]), Place(*key[4:6]), gets=gets, puts=puts)
+                sequence = sequence_of(whole, *span, gets=gets, puts=puts)
             self._sequences[key] = sequence
             found.append(sequence)
         return found
-
-
-def _from_the_beginning(whole: tuple[int, int], begin: Place, end: Place) -> tuple[int, int, int, int]:
-    """Return the reads and writes before and after a stretch, or those after one from the beginning that is alike.
-
-    Where reads and writes are even the sequence begins anew: (4, 2) to (6, 3) is as (0, 0) to (2, 1).
-    """
-    if begin.reads * whole[1] == begin.writes * whole[0]:
-        return 0, 0, end.reads - begin.reads, end.writes - begin.writes
-    return begin.reads, begin.writes, end.reads, end.writes
 
 
 def _continued(times: Int64, count: int) -> Int64:

@@ -15,20 +15,8 @@ from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, is_too_large, last_end, plan_replay, waits_of
-from dfcompile.scheduler.simulation.replay import (
-    FINISHED,
-    NEVER,
-    NO_EDGE,
-    NO_NODE,
-    NOT_STARTED,
-    Replay,
-    Simulation,
-    UnitTimes,
-    Wait,
-    WaitReason,
-    check_replay,
-)
-from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, Simulation, UnitTimes, Wait, check_replay
+from dfcompile.scheduler.simulation.stretch import StreamingUnit, wait_cycle
 from dfcompile.scheduler.simulation.unit_replay import replay_unit, without_twins
 
 
@@ -87,8 +75,10 @@ class Replaying:
         for part in counted(self._plan.sequence):
             if isinstance(part, StreamingUnit):
                 self._replay(part)
-            else:
-                self._run_alone(part)
+                continue
+            for node in part:
+                self._start[node] = release = last_end(self.end, self._plan.waits[node], self.earliest[node])
+                self.end[node] = NEVER if release == NEVER else release + self._plan.work[node]
         nodes = self._dag.nodes_count
         end = np.array(self.end[:nodes], dtype=np.int64)
         read_stall, write_stall, peak = frozen(self._of_edges)
@@ -96,18 +86,12 @@ class Replaying:
         times = NEVER if self._deadlock else makespan, frozen(start), frozen(end)
         return Simulation(*times, read_stall, write_stall, peak, self._deadlock)
 
-    def _run_alone(self, nodes: Alone) -> None:
-        start, end, waits, work = self._start, self.end, self._plan.waits, self._plan.work
-        for node in nodes:
-            start[node] = release = last_end(end, waits[node], self.earliest[node])
-            end[node] = NEVER if release == NEVER else release + work[node]
-
     def _replay(self, unit: StreamingUnit) -> None:
         waits, earliest = self._plan.waits, self.earliest
         release = tuple(last_end(self.end, waits[node], earliest[node]) for node in unit.nodes)
         times = self._times(unit, release)
         if times.stuck:
-            self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
+            self._deadlock = self._deadlock or wait_cycle(unit, times.stuck, self._dag.nodes_count)
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
             self._start[node], self.end[node] = start, end
         self._of_edges[:, list(unit.edges)] = times.read_stall, times.write_stall, times.peak
@@ -121,29 +105,6 @@ class Replaying:
         if key not in self._known:
             self._known[key] = replay_unit(unit, key[1], details=self._details)
         return self._known[key].later(begin)
-
-    def _wait_cycle(self, unit: StreamingUnit, stuck: tuple[int, ...]) -> tuple[Wait, ...]:
-        """Follow the waits from the first stuck node until they close."""
-        place: dict[int, int] = {}
-        node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
-        while node not in place:
-            place[node] = len(place)
-            node = _awaited(unit, node, stuck)[0]
-        tasks = self._dag.nodes_count
-        cycle = [each for each, number in place.items() if number >= place[node] and unit.nodes[each] < tasks]
-        reasons = (_awaited(unit, each, stuck)[1:] for each in cycle)
-        links = zip(cycle, reasons, [*cycle[1:], cycle[0]], strict=True)
-        return tuple(Wait(unit.nodes[each], why, unit.nodes[after], edge) for each, (why, edge), after in links)
-
-
-def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> tuple[int, WaitReason, int]:
-    """Return which node would have to go on for a stuck one of a unit, why, and over which edge of the graph."""
-    edge = stuck[node]
-    if edge == NOT_STARTED:
-        return next(other for other in unit.waits[node] if stuck[other] != FINISHED), WaitReason.END, NO_EDGE
-    if unit.target[edge] == node:
-        return unit.source[edge], WaitReason.ELEMENT, unit.edges[edge]
-    return unit.target[edge], WaitReason.PLACE, unit.edges[edge]
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:

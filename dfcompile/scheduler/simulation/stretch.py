@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.replay import NEVER
+from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NO_EDGE, NOT_STARTED, Wait, WaitReason
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
 _NOTHING = np.zeros(0, dtype=np.int64)
@@ -54,7 +54,7 @@ class AccessSequence(Struct, frozen=True, eq=False):
     gets_before: Counts
 
 
-def task_sequence(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
+def sequence_of(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
     """Return a stretch of the access sequence of a task that reads and writes as evenly as whole elements allow.
 
     With I reads and O writes in the whole run write j (from 1) needs ``ceil(j * I / O)`` reads, and before read i
@@ -174,6 +174,35 @@ def _rows(count: int, pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...]
     for value, row in pairs:
         rows[row].append(value)
     return tuple(map(tuple, rows))
+
+
+def wait_cycle(unit: StreamingUnit, stuck: tuple[int, ...], tasks: int) -> tuple[Wait, ...]:
+    """Follow the waits from the first stuck node of a unit until they close.
+
+    Args:
+        unit: in a deadlock.
+        stuck: where each node is stuck, as of `UnitTimes`.
+        tasks: nodes of the graph; barriers come after them.
+    """
+    place: dict[int, int] = {}
+    node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
+    while node not in place:
+        place[node] = len(place)
+        node = _awaited(unit, node, stuck)[0]
+    cycle = [each for each, number in place.items() if number >= place[node] and unit.nodes[each] < tasks]
+    reasons = (_awaited(unit, each, stuck)[1:] for each in cycle)
+    links = zip(cycle, reasons, [*cycle[1:], cycle[0]], strict=True)
+    return tuple(Wait(unit.nodes[each], why, unit.nodes[after], edge) for each, (why, edge), after in links)
+
+
+def _awaited(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> tuple[int, WaitReason, int]:
+    """Return which node would have to go on for a stuck one of a unit, why, and over which edge of the graph."""
+    edge = stuck[node]
+    if edge == NOT_STARTED:
+        return next(other for other in unit.waits[node] if stuck[other] != FINISHED), WaitReason.END, NO_EDGE
+    if unit.target[edge] == node:
+        return unit.source[edge], WaitReason.ELEMENT, unit.edges[edge]
+    return unit.target[edge], WaitReason.PLACE, unit.edges[edge]
 
 
 class Stretch(Struct, eq=False):

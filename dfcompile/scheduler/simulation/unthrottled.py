@@ -14,7 +14,7 @@ import numpy as np
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_times import running_maxima
 from dfcompile.scheduler.simulation.replay import UnitTimes
-from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, task_sequence
+from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, sequence_of
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
@@ -65,7 +65,10 @@ class _Replaying:
             else:
                 self._take(node, twin)
             for edge in self._unit.inputs[node]:
-                self._forget(self._unit.source[edge])
+                source = self._unit.source[edge]
+                self._readers[source] -= 1
+                if not self._readers[source]:
+                    self._written[source] = None  # its last reader has been
 
     def _twin_of(self, node: int, clock: int) -> int:
         """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
@@ -126,7 +129,7 @@ class _Replaying:
         key = (whole.reads, whole.writes, bool(unit.inputs[node]), bool(unit.outputs[node]))
         found = self._sequences.get(key)
         if found is None:
-            found = task_sequence(whole, Place(0, 0), whole, gets=key[2], puts=key[3])
+            found = sequence_of(whole, Place(0, 0), whole, gets=key[2], puts=key[3])
             if max(whole.reads, whole.writes) <= _KEPT_ACCESSES and len(self._sequences) < _KEPT_SEQUENCES:
                 self._sequences[key] = found
         return found
@@ -135,11 +138,6 @@ class _Replaying:
         written = self._written[self._unit.source[edge]]
         assert written is not None
         return written
-
-    def _forget(self, node: int) -> None:
-        self._readers[node] -= 1
-        if not self._readers[node]:
-            self._written[node] = None
 
 
 def _held(puts: Int64, reads: Int64) -> int:

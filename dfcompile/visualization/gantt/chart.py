@@ -12,19 +12,7 @@ from dfcompile.errors import UserError
 from dfcompile.scheduler import NO_PE, Schedule
 from dfcompile.scheduler.activity import Activity, Phase, activity
 from dfcompile.visualization.gantt import connections
-from dfcompile.visualization.gantt.layout import (
-    CHARACTER,
-    LEFT,
-    NARROW_LETTERS,
-    NARROW_WINDOW,
-    PLOT_WIDTH,
-    WIDTH,
-    Layout,
-    colour,
-    escape,
-    grid,
-    runs,
-)
+from dfcompile.visualization.gantt.layout import CHARACTER, LEFT, PLOT_WIDTH, WIDTH, Layout, colour, escape, grid, runs
 
 _LABELLED_BAR = 14.0  # pixels that a name in a bar needs
 _NARROW_BAR = 1.0  # pixels: narrower bars of one operator side by side are one
@@ -121,6 +109,8 @@ class _Bars:
 LARGEST_PICTURE = 20_000  # tasks: more bars than that are neither readable nor quick to draw
 _BELOW = 66  # pixels from the axis to the legend
 _STEP = 4  # pixels in which a task is drawn to work or wait evenly
+_NARROW_WINDOW = 700  # pixels: in a narrower one the chart is scaled, and has fewer and larger letters
+_NARROW_LETTERS = 28  # pixels before scaling
 _NARROW_TICK = 12  # pixels that larger numbers below the axis stand lower
 _APART = 4  # pixels between operators and marks
 _MOST_OPERATORS = 30
@@ -193,9 +183,9 @@ def _style(narrow_height: str) -> str:
     return (
         "<style>.gantt .narrow{display:none}"
         ".gantt .streams path:hover{stroke:#cc0022;stroke-opacity:1;stroke-width:2.5}"
-        f"@media (max-width:{NARROW_WINDOW}px){{.gantt .wide{{display:none}}.gantt .narrow{{display:inline}}"
+        f"@media (max-width:{_NARROW_WINDOW}px){{.gantt .wide{{display:none}}.gantt .narrow{{display:inline}}"
         f".gantt{{width:100%;height:auto;aspect-ratio:{WIDTH}/{narrow_height}}}"
-        f".gantt text.narrow,.gantt .tick{{font-size:{NARROW_LETTERS}px}}"
+        f".gantt text.narrow,.gantt .tick{{font-size:{_NARROW_LETTERS}px}}"
         f".gantt .tick{{transform:translateY({_NARROW_TICK}px)}}}}</style>"
     )
 

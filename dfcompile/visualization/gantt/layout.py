@@ -25,8 +25,6 @@ ROW_HEIGHTS = (5.0, 24.0)  # pixels, least and most
 LABELLED_ROW = 11.0  # pixels that a name beside a row needs
 CHARACTER = 6.2  # pixels, of small letters
 MOST_TICKS = 10
-NARROW_WINDOW = 700  # pixels: in a narrower one the chart is scaled, and has fewer and larger letters
-NARROW_LETTERS = 28  # pixels before scaling
 
 
 class Layout(Struct, frozen=True):

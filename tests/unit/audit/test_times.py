@@ -5,9 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.audit import times
+from dfcompile.audit import schedules
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.audit.times import audit_times, plain_times
+from dfcompile.audit.schedules import audit_times, plain_times
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
 from dfcompile.generators.canonical_dags import chain
@@ -76,7 +76,7 @@ def test_longer_times_that_the_checker_accepts_are_refused(dag: CanonicalDag, pe
 
 
 def test_of_a_large_schedule_tasks_without_streams_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(times, "MOST_STEPS", 0)
+    monkeypatch.setattr(schedules, "MOST_STEPS", 0)
     dag = chain(5, 64, 1)
     schedule = scheduled(dag, 1, "best").schedule
     assert not schedule.streamed.any()

@@ -8,7 +8,8 @@ from dfcompile.bounds.curve import front, least, total
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.plain import gemm
 from dfcompile.bounds.einsum.rows import Rows
-from dfcompile.bounds.operators import BoundedOperator, Operand
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedOperator
 from dfcompile.bounds.tilings import Rules
 from tests.examples import examples
 from tests.unit.bounds.walks import front as front_of

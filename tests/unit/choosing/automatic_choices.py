@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import AutomaticChoice
+from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel

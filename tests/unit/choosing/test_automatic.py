@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing import QUICK, THOROUGH, UNBOUNDED, Limits, Makespans, Score, Sketch
 from dfcompile.choosing.candidate import granularities
+from dfcompile.choosing.scoring import QUICK, THOROUGH, UNBOUNDED, Limits, Makespans, Score
 from dfcompile.choosing.search import GLANCED_SCOPES
+from dfcompile.choosing.sketches import Sketch
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program

@@ -4,9 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing import Sketches, space_of
+from dfcompile.choosing.candidate import space_of
 from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OptionTable
+from dfcompile.choosing.sketches import Sketches
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel

@@ -21,8 +21,7 @@ from dfcompile.lowering import (
     lower_to_nests,
     registered_expansions,
 )
-from dfcompile.lowering.alternatives.bound import divided_bound
-from dfcompile.lowering.alternatives.chain import longest_chain
+from dfcompile.lowering.alternatives.bound import divided_bound, longest_chain
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.lowering.node import Node
 from dfcompile.options import Choice, Effort, Volumes

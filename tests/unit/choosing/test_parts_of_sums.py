@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dfcompile.choosing import QUICK, granularities, space_of
+from dfcompile.choosing.candidate import granularities, space_of
+from dfcompile.choosing.scoring import QUICK
 from dfcompile.expansion_names import base_name
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
-from dfcompile.page.comparison import Change, compare_reports
-from dfcompile.page.comparison_texts import comparison_text
+from dfcompile.page.comparison import Change, compare_reports, comparison_text
 from dfcompile.page.records import Record
 from dfcompile.report.plain_values import Json
 from tests.unit.page.reports import HOSTILE, exploration_report, model_report

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.page.embedding import column, script_json
+from dfcompile.page.document import column, script_json
 
 TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("<>&/-!\u2028\u2029\u202e\x00'\"\\")))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dfcompile.errors import InternalError
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import DesignReport, design_schema
-from dfcompile.report.figure import fields_of, figure, record, shown_in
+from dfcompile.report.figure import fields_of, figure, record
 from dfcompile.report.figures import Report, report_schema
 from dfcompile.report.plain_values import Json, schema_of, to_record
 from dfcompile.report.rows import rows_of
@@ -24,8 +24,7 @@ from tests.report_schemas import validate
 # What a contributor writes to have a figure in the report, and no more: one class, or one more line in one.
 
 
-@record
-@shown_in("waits")
+@record("waits")
 class Waiting:
     idle_cycles: int = figure("that no PE works ([how](scheduling.md))", heading="idle\ncycles")
     longest_s: float = figure("of one `PE`", heading="longest\n{}s", after="share")
@@ -35,14 +34,14 @@ class Waiting:
     names: tuple[str, ...] = figure("of all that wait")
 
 
-@record
+@record()
 class Outcome:
     pes: int = figure("on the machine", unit="PEs", least=1)
     idle_cycles: int = figure("of the model")
     waiting: Waiting | None = figure("only if anybody waits", prefix="waited", default=None)
 
 
-@record
+@record()
 class Outcomes:
     kind: str = figure("always the same", choices=("outcomes/1",), default="outcomes/1", init=False)
     outcomes: tuple[Outcome, ...] = figure("one per machine", least=1)

@@ -24,12 +24,12 @@ class Whole(Struct):
     last: Part | None = None
 
 
-@record
+@record()
 class PartSummary:
     time_s: float = figure("of it")
 
 
-@record
+@record()
 class WholeSummary:
     done: bool = figure("whether it is", of="is_done")
     way: str = figure("how")

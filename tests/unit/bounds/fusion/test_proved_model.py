@@ -13,7 +13,8 @@ from dfcompile.bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import least_residency
 from dfcompile.bounds.fusion.small_models import attention_curves, attention_model, chain_model
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.proved import Passing
 from dfcompile.bounds.tilings import Rules
 from tests.examples import examples

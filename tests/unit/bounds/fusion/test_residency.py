@@ -12,7 +12,8 @@ from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues
 from dfcompile.bounds.fusion.residency import least_residency
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand
+from dfcompile.bounds.operand import Operand
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError

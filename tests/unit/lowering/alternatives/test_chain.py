@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dfcompile.lowering import known_alternatives, registered_expansions
-from dfcompile.lowering.alternatives.chain import longest_chain
+from dfcompile.lowering.alternatives.bound import longest_chain
 from tests.onnx_text import program_from_text
 
 TABLE = registered_expansions()

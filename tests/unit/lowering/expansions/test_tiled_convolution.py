@@ -13,8 +13,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.expansions.tiled_conv import TiledConvolution
-from dfcompile.lowering.short_convolutions import cook_toom, fourier
+from dfcompile.lowering.expansions.tiled_conv import TiledConvolution, cook_toom, fourier
 from dfcompile.lowering.windows import Windows
 from tests.examples import examples
 from tests.interpreter import interpret

@@ -1,48 +1,41 @@
 """Draws canonical operators of any class from the types of their fields alone."""
 
+from dataclasses import fields
 from enum import Enum
+from types import NoneType
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from dfcompile.lowering.operators.base import CanonicalOperator, schema_of
-from dfcompile.lowering.operators.field_kinds import FieldKind, Items, Maybe, Member, Scalar, Word
+from dfcompile.lowering.operators.base import CanonicalOperator
 
 _LONGEST = 4
 
 
 def operators(operator: type[CanonicalOperator]) -> st.SearchStrategy[CanonicalOperator]:
     """Return operators of a class with any values that its fields can have."""
-    kinds = schema_of(operator).kinds
-    return st.builds(operator, **{name: _values(kind) for name, kind in kinds.items()})
+    hints = get_type_hints(operator, include_extras=True)
+    return st.builds(operator, **{field.name: _values(hints[field.name]) for field in fields(operator)})
 
 
-def _values(kind: FieldKind) -> st.SearchStrategy[object]:
-    match kind:
-        case Scalar():
-            return _scalars(kind)
-        case Member():
-            members: list[Enum] = list(kind.members)
-            return st.sampled_from(members)
-        case Word():
-            return st.sampled_from(kind.words)
-        case Items(is_any_length=True):
-            return st.lists(_values(kind.kinds[0]), max_size=_LONGEST).map(tuple)
-        case Items():
-            return st.tuples(*map(_values, kind.kinds))
-        case Maybe():
-            return st.none() | _values(kind.kind)
-    raise AssertionError(kind)
-
-
-def _scalars(kind: Scalar) -> st.SearchStrategy[object]:
-    found: list[st.SearchStrategy[object]] = []
-    for each in kind.types:
-        if each is bool:
-            found.append(st.booleans())
-        elif each is int:
-            found.append(st.integers(min_value=kind.least))
-        elif each is float:
-            found.append(st.floats(allow_nan=False))
-        else:
-            found.append(st.text(max_size=_LONGEST))
-    return st.one_of(found)
+def _values(hint: object, least: int | None = None) -> st.SearchStrategy[object]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return st.sampled_from(list(hint))
+    if origin is Annotated:
+        return _values(arguments[0], arguments[1].least)
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if NoneType in arguments:
+        return st.none() | _values(arguments[0], least)
+    if origin is tuple and arguments[1:] == (...,):
+        return st.lists(_values(arguments[0], least), max_size=_LONGEST).map(tuple)
+    if origin is tuple:
+        return st.tuples(*(_values(argument, least) for argument in arguments))
+    scalars: dict[object, st.SearchStrategy[object]] = {
+        bool: st.booleans(),
+        int: st.integers(min_value=least),
+        float: st.integers() | st.floats(allow_nan=False),
+        str: st.text(max_size=_LONGEST),
+    }
+    return scalars[hint]

@@ -15,7 +15,7 @@ from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
 from dfcompile.scheduler.simulation.access_times import relax
-from dfcompile.scheduler.simulation.stretch import Counts, Place, Stretch, task_sequence
+from dfcompile.scheduler.simulation.stretch import Counts, Place, Stretch, sequence_of
 from tests.examples import examples
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, scaled, stream_graph
@@ -74,7 +74,7 @@ def test_access_sequence_writes_what_it_has_read_however_it_is_cut(reads: int, w
     places = [Place(min(cut, reads), min(cut, reads) * writes // reads) for cut in sorted([0, *cuts, reads])]
     read = written = clock = 0
     for begin, end in pairwise(places):
-        sequence = task_sequence(whole, begin, end)
+        sequence = sequence_of(whole, begin, end)
         puts_before = _numbers(sequence.puts_before) + written
         gets_before = _numbers(sequence.gets_before) + read
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.lowering.short_convolutions import (
+from dfcompile.lowering.expansions.tiled_conv import (
     MOST_PRODUCTS,
     ShortConvolution,
     cook_toom,
