@@ -3,15 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dfcompile.errors import VerificationError
-from dfcompile.report.design.figures import SearchSummary
 from dfcompile.report.mapping_figures import MappingSummary, PerfectStreamsSummary
+
+if TYPE_CHECKING:  # a model's run needs nothing of designs
+    from dfcompile.report.design.figures import SearchSummary
 
 Number: TypeAlias = bool | int | float | Fraction | None
 Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
-Bounded: TypeAlias = MappingSummary | PerfectStreamsSummary | SearchSummary
+Bounded: TypeAlias = "MappingSummary | PerfectStreamsSummary | SearchSummary"
 
 Row = TypeVar("Row")
 Other = TypeVar("Other")

@@ -5,6 +5,7 @@ Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The co
 
 import difflib
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,22 +14,8 @@ from typing import Final
 
 import click
 
-from dfcompile.cli.commands.bounds import bounds
-from dfcompile.cli.commands.compare import compare
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
-from dfcompile.cli.commands.explore import explore
-from dfcompile.cli.commands.generate import generate
-from dfcompile.cli.commands.lists import (
-    list_configs,
-    list_expansions,
-    list_ops,
-    list_passes,
-    list_plugins,
-    list_systems,
-)
-from dfcompile.cli.commands.llm import llm
-from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status, leaving
 from dfcompile.cli.pages import said_command
@@ -42,13 +29,20 @@ COLLECTED_AFTER = (2_000_000, 50, 10)
 # NumPy's products are small here: a second thread spends more time waiting for the first than it computes.
 THREADS_OF_PRODUCTS = ("OPENBLAS_NUM_THREADS", "1")
 HELP = "help"
-COMMANDS: Final[Mapping[str, click.Command]] = {
-    str(command.name): command
-    for command in (
-        schedule_dag_file, generate, explore, bounds, compare, llm,
-        list_configs, list_systems, list_expansions, list_ops, list_passes, list_plugins,
-    )
+# Where each command is; its options are read when it is asked for.
+COMMANDS: Final[Mapping[str, str]] = {
+    "schedule": "schedule.schedule_dag_file", "generate": "generate.generate", "explore": "explore.explore",
+    "bounds": "bounds.bounds", "compare": "compare.compare", "llm": "llm.llm", "configs": "lists.list_configs",
+    "systems": "lists.list_systems", "expansions": "lists.list_expansions", "ops": "lists.list_ops",
+    "passes": "lists.list_passes", "plugins": "lists.list_plugins",
 }  # fmt: skip
+
+
+def command_of(name: str) -> click.Command:
+    """Return the command of a name."""
+    module, _, attribute = COMMANDS[name].partition(".")
+    found: click.Command = getattr(importlib.import_module(f"dfcompile.cli.commands.{module}"), attribute)
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,14 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> None:
     instruction = completed()
     if instruction is not None:
-        complete(instruction, COMMANDS, _default_command)
+        complete(instruction, {name: command_of(name) for name in COMMANDS}, _default_command)
         return
     if words[:1] in ([], [HELP]):
         _show_help(words[1:])
         return
     command, prefix = _default_command(words), PROGRAM
     if words[0] in COMMANDS:
-        command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"
+        command, prefix = command_of(words[0]), f"{PROGRAM} {words.pop(0)}"
     else:
         _check_first_word(words)
     try:
@@ -92,7 +86,7 @@ def _show_help(words: Sequence[str]) -> None:
     for word in words:
         if word not in COMMANDS:
             raise UserError(f"{word!r}: no such command{nearest(word, COMMANDS)}")
-    named = COMMANDS[words[0]] if words else compile_model
+    named = command_of(words[0]) if words else compile_model
     with named.make_context(" ".join((PROGRAM, *words[:1])), [], resilient_parsing=True) as context:
         context.meta[BRIEF] = not words
         write_text(f"{named.get_help(context)}\n", None)

@@ -1,6 +1,5 @@
 """Points of an exploration in a columnar file that pandas opens: SQLite or Parquet."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -50,6 +49,8 @@ def _write_sqlite(rows: Sequence[Mapping[str, object]], target: Path) -> None:
     names = list(rows[0])
     kinds = {bool: "INTEGER", int: "INTEGER", float: "REAL", str: "TEXT"}
     declared = ", ".join(f'"{name}" {kinds[type(rows[0][name])]}' for name in names)
+    import sqlite3  # which no other command needs
+
     with closing(sqlite3.connect(target)) as database, database:
         database.execute(f"CREATE TABLE front ({declared})")
         database.executemany(

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dfcompile.plugins.faults import ImportFault
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Value = TypeVar("Value")
 
@@ -46,8 +48,10 @@ def _folders() -> tuple[tuple[str, int], ...]:
 
 
 @lru_cache(maxsize=1)
-def _installed(folders: tuple[tuple[str, int], ...]) -> Mapping[str, tuple[EntryPoint, ...]]:  # noqa: ARG001  # where to look
+def _installed(folders: tuple[tuple[str, int], ...]) -> Mapping[str, "tuple[EntryPoint, ...]"]:  # noqa: ARG001  # where to look
     """Return the entry points of all packages by group: every kind of plug-in asks, and reading takes milliseconds."""
+    from importlib.metadata import entry_points  # which imports what e-mails need
+
     found = entry_points()
     return {group: tuple(found.select(group=group)) for group in found.groups}
 

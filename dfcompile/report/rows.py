@@ -3,23 +3,25 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.printable import printable
 from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figure import RecordField, fields_of
-from dfcompile.report.figures import Report
 from dfcompile.report.plain_values import Json, held_at, leaves, plain
-from dfcompile.report.report_format import AnyReport
+
+if TYPE_CHECKING:  # bounds and language models have rows as well, without what a model's report needs
+    from dfcompile.report.report_format import AnyReport
 
 
-def report_rows(report: AnyReport) -> list[dict[str, Json]]:
+def report_rows(report: "AnyReport") -> list[dict[str, Json]]:
     """Return a row per result, or the one of a design, all with the same names in the same order; no lists.
 
     The names are those of JSON, which carry the units. A name that an earlier part of the result has as well has the
     part's name before it, as in ``simulated_makespan_cycles``.
     """
-    return rows_of(report.results if isinstance(report, Report) else [report])
+    return rows_of(getattr(report, "results", [report]))
 
 
 def rows_of(records: Sequence[object]) -> list[dict[str, Json]]:

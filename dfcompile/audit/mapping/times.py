@@ -1,6 +1,7 @@
 """The audit of where the time of a mapping goes: configurations, spatial blocks, and the parts that add up to it."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import VerificationError
-from dfcompile.report.design.figures import StepSummary
 from dfcompile.report.mapping_figures import ConfigurationSummary, KernelGroupSummary, PhaseSummary, TimePartsSummary
+
+if TYPE_CHECKING:  # a model's run needs nothing of designs
+    from dfcompile.report.design.figures import StepSummary
 
 
 def contracts(dag: CanonicalDag) -> Bool:
@@ -93,7 +96,7 @@ def audit_bound_by(where: str, found: str, parts: Parts) -> None:
 
 
 def audit_time(
-    where: str, summary: ConfigurationSummary | KernelGroupSummary | StepSummary, parts: Parts, time_ns: float
+    where: str, summary: "ConfigurationSummary | KernelGroupSummary | StepSummary", parts: Parts, time_ns: float
 ) -> None:
     """Refuse parts of a time that are not these, another time of all, or a kind of time that is not the longest.
 

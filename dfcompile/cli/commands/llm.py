@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dfcompile.cli.pages import files_alone, write_page
 from dfcompile.cli.progress import show_stage
@@ -10,7 +11,9 @@ from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
-from dfcompile.report.plain_values import Json
+
+if TYPE_CHECKING:
+    from dfcompile.report.plain_values import Json
 
 
 @table_command("llm", LanguageOptions, LanguageOutputs)
