@@ -105,7 +105,7 @@ class Options:
     chips: tuple[int, ...] = option(
         "Chips available. Operators are split over as many of them as give the least time.",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
-        "shardings](dfmodel.md#models-on-several-chips).",
+        "shardings](dfmodel-explained.md#models-on-several-chips).",
         default=(1,),
         metavar="N[,N…]",
         group=Group.FIRST,

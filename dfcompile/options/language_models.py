@@ -9,7 +9,7 @@ from dfcompile.options.option import Group, option, table
 from dfcompile.options.readers import joined
 from dfcompile.records import replace
 
-_KERNELS = "See [kernels](#kernels-of-a-step)."
+_KERNELS = "See [kernels](llm-explained.md#kernels-of-a-step)."
 
 
 @table
@@ -84,7 +84,7 @@ class LanguageOptions:
     )
     efficiency: str = option(
         "Efficiencies, fitted to measurements, to correct times by.",
-        more="See [times](#times).",
+        more="See [times](llm-explained.md#times).",
         default="",
         metavar="a100|h100|FILE",
         group=Group.COUNTING,
@@ -138,14 +138,14 @@ class LanguageOptions:
     )
     transfers: str = option(
         "Whether caches are moved while kernels run, as far as the memory has time.",
-        more="See [transfers](#transfers-of-the-cache).",
+        more="See [transfers](llm-explained.md#transfers-of-the-cache).",
         default="async",
         choices=("sync", "async", "prefetch"),
         group=Group.MACHINE,
     )
     offload: str = option(
         "Keep caches in a second memory beside the chip's own: what does not fit (auto), or a share.",
-        more="See [caches beside the chip](#caches-beside-the-chip).",
+        more="See [caches beside the chip](llm-explained.md#caches-beside-the-chip).",
         default="none",
         metavar="none|auto|SHARE",
         group=Group.MACHINE,
@@ -185,12 +185,12 @@ class LanguageOptions:
     )
     map: bool = option(
         "Also fuse a layer of each kind and split it over up to --chips chips.",
-        more="See [layers as dataflow graphs](#layers-as-dataflow-graphs).",
+        more="See [layers as dataflow graphs](llm-explained.md#layers-as-dataflow-graphs).",
         group=Group.COUNTING,
     )
     from_graph: bool = option(
         "Check one step against the graph that transformers runs. Needs transformers and torch.",
-        more="See [below](#from-the-real-graph).",
+        more="See [below](llm-explained.md#from-the-real-graph).",
         group=Group.COUNTING,
     )
     from_onnx: Path | None = option("Check one step against the graph in an ONNX file.", group=Group.COUNTING)
@@ -199,7 +199,7 @@ class LanguageOptions:
     )
     compat: str | None = option(
         "Reproduce the figures of the original notebook, mistakes included.",
-        more="See [the notebook](#the-notebook).",
+        more="See [the notebook](llm-explained.md#the-notebook).",
         choices=("notebook",),
         group=Group.COUNTING,
     )
