@@ -26,11 +26,11 @@ FACTOR = "a number of 1 or more, such as 1.1"
 class DagOptions:
     """Schedules of a canonical DAG."""
 
-    dag: Path = option("The graph, or its file.", is_argument=True)
+    dag: Path = option("The graph of tasks: a canonical DAG, or its file.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
     partition: tuple[str, ...] = option(
-        "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's; several are compared, and "
-        "the best is marked.",
+        "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or "
+        "one from a plug-in. Several are compared.",
         read=names,
         default=("best",),
         metavar="NAME[,NAME…]",
@@ -40,33 +40,31 @@ class DagOptions:
     effort: Effort = replace(shared.EFFORT, default=Effort.DEFAULT)
     barrier: bool | None = shared.BARRIER
     timing: Timing = option(
-        "Times of a replay with the FIFOs, or from mean intervals.",
+        "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
         default=Timing.EXACT,
         stage="scheduling",
         group=Group.SCHEDULE,
     )
     fifo: Fifos | None = option(
-        "Sizes of FIFOs: the elements in flight, which delays nothing; the published rule; the smallest that delay "
-        "nothing; or N elements. Without, in-flight, and with --timing steady rule.",
+        "Sizes of FIFOs: in-flight (large enough to delay nothing; the default), rule (as published; the default "
+        "with --timing steady), minimal (the smallest that delay nothing), or N elements.",
         read=fifos,
         metavar="in-flight|rule|minimal|N",
         group=Group.SCHEDULE,
     )
     max_fifo: int | None = shared.MAX_FIFO
     objective: Objective = option(
-        "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs.",
+        "Which schedule to choose: the shortest, or the one with the smallest FIFOs among those nearly as short.",
         group=Group.SCHEDULE,
     )
     slack: Fraction | None = option(
-        "With --objective fifo, how much more it may take than the shortest. Without, 10.",
+        "With --objective fifo: how much longer than the shortest it may take. Without, 10.",
         read=slack,
         metavar="PERCENT",
         group=Group.SCHEDULE,
     )
-    front: bool = option(
-        "Show all schedules found of which none is both shorter and of smaller FIFOs.", group=Group.SCHEDULE
-    )
-    simulate: bool = option("Replay the schedules with their FIFOs; say who waits for whom.", group=Group.FIRST)
+    front: bool = option("Show all trade-offs found between makespan and size of FIFOs.", group=Group.SCHEDULE)
+    simulate: bool = option("Replay the schedules with their FIFOs and report which tasks wait.", group=Group.FIRST)
 
     def __post_init__(self) -> None:
         """Check what options say together.
@@ -77,7 +75,7 @@ class DagOptions:
         is_fifo = self.objective is Objective.FIFO
         if self.slack is not None and not is_fifo:
             raise UserError(
-                f"--slack: found {float(100 * self.slack):g} % without --objective fifo, which alone has a slack"
+                f"--slack: found {float(100 * self.slack):g} % without --objective fifo (add it, or leave --slack out)"
             )
         if self.front and is_fifo:
             raise UserError(
@@ -89,17 +87,17 @@ class DagOptions:
 class ExploreOptions:
     """An exploration."""
 
-    model: Path = option("A file.", is_argument=True)
-    pes: tuple[int, ...] = replace(shared.PES, help="Numbers of processing elements.")
+    model: Path = option("Model file.", is_argument=True)
+    pes: tuple[int, ...] = replace(shared.PES, help="Numbers of processing elements (PEs) to try.")
     on_chip_memory: tuple[int, ...] = option(
-        "Amounts of on-chip memory, in kB or with a unit: 256,1024,8MB.",
+        "Sizes of on-chip memory to try, in kB or with a unit: 256,1024,8MB.",
         more="[Units](command-line.md#sizes).",
         read=sizes("kB"),
         metavar="SIZE[,SIZE…]",
         group=Group.FIRST,
     )
     objective: str = option(
-        "What is to be small: makespan, io, area, energy, cost.",
+        "What to minimise: makespan, io, area, energy, cost.",
         read=joined,
         default="makespan,io,area",
         metavar="NAME[,NAME…]",
@@ -108,8 +106,8 @@ class ExploreOptions:
         group=Group.FIRST,
     )
     expand: Expand = option(
-        "What is chosen from; what no rule names is as by default. Without a rule everything is chosen from all its "
-        "expansions.",
+        "Expansions to choose from. Operators without a rule keep their default; without any rule, all expansions "
+        "are tried.",
         more="By [type, name or pattern](choosing.md).",
         default=Expand(),
         metavar="[ORIGIN:]OP=NAME[,NAME…]",
@@ -117,9 +115,9 @@ class ExploreOptions:
         group=Group.FIRST,
     )
     granularity: tuple[str, ...] = option(
-        "Of the tasks: declared, pieces=N, max-tasks=N, split=N; several are compared.",
-        more="Where only tasks as declared are looked at, a hint says if the fastest points are estimated to take 10 % "
-        "less in P or 4 P pieces.",
+        "How finely to cut operators into tasks: declared, pieces=N, max-tasks=N, split=N. Several are compared.",
+        more="If only tasks as declared are tried, a hint says whether P or 4 P pieces are estimated to save 10 % at "
+        "the fastest points.",
         default=("declared",),
         metavar="NAME",
         group=Group.LOWERING,
@@ -127,11 +125,16 @@ class ExploreOptions:
     shapes: Mapping[str, tuple[int, ...]] = shared.SHAPES
     dims: Mapping[str, int] = shared.DIMS
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
-    system: str | None = replace(shared.SYSTEM, help="The machine whose power and prices count.", group=Group.MACHINE)
-    partition: str = option("How spatial blocks are filled.", default="sb-rlx", metavar="NAME", group=Group.SCHEDULE)
+    system: str | None = replace(shared.SYSTEM, help="Machine whose power and prices count.", group=Group.MACHINE)
+    partition: str = option(
+        "How to fill spatial blocks (groups of tasks that share the chip).",
+        default="sb-rlx",
+        metavar="NAME",
+        group=Group.SCHEDULE,
+    )
     tries: int = option(
-        "Schedules that are made at most; large ones count as several.",
-        more="One of 8,000 tasks or more does. Never a time: the same question has the same answer.",
+        "Most schedules to make. A large one counts as several.",
+        more="One of 8,000 tasks or more does. This is never a time, so the same question has the same answer.",
         read=within(1, MOST_TRIES),
         default=DEFAULT_TRIES,
         metavar="N",
@@ -151,7 +154,7 @@ class ExploreOptions:
         group=Group.COUNTING,
     )
     cache: Path | None = option(
-        "Results that were found before. Without, in the user's cache folder.",
+        "File that keeps results for the next time. Without, in the user's cache folder.",
         more="That is `~/.cache/dfcompile/exploration.cache`.",
         group=Group.COUNTING,
     )
@@ -172,10 +175,15 @@ class ExploreOptions:
 class CompareOptions:
     """Reports that are compared, and where what changed is written."""
 
-    reports: tuple[Path, ...] = option("Files.", default=(), metavar="A B…", is_argument=True, is_path=True)
+    reports: tuple[Path, ...] = option(
+        "Reports to compare: JSON files or pages.", default=(), metavar="A B…", is_argument=True, is_path=True
+    )
     html: Path | None = shared.HTML
     format: str = option(
-        "table, json or csv.", choices=shared.ROW_FORMATS, complete=shared.ROW_FORMATS, group=Group.OUTPUT
+        "Format of the comparison: table, json or csv.",
+        choices=shared.ROW_FORMATS,
+        complete=shared.ROW_FORMATS,
+        group=Group.OUTPUT,
     )
     output: Path | None = shared.OUTPUT
 
@@ -184,17 +192,17 @@ class CompareOptions:
 class SetupOptions:
     """A set-up file of DFModel that is solved."""
 
-    setup: Path = option("The file, text or binary.", is_argument=True)
+    setup: Path = option("Set-up file of DFModel, text or binary.", is_argument=True)
     compat: str = option(
-        "Repeat flaws of DFModel: all of its newest code (dfmodel), then switches such as network-is-sum, "
-        "no-weights-not-read, all-reduce-factor=2; see the manual.",
+        "Repeat known errors of DFModel to get its figures: dfmodel for all of its newest code, then switches such "
+        "as network-is-sum, no-weights-not-read, all-reduce-factor=2. The manual lists them.",
         default="right",
         metavar="right|dfmodel[,SWITCH…]",
         group=Group.COUNTING,
     )
     solver: str = shared.SOLVER
     sharding_objective: str | None = option(
-        "What the sharding minimises: bytes between chips, or time.",
+        "What to minimise when splitting kernels over chips: bytes between chips, or time.",
         choices=SHARDING_OBJECTIVES,
         default_text="time; bytes with --compat dfmodel",
         group=Group.MACHINE,
@@ -207,7 +215,7 @@ class SetupOutputs(shared.RowOutputs):
 
     format: str = shared.FORMAT
     output: Path | None = option(
-        "Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
+        "Folder for the solved file, the report and pictures. It has to be new, empty or from an earlier run.",
         flags=("-o", "--output"),
         metavar="DIR",
         group=Group.OUTPUT,
@@ -218,43 +226,46 @@ class SetupOutputs(shared.RowOutputs):
 class BoundsOptions:
     """How little a model or a shape can move."""
 
-    model: Path | None = option("A file.", is_argument=True)
+    model: Path | None = option("Model file.", is_argument=True)
     gemm: tuple[str, ...] = option(
-        "A product of matrices instead of a model; several shapes are compared.",
+        "Instead of a model: one matrix product, (M x K) by (K x N); several shapes are compared.",
         metavar="M,K,N",
         default=(),
         group=Group.FIRST,
     )
     bmm: tuple[str, ...] = option(
-        "Products of H heads: each with operands of its own, or one B for all or for each of G groups.",
-        more="Heads of a group share B, as in grouped queries.",
+        "Instead of a model: H matrix products, as in H heads of attention. Each has its own operands; 'shared' "
+        "gives all of them one second operand, groups=G each of G groups.",
+        more="As in grouped-query attention.",
         metavar="H,M,K,N[,shared|,groups=G]",
         default=(),
         group=Group.FIRST,
     )
     conv: tuple[str, ...] = option(
-        "A convolution: channels, filters, image of the result, window; then stride, dilation, pad, groups, batch.",
+        "Instead of a model: one convolution. C input channels, K filters, output of P x Q, window of R x S; then "
+        "stride, dilation, pad, groups, batch.",
         more="`,stride=N,dilation=N,pad=N,groups=N,batch=N`; images have one, two or three axes.",
         metavar="C,K,PxQ,RxS[,stride=N…]",
         default=(),
         group=Group.FIRST,
     )
     chain: tuple[str, ...] = option(
-        "Products one after the other: rows, columns of the input, and of each result.",
+        "Instead of a model: matrix products one after another. M rows; W0 columns of the input, W1, W2 … columns "
+        "of each result.",
         metavar="M,W0,W1[,W2…]",
         default=(),
         group=Group.FIRST,
     )
     attention: tuple[str, ...] = option(
-        "Attention: heads, queries, keys, columns; then columns of values (value=), groups of heads that share keys "
-        "and values.",
+        "Instead of a model: attention of H heads, M queries, N keys and D columns. groups=G: heads that share keys "
+        "and values; value=N: columns of the values.",
         metavar="H,M,N,D[,groups=G…]",
         default=(),
         group=Group.FIRST,
     )
     buffers: tuple[int, ...] = option(
-        "Buffer sizes, in bytes or with a unit: 64KiB,1MB.",
-        more="[Units](command-line.md#sizes); without, all powers of two of a shape, and 64 KiB to 16 MiB of a model.",
+        "Sizes of the buffer, in bytes or with a unit: 64KiB,1MB.",
+        more="[Units](command-line.md#sizes). Without: all powers of two for a shape, 64 KiB to 16 MiB for a model.",
         read=sizes("B"),
         default=(),
         flags=("--buffer",),
@@ -262,7 +273,7 @@ class BoundsOptions:
         group=Group.FIRST,
     )
     per: str = option(
-        "Tables of a model: operator, model; both by default.",
+        "Which tables to show for a model: operator, model, or both (default).",
         read=joined,
         default="",
         metavar="NAME[,NAME]",
@@ -271,31 +282,33 @@ class BoundsOptions:
         group=Group.COUNTING,
     )
     word: int = option(
-        "Size of a word, but of models.",
-        more="There each operand and result has its own.",
+        "Size of a number. A model has its own sizes.",
+        more="Each operand and result has the size of its type.",
         read=within(1, 16, "{} to {} bytes"),
         default=4,
         metavar="BYTES",
         group=Group.COUNTING,
     )
     tiles: str = option(
-        "Tile sizes that are tried: integer or divisors.",
-        more="Those that divide, as the tool of [huang24] has them.",
+        "Tile sizes to try: every integer, or only those that divide the dimension.",
+        more="The tool of [huang24] tries those that divide.",
         default="integer",
         metavar="NAME",
         complete=("integer", "divisors"),
         group=Group.COUNTING,
     )
     halo: str = option(
-        "What windows find again: true, or forget as Timeloop does.",
+        "Whether neighbouring windows of a convolution share what they read (true), or forget it as Timeloop does.",
         default="true",
         metavar="NAME",
         complete=("true", "forget"),
         group=Group.COUNTING,
     )
-    first_read: bool = option("Count the first visit to a tile of the result as a read.", group=Group.COUNTING)
+    first_read: bool = option(
+        "Also count a read when a tile of the result is visited for the first time.", group=Group.COUNTING
+    )
     within: float | None = option(
-        "Find the smallest buffer that moves at most so many times the least.",
+        "Find the smallest buffer with at most FACTOR times the least traffic.",
         read=real(1, 10**300, FACTOR),
         metavar="FACTOR",
         group=Group.COUNTING,
@@ -304,7 +317,9 @@ class BoundsOptions:
     dims: Mapping[str, int] = shared.DIMS
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
     system: str | None = replace(
-        shared.SYSTEM, help="The machine whose SRAM is marked and whose die is shared.", group=Group.MACHINE
+        shared.SYSTEM,
+        help="Machine whose on-chip memory is marked in the chart, and whose die area is shared out.",
+        group=Group.MACHINE,
     )
 
     def __post_init__(self) -> None:
@@ -333,11 +348,13 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = option("Draw traffic over buffer size there.", more="On logarithmic axes.", group=Group.OUTPUT)
-    intensity: bool = option("With --svg, draw operations per byte instead of bytes.", group=Group.OUTPUT)
+    svg: Path | None = option(
+        "Draw traffic against buffer size as an SVG.", more="On logarithmic axes.", group=Group.OUTPUT
+    )
+    intensity: bool = option("With --svg: draw operations per byte instead of bytes.", group=Group.OUTPUT)
     cloud: bool = option(
-        "With --svg, draw all tilings of products of matrices as dots as well.",
-        more="Of the tile sizes that `--tiles` names, in each order of the loops that may be best.",
+        "With --svg: also draw every tiling of a matrix product, as a dot.",
+        more="Tile sizes are those that `--tiles` names, in each order of the loops that may be best.",
         group=Group.OUTPUT,
     )
     html: Path | None = shared.HTML

@@ -23,34 +23,35 @@ class Options:
     model: Path = option("File to read.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
     expand: Expand = option(
-        "How operators are lowered: chosen for each number of PEs, tasks as well (quick, by default; auto compares "
-        "with more other choices); published, the default of each type; or by rules such as Conv=direct or "
-        "MatMul=mv,ip, all combined and compared.",
-        more="See [choosing expansions](choosing.md). A rule is for an operator type, an operator (`NAME=…`) or those "
-        "that a pattern fits; beside `auto` or `quick` it leaves the rest open. `dfcompile expansions` lists the "
-        "names, and marks what is taken where none is given: `*` always, `+` where the description says so "
-        "(grouped convolutions are not turned into products of tiny matrices). Beside rules alone the rest is as "
-        "published, so that variants differ in nothing else.",
+        "How to split operators into tasks. quick (default) chooses for each number of PEs; auto compares more "
+        "choices; published takes the default of each type; rules such as Conv=direct or MatMul=mv,ip are all "
+        "combined and compared.",
+        more="See [choosing expansions](choosing.md). A rule is for an operator type, one operator (`NAME=…`) or all "
+        "that a pattern fits. Beside `auto` or `quick` it leaves the rest to be chosen; alone, the rest is as "
+        "published, so that results differ in nothing else. `dfcompile expansions` lists the names and marks the "
+        "published ones: `*` always, `+` where the description says so (a grouped convolution is not turned into "
+        "products of tiny matrices).",
         default=CHOSEN,
         metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
         group=Group.FIRST,
     )
     choice: Path | None = option(
-        "Take expansions and granularity of each number of PEs from a file that --save-choice wrote.",
+        "Take the choice for each number of PEs from a file that --save-choice wrote.",
         more="A [text](choosing.md#keeping-a-choice) of options.",
         group=Group.LOWERING,
     )
     objective: Aim = option(
-        "What to minimise when choosing expansions: the time on the machine (makespan: as if memory took none), I/O, "
-        "energy or cost.",
+        "What to minimise when choosing: time on the machine, makespan as if memory took no time, I/O, energy or cost.",
         group=Group.LOWERING,
     )
     volumes: Volumes = option(
-        "Of edges between tasks: each task's own share, or the whole array.", group=Group.LOWERING
+        "What to count on an edge between two tasks: what the task itself moves, or the whole array.",
+        group=Group.LOWERING,
     )
     partition: str = option(
-        "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's.",
+        "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or "
+        "one from a plug-in.",
         default="best",
         metavar="NAME",
         complete=PARTITIONS,
@@ -61,30 +62,30 @@ class Options:
     barrier: bool | None = shared.BARRIER
     max_fifo: int | None = shared.MAX_FIFO
     timing: Timing = option(
-        "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
-        more="*steady* is printed beside what is too large for a replay.",
+        "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
+        more="*steady* also stands beside what is too large for a replay.",
         default=Timing.EXACT,
         stage="scheduling",
         group=Group.SCHEDULE,
     )
     repeat: int = option(
-        "Run the model N times, each on inputs of its own, beside each other.",
+        "Run the model N times, each on its own inputs, all in one schedule.",
         more="See [many iterations](scheduling.md#many-iterations).",
         default=1,
         metavar="N",
         group=Group.SCHEDULE,
     )
     granularity: Granularities = option(
-        "Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
-        "split; what it leaves open is chosen where expansions are, else as declared.",
-        more="Every scope, or those of one operator, in up to N pieces; at most N tasks per family; large tasks cut "
-        "into up to N.",
+        "How finely to cut operators into tasks: declared (as the expansion says), pieces=N, max-tasks=N or split=N. "
+        "Without, chosen if expansions are, else as declared.",
+        more="`pieces=N` cuts every loop nest, or those of one operator, into up to N tasks. `max-tasks=N` joins tasks "
+        "of a family until there are N at most. `split=N` cuts large tasks into up to N.",
         default=Granularities(),
         metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
         group=Group.LOWERING,
     )
     passes: tuple[str, ...] = option(
-        "Passes of programs and of canonical DAGs to apply, in order.",
+        "Passes that rewrite the program or the graph of tasks, in this order.",
         more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
         "their options.",
         read=passes,
@@ -97,24 +98,27 @@ class Options:
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
     system: str | None = replace(
         shared.SYSTEM,
-        help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
-        more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
+        help="Machine: a name that 'dfcompile systems' lists, or a system file (-: stdin). Without, the canonical one: "
+        "a chip with as many cores as PEs.",
+        more="The file is [YAML](system-files.md).",
     )
     chips: tuple[int, ...] = option(
-        "Chips at hand; kernels are sharded over as many of them as give the least time.",
+        "Chips available. Operators are split over as many of them as give the least time.",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
-        "shardings](dfmodel.md#models-on-several-chips).",
+        "shardings](dfmodel-explained.md#models-on-several-chips).",
         default=(1,),
         metavar="N[,N…]",
         group=Group.FIRST,
     )
     overlap: str = option(
-        "Of compute, memory and network time of a configuration.", choices=OVERLAPS, group=Group.MACHINE
+        "Whether computing, memory and network traffic take place at the same time.",
+        choices=OVERLAPS,
+        group=Group.MACHINE,
     )
     solver: str = shared.SOLVER
     verify: bool = option(
-        "Compile and run the lowered model and compare it with a reference.",
-        more="On an example, see [below](#verification); needs g++.",
+        "Compile and run the lowered model and compare its results with PyTorch's, ONNX's or NumPy's.",
+        more="On the example inputs, see [below](#verification); needs g++.",
         group=Group.LOWERING,
     )
 
@@ -131,6 +135,6 @@ class Options:
                 raise UserError(f"{flag}: found beside --choice, which says all of it, against one of them")
         if self.objective is not Aim.TIME and not self.expand.chooses:
             raise UserError(
-                f"--objective: found {self.objective} beside rules or published, without --expand auto, which it is "
-                "about"
+                f"--objective: found {self.objective} beside rules or published, without --expand auto (add it: only a "
+                "choice has an objective)"
             )

@@ -9,7 +9,7 @@ from dfcompile.options.option import Group, option, table
 from dfcompile.options.readers import joined
 from dfcompile.records import replace
 
-_KERNELS = "See [kernels](#kernels-of-a-step)."
+_KERNELS = "See [kernels](llm-explained.md#kernels-of-a-step)."
 
 
 @table
@@ -17,156 +17,189 @@ class LanguageOptions:
     """A study of a language model."""
 
     config: str = option(
-        "A config.json, a folder that has one, a shipped name, or a model OWNER/NAME in the hub's cache on this "
-        "machine.",
+        "The model: a config.json, its folder, a name that 'dfcompile configs' lists, or OWNER/NAME if it is in the "
+        "hub's cache on this machine.",
         more="Found by `HF_HOME`, or its folder `models--owner--name`; the main revision, else the newest. Families: "
         "Llama 2 to 4, Mistral, Mixtral, Qwen 2 and 3, DeepSeek V3 and R1, Kimi K2, Gemma 2 and 3, GPT-2, gpt-oss; "
-        "another one is refused by name. What a file leaves out is what its class takes, and listed under the "
-        "assumptions.",
+        "another one is refused by name. Where a file leaves something out, the default of its class counts and "
+        "stands among the assumptions.",
         default="llama-3.1-8b",
         metavar="FILE|FOLDER|NAME",
         complete="configuration",
         group=Group.FIRST,
     )
     allow_download: bool = option(
-        "Fetch a model's config.json, and nothing else, if it is not on this machine.",
+        "Fetch the model's config.json, and nothing else, if it is not on this machine.",
         more="With `huggingface_hub`, if that is installed and `HF_HUB_OFFLINE` does not forbid it. Without this "
         "option nothing is ever downloaded.",
     )
     system: str = option(
-        "A shipped device, a spreadsheet (.csv, .tsv, .xlsx, .json, .toml) or a system file.",
-        more="Shipped are `NVL-AX`, `JGS`, `a100-sxm`, `a100-sxm-40`, `h100-sxm`, `h200-sxm`; see "
-        "[spreadsheets](#spreadsheets-of-devices) and [system files](system-files.md). A system file has one rate: "
-        "`--multiplies` says of which formats.",
+        "The device: a name that 'dfcompile systems' lists, a system file, or a spreadsheet (.csv, .tsv, .xlsx, "
+        ".json, .toml).",
+        more="See [spreadsheets](#spreadsheets-of-devices) and [system files](system-files.md). A system file has one "
+        "rate: `--multiplies` says for which number formats.",
         default="NVL-AX",
         metavar="NAME|FILE[:NAME]",
         complete="device",
         group=Group.FIRST,
     )
     prefill: tuple[str, ...] = option(
-        "Prompts, each option a step.",
-        more="Of mixed lengths if several are listed; `@PAST` tokens are in the cache before.",
+        "Process a prompt of so many tokens, for BATCH sequences. PAST tokens are in the cache already.",
+        more="Each option is a step of its own; a list is one step with prompts of different lengths.",
         default=(),
         metavar="TOKENS[@PAST][xBATCH][,…]",
         group=Group.FIRST,
     )
     decode: tuple[str, ...] = option(
-        "One more token of each sequence, which is part of its context.",
+        "Generate one token for each of BATCH sequences, each CONTEXT tokens long with the new one.",
         default=(),
         metavar="CONTEXT[xBATCH][,…]",
         group=Group.FIRST,
     )
     chunked: tuple[str, ...] = option(
-        "A piece of a prompt and decodes in one step.",
+        "Process a piece of a prompt and generate tokens of other sequences in one step.",
         more="`PROMPT:ANSWER:CHUNK` derives the mean step of chunks of that size, and times every chunk of a prompt, "
         "with the decodes beside it; their sum is the time to the first token.",
         default=(),
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
         group=Group.COUNTING,
     )
-    chips: str = option("Chips that may be used.", read=joined, default="1", metavar="N[,N…]", group=Group.FIRST)
+    chips: str = option("Numbers of chips to try.", read=joined, default="1", metavar="N[,N…]", group=Group.FIRST)
     degrees: str | None = option(
-        "Degrees of parallelism; else all are tried.", metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N", group=Group.MACHINE
+        "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "
+        "micro-batches. Without, all are tried.",
+        metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N",
+        group=Group.MACHINE,
     )
     aim: str = option(
-        "What the search makes small: the step's time, chips times time, or energy.",
+        "What to minimise when splitting: time of a step, chips x time, or energy.",
         choices=("time", "cost", "energy"),
         group=Group.MACHINE,
     )
     time: str | None = option(
-        "By which the tables count; roofline, or calibrated with --efficiency.",
-        more="All that are known are beside each other in *steps*.",
+        "Which way of timing the tables show. Without, roofline, or calibrated with --efficiency.",
+        more="The table *steps* has all of them side by side.",
         choices=("bound", "roofline", "tiling", "calibrated"),
         group=Group.COUNTING,
     )
     efficiency: str = option(
-        "Fitted efficiencies.", more="See [times](#times).", default="", metavar="a100|h100|FILE", group=Group.COUNTING
+        "Efficiencies, fitted to measurements, to correct times by.",
+        more="See [times](llm-explained.md#times).",
+        default="",
+        metavar="a100|h100|FILE",
+        group=Group.COUNTING,
     )
     dtype: str = option(
-        "Number formats instead of the configuration's.",
+        "Number formats of weights (w), activations (a) and cache (kv), instead of the configuration's.",
         default="",
         metavar="FORMAT|w=FORMAT,a=FORMAT,kv=FORMAT,…",
         group=Group.COUNTING,
     )
     multiplies: str = option(
-        "What the one rate of a system file is of.", default="bf16,fp16", metavar="FORMAT[,…]", group=Group.COUNTING
+        "Number formats for which the one rate of a system file holds.",
+        default="bf16,fp16",
+        metavar="FORMAT[,…]",
+        group=Group.COUNTING,
     )
     attention: str = option(
-        "Whether tokens see none after them.", more=_KERNELS, choices=("causal", "full"), group=Group.COUNTING
+        "Whether a token sees only the tokens before it (causal), or all.",
+        more=_KERNELS,
+        choices=("causal", "full"),
+        group=Group.COUNTING,
     )
     scores: str = option(
-        "Where scores of attention stay; in memory, softmax is a kernel.",
+        "Where attention scores stay. In memory, softmax is a kernel of its own.",
         more=_KERNELS,
         choices=("chip", "memory"),
         group=Group.COUNTING,
     )
     fusion: str = option(
-        "Which activations do not reach memory.",
+        "Which kernels are fused, so that their activations do not go through memory.",
         more=_KERNELS,
         choices=("none", "elementwise", "full"),
         group=Group.COUNTING,
     )
     latent: str = option(
-        "How latent attention multiplies.", more=_KERNELS, choices=("auto", "naive", "absorbed"), group=Group.COUNTING
+        "In which order latent attention multiplies.",
+        more=_KERNELS,
+        choices=("auto", "naive", "absorbed"),
+        group=Group.COUNTING,
     )
     head: str = option(
-        "For which tokens of a prompt there are logits.", more=_KERNELS, choices=("last", "all"), group=Group.COUNTING
+        "Compute logits for the last token of a prompt, or for all.",
+        more=_KERNELS,
+        choices=("last", "all"),
+        group=Group.COUNTING,
     )
     overlap: str = option(
-        "Whether kernels follow each other, or all overlap: a bound.", choices=("kernel", "full"), group=Group.COUNTING
+        "Whether kernels run one after another, or memory and compute of all overlap (a lower bound).",
+        choices=("kernel", "full"),
+        group=Group.COUNTING,
     )
     transfers: str = option(
-        "Whether caches move beside kernels, as far as the memory has time.",
-        more="See [transfers](#transfers-of-the-cache).",
+        "Whether caches are moved while kernels run, as far as the memory has time.",
+        more="See [transfers](llm-explained.md#transfers-of-the-cache).",
         default="async",
         choices=("sync", "async", "prefetch"),
         group=Group.MACHINE,
     )
     offload: str = option(
-        "Caches in a memory beside the chip's own: as much as does not fit, or a share.",
-        more="See [caches beside the chip](#caches-beside-the-chip).",
+        "Keep caches in a second memory beside the chip's own: what does not fit (auto), or a share.",
+        more="See [caches beside the chip](llm-explained.md#caches-beside-the-chip).",
         default="none",
         metavar="none|auto|SHARE",
         group=Group.MACHINE,
     )
     kv_block: int = option(
-        "Tokens of a block of the cache.", read=within(1, 2**20), default=1, metavar="TOKENS", group=Group.MACHINE
+        "Tokens in a block of the key-value cache.",
+        read=within(1, 2**20),
+        default=1,
+        metavar="TOKENS",
+        group=Group.MACHINE,
     )
     shared_prefix: int = option(
-        "Tokens at the beginning that all sequences share.",
+        "Tokens at the start that all sequences share.",
         read=within(0, 2**40),
         default=0,
         metavar="TOKENS",
         group=Group.MACHINE,
     )
-    expert_histogram: Path | None = option("How often each expert was chosen: numbers.", group=Group.COUNTING)
-    allow_oversubscribed: bool = option("Let pass what memory does not hold.", group=Group.MACHINE)
+    expert_histogram: Path | None = option(
+        "File that says how often each expert is chosen, as numbers.", group=Group.COUNTING
+    )
+    allow_oversubscribed: bool = option(
+        "Go on even if the memory does not hold weights and caches.", group=Group.MACHINE
+    )
     usd_per_chip_hour: float = option(
-        "For cost per million tokens.", read=real(0, 10**6), default=0.0, metavar="USD", group=Group.MACHINE
+        "Price of a chip per hour, for the cost per million tokens.",
+        read=real(0, 10**6),
+        default=0.0,
+        metavar="USD",
+        group=Group.MACHINE,
     )
     sweep: str | None = option(
-        "What a change would bring.",
+        "Repeat the study with other values of one setting.",
         more="One row per value.",
         metavar="batch|chips|dtype|context=V[,V…]",
         group=Group.COUNTING,
     )
     map: bool = option(
-        "Also fuse a layer of each kind, and shard it over up to --chips chips.",
-        more="See [layers as dataflow graphs](#layers-as-dataflow-graphs).",
+        "Also fuse a layer of each kind and split it over up to --chips chips.",
+        more="See [layers as dataflow graphs](llm-explained.md#layers-as-dataflow-graphs).",
         group=Group.COUNTING,
     )
     from_graph: bool = option(
-        "Hold one step against the graph that transformers runs (needs it and torch).",
-        more="See [below](#from-the-real-graph).",
+        "Check one step against the graph that transformers runs. Needs transformers and torch.",
+        more="See [below](llm-explained.md#from-the-real-graph).",
         group=Group.COUNTING,
     )
-    from_onnx: Path | None = option("The same against the graph in an ONNX file.", group=Group.COUNTING)
+    from_onnx: Path | None = option("Check one step against the graph in an ONNX file.", group=Group.COUNTING)
     dims: Mapping[str, int] = replace(
-        shared.DIMS, help="Size of a symbolic dimension of that file.", group=Group.COUNTING
+        shared.DIMS, help="Size of a dimension that this ONNX file leaves open.", group=Group.COUNTING
     )
     compat: str | None = option(
-        "What the notebook prints, mistakes included.",
-        more="See [the notebook](#the-notebook).",
+        "Reproduce the figures of the original notebook, mistakes included.",
+        more="See [the notebook](llm-explained.md#the-notebook).",
         choices=("notebook",),
         group=Group.COUNTING,
     )
@@ -177,7 +210,7 @@ class LanguageOutputs(shared.RowOutputs):
     """Where a study is written, and how."""
 
     format: str = option(
-        "Of the report.",
+        "Format of the report.",
         more="JSON has exact integers of any size; CSV a row per kernel, or per row of the sweep.",
         choices=shared.ROW_FORMATS,
         group=Group.OUTPUT,

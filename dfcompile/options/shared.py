@@ -32,64 +32,81 @@ SHAPES = option(
     group=Group.INPUTS,
 )
 DIMS = option(
-    "Size of a symbolic dimension of the inputs.",
-    more="Wherever inputs have it; 0 for a cache that is [empty](models.md#empty-caches-and-fixed-inputs).",
+    "Size of a dimension that the model leaves open, by its name, such as batch=8.",
+    more="It holds wherever an input has the dimension; 0 is for a cache that is "
+    "[empty](models.md#empty-caches-and-fixed-inputs).",
     flags=("--dim",),
     metavar="NAME=SIZE",
     stage="reading",
     group=Group.INPUTS,
 )
 FIXED_INPUTS = option(
-    "Value that an input has in every run, such as use_cache=false; one value stands for all elements.",
-    more="Elements in row order; see [fixed inputs](models.md#empty-caches-and-fixed-inputs).",
+    "Value of a model input that is the same in every run, such as use_cache=false. One value fills the whole input.",
+    more="Else list all elements in row order; see [fixed inputs](models.md#empty-caches-and-fixed-inputs).",
     flags=("--input",),
     metavar="INPUT=VALUE[,VALUE…]",
     stage="reading",
     group=Group.INPUTS,
 )
 # Of machines and schedules.
-PES = option("Numbers of processing elements; one result each.", metavar="P[,P…]", group=Group.FIRST)
-SYSTEM = option("The machine.", metavar="FILE|NAME", complete="system", group=Group.FIRST)
+PES = option("Numbers of processing elements (PEs); one result for each.", metavar="P[,P…]", group=Group.FIRST)
+SYSTEM = option(
+    "Machine: a name that 'dfcompile systems' lists, or a system file.",
+    metavar="FILE|NAME",
+    complete="system",
+    group=Group.FIRST,
+)
 BARRIER = option(
-    "Whether a spatial block waits for the one before; else as the partitioner has it.",
+    "Whether each spatial block waits until the one before it has ended. Without, the partitioner decides.",
     more="`best` goes without barriers, the others with them.",
     flags=("--barrier/--no-barrier",),
     stage="scheduling",
     group=Group.SCHEDULE,
 )
 MAX_FIFO = option(
-    "No FIFO holds more than N elements.",
+    "Largest size of a FIFO, in elements.",
     more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
     metavar="N",
     stage="scheduling",
     group=Group.SCHEDULE,
 )
 EFFORT = option(
-    "How much is tried for a short schedule.",
-    more="In tries, never in seconds: [what](scheduling.md#partitioners).",
+    "How long to look for a shorter schedule.",
+    more="Counted in tries, never in seconds: [how many](scheduling.md#partitioners).",
     stage="scheduling",
     group=Group.SCHEDULE,
 )
 SOLVER = option(
-    "For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals or a plug-in's.",
-    more="All but `intervals` prove the optimum; a [plug-in's](plugins/solvers.md) as it says.",
+    "How to group kernels into configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals, or "
+    "one from a plug-in.",
+    more="All but `intervals` prove the optimum; a [plug-in](plugins/solvers.md) says whether it does.",
     default="dp",
     metavar="NAME",
     complete="solver",
     group=Group.MACHINE,
 )
 # Of outputs.
-HTML = option("Write the report as a page with charts and tables: one file that needs no network.", group=Group.OUTPUT)
-OUTPUT = option("Write there, not to stdout (-).", read=_target, flags=("-o", "--output"), group=Group.OUTPUT)
-VERBOSE = option("List the assumptions in the table.", flags=("-v", "--verbose"), group=Group.OUTPUT)
+HTML = option(
+    "Write the report as a page with charts and tables. It is one file and needs no network.", group=Group.OUTPUT
+)
+OUTPUT = option(
+    "File to write to instead of standard output (-).", read=_target, flags=("-o", "--output"), group=Group.OUTPUT
+)
+VERBOSE = option("Also list the assumptions.", flags=("-v", "--verbose"), group=Group.OUTPUT)
 FORMAT = option(
-    "Of the report: table, json, csv or a plug-in's.",
+    "Format of the report: table, json, csv, or one from a plug-in.",
     default="table",
     metavar="NAME",
     complete="format",
     group=Group.OUTPUT,
 )
-ROW_FORMAT = option("table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS, group=Group.OUTPUT)
+ROW_FORMAT = option(
+    "Format of the report: table, json or csv.",
+    default="table",
+    metavar="NAME",
+    complete=ROW_FORMATS,
+    group=Group.OUTPUT,
+)
 
 
 @table
@@ -101,14 +118,14 @@ class Outputs:
         FORMAT, more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md)."
     )
     show: tuple[str, ...] = option(
-        f"More tables below the first screen: {', '.join(SECTIONS)}, or all.",
+        f"Tables to add: {', '.join(SECTIONS)}, or all.",
         read=_sections,
         default=(),
         metavar="NAME[,NAME…]",
         complete=(*SECTIONS, ALL),
         group=Group.FIRST,
     )
-    verbose: bool = replace(VERBOSE, help="Everything, as --show all.")
+    verbose: bool = replace(VERBOSE, help="Show all tables, like --show all.")
     output: Path | None = OUTPUT
 
 
@@ -127,11 +144,11 @@ class Pictures:
     """Pictures of one schedule."""
 
     trace: Path | None = option(
-        "Write the one schedule as a trace for Perfetto or chrome://tracing.",
-        more="For one number of PEs and one choice of expansions, see [below](#pictures-of-a-schedule).",
+        "Write the schedule as a trace for Perfetto or chrome://tracing.",
+        more="Takes one number of PEs and one choice of expansions; see [below](#pictures-of-a-schedule).",
         group=Group.OUTPUT,
     )
-    gantt: Path | None = option("Draw the one schedule as an SVG.", more="Likewise.", group=Group.OUTPUT)
+    gantt: Path | None = option("Draw the schedule as an SVG (Gantt chart).", more="Likewise.", group=Group.OUTPUT)
 
     @property
     def targets(self) -> dict[str, Path]:
