@@ -2,7 +2,6 @@
 
 import tempfile
 import webbrowser
-from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -134,7 +133,7 @@ def bounds(model: File | None = None, *, show: ShowStage = show_nothing, **optio
 
 
 @takes(LanguageOptions)
-def llm(config: File | Mapping[str, object], system: str, **options: Any) -> StudyRun:
+def llm(config: File, system: File, **options: Any) -> StudyRun:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step.
 
     Args:

@@ -6,7 +6,7 @@ from pathlib import Path
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import Group, option, table
-from dfcompile.options.readers import joined
+from dfcompile.options.readers import file_or_name, joined_counts
 from dfcompile.records import replace
 
 _KERNELS = "See [kernels](#kernels-of-a-step)."
@@ -23,6 +23,7 @@ class LanguageOptions:
         "Llama 2 to 4, Mistral, Mixtral, Qwen 2 and 3, DeepSeek V3 and R1, Kimi K2, Gemma 2 and 3, GPT-2, gpt-oss; "
         "another one is refused by name. What a file leaves out is what its class takes, and listed under the "
         "assumptions.",
+        read=file_or_name,
         default="llama-3.1-8b",
         metavar="FILE|FOLDER|NAME",
         complete="configuration",
@@ -38,6 +39,7 @@ class LanguageOptions:
         more="Shipped are `NVL-AX`, `JGS`, `a100-sxm`, `a100-sxm-40`, `h100-sxm`, `h200-sxm`; see "
         "[spreadsheets](#spreadsheets-of-devices) and [system files](system-files.md). A system file has one rate: "
         "`--multiplies` says of which formats.",
+        read=file_or_name,
         default="NVL-AX",
         metavar="NAME|FILE[:NAME]",
         complete="device",
@@ -64,7 +66,7 @@ class LanguageOptions:
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
         group=Group.COUNTING,
     )
-    chips: str = option("Chips that may be used.", read=joined, default="1", metavar="N[,N…]", group=Group.FIRST)
+    chips: str = option("Chips that may be used.", read=joined_counts, default="1", metavar="N[,N…]", group=Group.FIRST)
     degrees: str | None = option(
         "Degrees of parallelism; else all are tried.", metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N", group=Group.MACHINE
     )
@@ -80,7 +82,12 @@ class LanguageOptions:
         group=Group.COUNTING,
     )
     efficiency: str = option(
-        "Fitted efficiencies.", more="See [times](#times).", default="", metavar="a100|h100|FILE", group=Group.COUNTING
+        "Fitted efficiencies.",
+        more="See [times](#times).",
+        read=file_or_name,
+        default="",
+        metavar="a100|h100|FILE",
+        group=Group.COUNTING,
     )
     dtype: str = option(
         "Number formats instead of the configuration's.",

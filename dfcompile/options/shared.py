@@ -5,7 +5,7 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
 from dfcompile.options.option import Group, option, table
-from dfcompile.options.readers import Names, one_of
+from dfcompile.options.readers import Names, file_or_name, one_of
 from dfcompile.records import replace
 
 ROW_FORMATS = ("table", "json", "csv")
@@ -49,7 +49,7 @@ FIXED_INPUTS = option(
 )
 # Of machines and schedules.
 PES = option("Numbers of processing elements; one result each.", metavar="P[,P…]", group=Group.FIRST)
-SYSTEM = option("The machine.", metavar="FILE|NAME", complete="system", group=Group.FIRST)
+SYSTEM = option("The machine.", read=file_or_name, metavar="FILE|NAME", complete="system", group=Group.FIRST)
 BARRIER = option(
     "Whether a spatial block waits for the one before; else as the partitioner has it.",
     more="`best` goes without barriers, the others with them.",

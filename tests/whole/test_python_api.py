@@ -1,5 +1,6 @@
 """What Python programs call gives what the command line prints, and raises what it tells."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -202,6 +203,16 @@ def test_the_module_shows_what_there_is_to_call() -> None:
     assert dir(df) == sorted(df.__all__)
     for name in df.__all__:
         assert callable(getattr(df, name)) or name == "__version__"
+
+
+def test_every_keyword_of_every_call_has_a_type() -> None:
+    from dfcompile.api.answers import bounds
+
+    for call in (bounds, df.compare, df.compile, df.explore, df.llm, df.open_page, df.run, df.schedule, df.solve):
+        signature = inspect.signature(call)
+        assert all(one.annotation is not one.empty for one in signature.parameters.values()), call
+        assert signature.return_annotation is not signature.empty
+        assert not any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()), call
 
 
 def test_comparing_two_runs_names_what_changed(model: Path) -> None:
