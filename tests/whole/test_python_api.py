@@ -10,6 +10,8 @@ import onnx
 import pytest
 
 import dfcompile as df
+from dfcompile.api.answers import bounds
+from dfcompile.api.runs import Shown
 from dfcompile.cli.main import main
 from tests.onnx_files import save_convolution
 
@@ -206,8 +208,6 @@ def test_the_module_shows_what_there_is_to_call() -> None:
 
 
 def test_every_keyword_of_every_call_has_a_type() -> None:
-    from dfcompile.api.answers import bounds
-
     for call in (bounds, df.compare, df.compile, df.explore, df.llm, df.open_page, df.run, df.schedule, df.solve):
         signature = inspect.signature(call)
         assert all(one.annotation is not one.empty for one in signature.parameters.values()), call
@@ -242,6 +242,72 @@ def test_kinds_of_columns_do_not_depend_on_values(model: Path, pes: int | list[i
 
     assert set(kinds) <= {"Float64", "boolean", "string"}
     assert (kinds["mapping_gap"], kinds["makespan_cycles"], kinds["partition"]) == ("Float64", "Float64", "string")
+
+
+@pytest.fixture(scope="module")
+def pairs(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Shown, Shown]]:
+    """Two answers of each call: of the first some figures are missing that the second has, or they are integers."""
+    cache = tmp_path_factory.mktemp("cache") / "c.cache"
+    runs = [df.compile(model, pes=4, expand={"MatMul": names}) for names in ("mv", ["mv", "op"])]
+    explored = [
+        df.explore(model, pes=pes, on_chip_memory=memory, tries=3, jobs=1, cache=cache)
+        for pes, memory in ((4, "1kB"), ([4, 8], ["1kB", "64kB"]))
+    ]
+    studies = [
+        df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8", time=time, sweep=sweep)
+        for time in ("roofline", "tiling")
+        for sweep in (None, "batch=1,100000")
+    ]
+    dag = "tests/goldens/softmax.dag"
+    return {
+        "bounds": (
+            bounds(chain="64,64,64,64", buffers=16),
+            bounds(chain="64,64,64,64", buffers=["1k", 65536], within=1.5),
+        ),
+        "compare": (df.compare(runs[0], runs[1]), df.compare(runs[1], runs[0])),
+        "compile": (runs[0], runs[1]),
+        "explore": (explored[0], explored[1]),
+        "llm": (studies[0], studies[2]),
+        "llm with a sweep": (studies[1], studies[3]),
+        "schedule": (df.schedule(dag, pes=4), df.schedule(dag, pes=[4, 8], objective="fifo")),
+        "solve": (df.solve(DESIGN), df.solve(DESIGN, compat="dfmodel")),
+    }
+
+
+@pytest.mark.parametrize(
+    "call", ["bounds", "compare", "compile", "explore", "llm", "llm with a sweep", "schedule", "solve"]
+)
+def test_kinds_of_columns_are_the_same_where_values_are_missing(
+    pairs: dict[str, tuple[Shown, Shown]], call: str
+) -> None:
+    one, other = (run.to_pandas().dtypes.astype(str).to_dict() for run in pairs[call])
+
+    assert {name: one[name] for name in one if name in other} == {name: other[name] for name in one if name in other}
+    assert set(one.values()) | set(other.values()) <= {"Float64", "boolean", "string"}
+    assert len(one.keys() & other.keys()) > 5
+
+
+def test_a_sweep_is_in_every_form() -> None:
+    run = df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8", sweep="batch=1,8,100000")
+
+    assert [row["degrees"] for row in run.to_rows()] == ["one chip", "one chip", "does not fit"]
+    assert run.text("csv").startswith("change,value,step,time_ms")
+    assert json.loads(run.report_json)["sweep"] == run.to_rows()
+    assert "does not fit" in run.table
+    with pytest.raises(
+        df.UserError, match=r"llm: found from_graph against a study of kernels \(dfcompile llm --from-g"
+    ):
+        df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8", from_graph=True)
+
+
+@pytest.mark.slow
+def test_what_a_notebook_shows_of_a_large_model_is_small() -> None:
+    run = df.compile("benchmarks/models/resnet_18.py", pes=512)
+
+    assert len(run._repr_html_()) < 50_000
+    assert "<script" not in run._repr_html_()
+    assert repr(run).startswith("<ModelRun: resnet_18: 48 of 48 operators lowered; ")
+    assert len(repr(run).splitlines()) == 1
 
 
 def test_rows_become_a_data_frame(model: Path) -> None:
