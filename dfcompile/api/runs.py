@@ -47,6 +47,9 @@ class Picture(Struct, frozen=True):
         """
         write_text(self.svg, Path(file))
 
+    def __repr__(self) -> str:
+        return f"<Picture: SVG of {len(self.svg.encode()):,} bytes>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 
@@ -65,6 +68,9 @@ class ScheduleResult(Struct, frozen=True, eq=False):
     dag: CanonicalDag
     schedule: Schedule
     figures: ScheduleFigures
+
+    def __repr__(self) -> str:
+        return f"<ScheduleResult: {_described(self.result)}, {len(self.dag.scopes):,} groups of tasks>"
 
     def gantt(self) -> Picture:
         """Return the schedule as a Gantt chart.

@@ -76,6 +76,9 @@ def test_schedules_are_found_by_their_properties(model: Path, tmp_path: Path) ->
     chart.save(tmp_path / "gantt.svg")
     assert chart._repr_svg_() == (tmp_path / "gantt.svg").read_text()
     assert chart.svg.startswith("<svg")
+    assert repr(chart) == f"<Picture: SVG of {len(chart.svg.encode()):,} bytes>"
+    assert repr(best).startswith("<ScheduleResult: pes=4 partition=best ")
+    assert len(repr(best)) < 200
     assert json.loads(best.trace())["traceEvents"]
 
 
