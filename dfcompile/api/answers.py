@@ -125,6 +125,11 @@ class ComparisonRun(Shown):
         return ("base", "value")
 
     @property
+    def answer(self) -> str:
+        """The report in one line."""
+        return f"{len(self.comparison.changes):,} differences among {self.comparison.figures:,} figures"
+
+    @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report."""
         return PageSource(self.files)

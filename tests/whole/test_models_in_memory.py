@@ -10,7 +10,7 @@ from torch import nn
 
 import dfcompile as df
 from dfcompile.api.runs import ModelRun
-from dfcompile.frontend import ReadOptions
+from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.frontend.in_memory import reading
 
 X = torch.arange(24.0).reshape(4, 6) / 24
@@ -115,6 +115,17 @@ def test_an_exported_program_takes_other_inputs_of_sizes_that_it_was_exported_fo
         assert [port.shape for port in read(Path("line"), ReadOptions()).program.inputs] == [(5, 8)]
 
 
+def test_a_file_may_say_which_inputs_an_exported_program_has(tmp_path: Path) -> None:
+    torch.export.save(exported(({0: torch.export.Dim("batch")},)), tmp_path / "line.pt2")
+    file = tmp_path / "line.py"
+    file.write_text(
+        "import torch\nfrom pathlib import Path\n"
+        "model = torch.export.load(Path(__file__).with_suffix('.pt2'))\nexample_inputs = torch.ones(5, 8)\n"
+    )
+
+    assert [port.shape for port in read_model(file).program.inputs] == [(5, 8)]
+
+
 def refusals() -> Iterator[tuple[str, object, dict[str, object], str]]:
     """Yield what is given, and the whole error, from its beginning on."""
     program, bare = exported(), exported()
@@ -122,8 +133,8 @@ def refusals() -> Iterator[tuple[str, object, dict[str, object], str]]:
     x = torch.ones(2, 8)
     scripted: object = vars(torch.jit)["trace"](line(), x)  # which has no types
     needs = "m: example_inputs: "
-    yield "other sizes", program, {"example_inputs": torch.ones(3, 8)}, "m: the model cannot be run: AssertionError: "
-    yield "another number", program, {"example_inputs": (x, x)}, "m: the model cannot be run: ValueError: "
+    yield "other sizes", program, {"example_inputs": torch.ones(3, 8)}, f"{needs}AssertionError: Guard failed: "
+    yield "another number", program, {"example_inputs": (x, x)}, f"{needs}ValueError: "
     yield "no inputs", bare, {}, "m: an exported program without its example inputs (give example_inputs)"
     yield "varying program", program, {"dynamic_shapes": ({},)}, "dynamic_shapes: given beside another model against"
     yield "a set", Pair(), {"example_inputs": (X, {4})}, f"{needs}found a value of type set at position 1 against"

@@ -204,6 +204,15 @@ def test_every_call_gives_a_value_of_one_line_that_a_notebook_shows(model: Path,
         assert json.loads(run.report_json) == run.to_record()
 
 
+def test_the_answer_of_each_call_has_its_figures(pairs: dict[str, tuple[Shown, Shown]]) -> None:
+    explored, design = pairs["explore"][1], pairs["solve"][0]
+    fastest = min(explored.to_rows(), key=lambda row: float(str(row["makespan_cycles"])))
+
+    assert explored.answer.endswith(f"the fastest {fastest['makespan_cycles']:,} cycles on {fastest['pes']} PEs")
+    assert pairs["compare"][0].answer.startswith(f"{len(pairs['compare'][0].to_rows())} differences among ")
+    assert design.answer == "fft_a100_1024: 0.3546 s on 1,024 chips"
+
+
 def test_the_module_shows_what_there_is_to_call() -> None:
     assert dir(df) == sorted(df.__all__)
     for name in df.__all__:

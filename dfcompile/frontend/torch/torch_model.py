@@ -163,7 +163,11 @@ def _program_model(path: Path, program: torch.export.ExportedProgram, inputs: ob
     module = program.module()
     if inputs is not None:
         found = _checked(TorchModel(path, module, program, _arguments(path, module, inputs)))
-        found(found.examples)  # which fails on sizes and values that the program was not exported for
+        try:
+            found(found.examples)
+        except UserError as error:
+            cause = named(error.__cause__ or error)
+            raise UserError(f"{path}: example_inputs: {cause} (the program was exported for other inputs)") from error
         return found
     if program.example_inputs is None:
         raise UserError(f"{path}: an exported program without its example inputs (give example_inputs)")
