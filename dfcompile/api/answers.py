@@ -2,14 +2,14 @@
 
 import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from dfcompile.api.bound_traffic import bounds_of, with_machine
-from dfcompile.api.language_models import request_of
+from dfcompile.api.language_models import request_of, swept
 from dfcompile.api.runs import Paged, PageSource, Shown
 from dfcompile.errors import UserError
 from dfcompile.language_models.study import Study, study_of
@@ -19,11 +19,11 @@ from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.readers import File
 from dfcompile.page.comparison import Comparison, compare_reports, comparison_rows, comparison_text
 from dfcompile.page.reading import read_report, report_in
-from dfcompile.report.language_models.figures import study_json, study_rows
+from dfcompile.report.language_models.figures import KernelFigures, study_json, study_rows
 from dfcompile.report.language_models.tables import study_table
 from dfcompile.report.plain_values import Json
 from dfcompile.report.report_format import WIDTH
-from dfcompile.report.rows import rows_csv
+from dfcompile.report.rows import rows_csv, text_names
 from dfcompile.report.traffic_bounds import BoundsReport, bounds_rows, bounds_text
 
 
@@ -65,19 +65,29 @@ class StudyRun(Shown):
 
     Attributes:
         study: all figures.
+        sweep: a row per value of ``sweep="batch=1,8"`` and step; empty if nobody asked.
     """
 
     study: Study
+    sweep: Sequence[Mapping[str, Json]] = ()
 
     def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``, of which that has the kernels."""
-        if form == "csv":
-            return rows_csv(self.to_rows())
-        return study_json(self.study) if form == "json" else study_table(self.study, width, verbose=verbose)
+        """Return the report as ``table``, ``json`` or ``csv``, of which that has the sweep, else the kernels."""
+        match form:
+            case "csv":
+                return rows_csv(self.to_rows())
+            case "json":
+                return study_json(self.study, self.sweep)
+        return study_table(self.study, width, verbose=verbose, sweep=self.sweep)
 
     def to_rows(self) -> list[dict[str, Json]]:
-        """Return a row per kernel of every step."""
-        return study_rows(self.study)
+        """Return a row per value of the sweep and step; without a sweep a row per kernel of every step."""
+        return [dict(row) for row in self.sweep] or study_rows(self.study)
+
+    @property
+    def text_columns(self) -> Collection[str]:
+        """Names of columns of texts, as far as their values may not show it."""
+        return (*text_names(KernelFigures), "degrees", "assumptions")
 
     @property
     def page_source(self) -> PageSource:
@@ -108,6 +118,16 @@ class ComparisonRun(Shown):
         return comparison_rows(self.comparison)
 
     @property
+    def text_columns(self) -> Collection[str]:
+        """Names of columns of texts: figures are numbers, words or missing, all in one column."""
+        return ("base", "value")
+
+    @property
+    def answer(self) -> str:
+        """The report in one line."""
+        return f"{len(self.comparison.changes):,} differences among {self.comparison.figures:,} figures"
+
+    @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report."""
         return PageSource(self.files)
@@ -133,7 +153,7 @@ def bounds(model: File | None = None, *, show: ShowStage = show_nothing, **optio
 
 
 @takes(LanguageOptions)
-def llm(config: File | Mapping[str, object], system: str, **options: Any) -> StudyRun:
+def llm(config: File, system: File, **options: Any) -> StudyRun:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step.
 
     Args:
@@ -142,11 +162,16 @@ def llm(config: File | Mapping[str, object], system: str, **options: Any) -> Stu
         options: by name.
 
     Raises:
-        UserError: the configuration cannot be read, an option has another form, or a step does not fit.
+        UserError: the configuration cannot be read, an option has another form, or a step does not fit; or the option
+            asks for something else than a study.
     """
-    return StudyRun(
-        study_of(request_of(read_options(LanguageOptions, {"config": config, "system": system, **options})))
-    )
+    asked = read_options(LanguageOptions, {"config": config, "system": system, **options})
+    for name in ("map", "from_graph", "from_onnx", "compat"):
+        if getattr(asked, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
+    request = request_of(asked)
+    return StudyRun(study_of(request), swept(request, asked.sweep) if asked.sweep else ())
 
 
 def compare(*reports: Paged | File) -> ComparisonRun:

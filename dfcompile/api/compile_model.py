@@ -1,7 +1,6 @@
 """From a model to its figures: what ``dfcompile MODEL`` does."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
 
 @takes(Options)
 def compile_model(
-    model: File | onnx.ModelProto | torch.nn.Module,
+    model: "File | onnx.ModelProto | torch.nn.Module | torch.export.ExportedProgram",
     *,
-    example_inputs: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+    example_inputs: "torch.Tensor | Sequence[object] | Mapping[str, object] | None" = None,
+    dynamic_shapes: Mapping[str, object] | Sequence[object] | None = None,
     name: str = "model",
     show: ShowStage = show_nothing,
     **options: Any,
@@ -36,9 +36,13 @@ def compile_model(
     line: ``pes=[16, 128]`` or ``pes="16,128"``, ``expand={"MatMul": ["mv", "op"]}`` or ``expand=["MatMul=mv,op"]``.
 
     Args:
-        model: a file (``.py``, ``.onnx``, or what a plug-in reads), or a model in memory: an ``onnx.ModelProto``, or a
-            ``torch.nn.Module`` together with ``example_inputs``.
-        example_inputs: tensors that the module takes.
+        model: a file (``.py``, ``.pt2``, ``.onnx``, or what a plug-in reads), or a model in memory: an
+            ``onnx.ModelProto``, a ``torch.nn.Module`` together with ``example_inputs``, or a
+            ``torch.export.ExportedProgram``.
+        example_inputs: of a PyTorch model in memory: a tensor, a tuple of arguments, or a dictionary of arguments by
+            name, as nested as the module takes them. An exported program has those that it was exported with.
+        dynamic_shapes: of a module in memory: which sizes of the inputs vary, as `torch.export.export` takes it; they
+            are those of the example, or of ``dims={"batch": 8}``.
         name: of a model in memory.
         show: gives a context that lasts as long as a stage, for showing progress.
         options: by name.
@@ -49,10 +53,11 @@ def compile_model(
     """
     asked = read_options(Options, {"model": model if isinstance(model, str | PathLike) else name, **options})
     if isinstance(model, str | PathLike):
-        if example_inputs is not None:
-            raise UserError(f"example_inputs: given beside the file {str(model)!r} against a model in memory")
+        for said, given in (("example_inputs", example_inputs), ("dynamic_shapes", dynamic_shapes)):
+            if given is not None:
+                raise UserError(f"{said}: given beside the file {str(model)!r} against a model in memory")
         return run_of(asked, show)
-    with reading(model, example_inputs) as read:
+    with reading(model, example_inputs, dynamic_shapes) as read:
         return run_of(asked, show, read)
 
 

@@ -47,6 +47,13 @@ class ExplorationRun(Shown):
         return exploration_text(self.explored, form, width, verbose=verbose)
 
     @property
+    def answer(self) -> str:
+        """The report in one line."""
+        rows = sorted(self.to_rows(), key=lambda row: float(str(row["makespan_cycles"])))
+        fastest = f", the fastest {rows[0]['makespan_cycles']:,} cycles on {rows[0]['pes']} PEs" if rows else ""
+        return f"{self.explored.model}: {len(rows)} points{fastest}"
+
+    @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report."""
         return PageSource(self.files)

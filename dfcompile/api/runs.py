@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from os import PathLike
@@ -19,7 +19,7 @@ from dfcompile.host.outputs import check_target, write_text
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
-from dfcompile.report.rows import report_rows
+from dfcompile.report.rows import report_rows, text_names
 from dfcompile.scheduler import Schedule, ScheduleFigures
 from dfcompile.version import __version__
 
@@ -47,6 +47,9 @@ class Picture(Struct, frozen=True):
         """
         write_text(self.svg, Path(file))
 
+    def __repr__(self) -> str:
+        return f"<Picture: SVG of {len(self.svg.encode()):,} bytes>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 
@@ -65,6 +68,9 @@ class ScheduleResult(Struct, frozen=True, eq=False):
     dag: CanonicalDag
     schedule: Schedule
     figures: ScheduleFigures
+
+    def __repr__(self) -> str:
+        return f"<ScheduleResult: {_described(self.result)}, {len(self.dag.scopes):,} groups of tasks>"
 
     def gantt(self) -> Picture:
         """Return the schedule as a Gantt chart.
@@ -151,6 +157,11 @@ class Shown(Paged):
         """Return one row of figures per result, as CSV has them."""
 
     @property
+    def text_columns(self) -> Collection[str]:
+        """Names of columns of texts, as far as their values may not show it."""
+        return ()
+
+    @property
     def table(self) -> str:
         """The report as text, as the command line prints it."""
         return self.text(verbose=False)
@@ -166,7 +177,7 @@ class Shown(Paged):
         return found
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame; numbers are ``Float64``, whatever they are, texts ``string``.
+        """Return the rows as a data frame; numbers are ``Float64`` and texts ``string``, be they all missing.
 
         Raises:
             UserError: pandas is not installed.
@@ -175,7 +186,8 @@ class Shown(Paged):
             import pandas as pd
         except ImportError as error:
             raise UserError("to_pandas: needs pandas, which is not installed (pip install pandas)") from error
-        frame = pd.DataFrame(self.to_rows()).convert_dtypes()
+        frame = pd.DataFrame(self.to_rows())
+        frame = frame.astype({name: "string" for name in self.text_columns if name in frame}).convert_dtypes()
         return frame.astype(dict.fromkeys(frame.select_dtypes(["Int64", "object"]), "Float64"))
 
     def __str__(self) -> str:
@@ -219,6 +231,11 @@ class Reported(Shown):
     def to_rows(self) -> list[dict[str, Json]]:
         """Return one row of figures per result, as CSV has them."""
         return report_rows(self.report)
+
+    @property
+    def text_columns(self) -> Collection[str]:
+        """Names of columns of texts, as far as their values may not show it."""
+        return text_names(Result if isinstance(self.report, Report) else type(self.report))
 
     def _repr_html_(self) -> str:
         from dfcompile.report.html_page import report_html  # for notebooks alone

@@ -49,6 +49,11 @@ class DesignRun(Reported):
     file: Path
 
     @property
+    def answer(self) -> str:
+        """The report in one line."""
+        return f"{self.report.name}: {self.report.figures.time_s:.4g} s on {self.report.figures.chips:,} chips"
+
+    @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report: kernels and configurations."""
         return PageSource((self.file,), graph=dataflow_of_design(self.solution, self.report.name))

@@ -1,11 +1,14 @@
-"""Guards the import of DaCe: nothing that lies in the current folder configures it or is run by it.
+"""Guards the import of DaCe: nothing in the current folder configures it or is run by it, and it shows no viewer.
 
 DaCe reads ``.dace.conf`` of the current folder before the user's own, and that file may name hooks to call, a compiler
 to run and a folder to import from; it also imports what earlier versions left in ``.dacecache``. A model's folder may
 come from anybody. So DaCe is imported from within the root folder, whoever imports it first. What the user sets counts
 still: the environment's ``DACE_…``, the file that ``DACE_CONFIG`` names, ``~/.dace.conf``.
+
+In a notebook DaCe would ask the network for its viewer, or put the 7 MB of its own copy into the cell that imports it.
 """
 
+import builtins
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +19,7 @@ from types import ModuleType
 
 GUARDED = "dace"
 CONFIG = "DACE_CONFIG"
+_SHELL = "get_ipython"
 NOWHERE = f"{os.devnull}/dace"
 
 
@@ -46,7 +50,7 @@ class _GuardedLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
         module.__spec__.loader = module.__loader__ = self._loader
-        with _root_folder(), _quick_settings():
+        with _root_folder(), _quick_settings(), _no_notebook():
             self._loader.exec_module(module)
         from dace.config import Config
 
@@ -72,6 +76,17 @@ def _quick_settings() -> Iterator[None]:
         yield
     finally:
         yaml.SafeLoader = in_python
+
+
+@contextmanager
+def _no_notebook() -> Iterator[None]:
+    """Hide from DaCe that it is imported in a notebook, which it asks for by this name."""
+    shell = vars(builtins).pop(_SHELL, None)
+    try:
+        yield
+    finally:
+        if shell is not None:
+            setattr(builtins, _SHELL, shell)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
 from dfcompile.options.option import Group, option, table
-from dfcompile.options.readers import joined
+from dfcompile.options.readers import file_or_name, joined_counts
 from dfcompile.records import replace
 
 _KERNELS = "See [kernels](llm-explained.md#kernels-of-a-step)."
@@ -23,6 +23,7 @@ class LanguageOptions:
         "Llama 2 to 4, Mistral, Mixtral, Qwen 2 and 3, DeepSeek V3 and R1, Kimi K2, Gemma 2 and 3, GPT-2, gpt-oss; "
         "another one is refused by name. Where a file leaves something out, the default of its class counts and "
         "stands among the assumptions.",
+        read=file_or_name,
         default="llama-3.1-8b",
         metavar="FILE|FOLDER|NAME",
         complete="configuration",
@@ -38,6 +39,7 @@ class LanguageOptions:
         ".json, .toml).",
         more="See [spreadsheets](#spreadsheets-of-devices) and [system files](system-files.md). A system file has one "
         "rate: `--multiplies` says for which number formats.",
+        read=file_or_name,
         default="NVL-AX",
         metavar="NAME|FILE[:NAME]",
         complete="device",
@@ -64,7 +66,9 @@ class LanguageOptions:
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
         group=Group.COUNTING,
     )
-    chips: str = option("Numbers of chips to try.", read=joined, default="1", metavar="N[,N…]", group=Group.FIRST)
+    chips: str = option(
+        "Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]", group=Group.FIRST
+    )
     degrees: str | None = option(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "
         "micro-batches. Without, all are tried.",
@@ -85,6 +89,7 @@ class LanguageOptions:
     efficiency: str = option(
         "Efficiencies, fitted to measurements, to correct times by.",
         more="See [times](llm-explained.md#times).",
+        read=file_or_name,
         default="",
         metavar="a100|h100|FILE",
         group=Group.COUNTING,

@@ -15,7 +15,7 @@ from enum import Enum, StrEnum, unique
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, TypeVar, dataclass_transform, get_args, get_origin
 
 from msgspec import Struct
 
@@ -202,6 +202,27 @@ def of_stage(options: object, stage: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name, said in options_of(asked).items() if said.stage == stage}
 
 
+def _annotation(said: Option) -> Any:
+    """Return the type of what a user gives for an option: one of its words, or what its reader takes."""
+    if said.choices and not said.is_pair:
+        return Literal[tuple(map(str, said.choices))]
+    return list(inspect.signature(said.read).parameters.values())[1].annotation
+
+
+def _as_a_user_gives(default: object) -> object:
+    """Return a default as what its reader takes: words and plain values."""
+    match default:
+        case StrEnum():
+            return str(default)
+        case Expand():
+            return default.rest
+        case Granularities():
+            return default.own
+        case Mapping():
+            return dict(default)
+    return default
+
+
 def takes(asked: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
     """Give a function that takes any named arguments the signature and the documentation that a table has."""
 
@@ -209,9 +230,9 @@ def takes(asked: type) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
         signature, defaults = inspect.signature(function), defaults_of(asked)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         further = {name: said for name, said in options_of(asked).items() if name not in signature.parameters}
-        for name in further:
-            default = defaults.get(name, inspect.Parameter.empty)
-            given = list(inspect.signature(further[name].read).parameters.values())[1].annotation
+        for name, said in further.items():
+            default = _as_a_user_gives(defaults.get(name, inspect.Parameter.empty))
+            given = _annotation(said) if default is not None else _annotation(said) | None
             own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=given))
         lines = "".join(f"        {name}: {said.help}\n" for name, said in further.items())
         vars(function)["__signature__"] = signature.replace(parameters=own)

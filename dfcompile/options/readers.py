@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import WORDS, word_of
-from dfcompile.options.numbers import MOST_DIGITS, REAL, count, parts, reject_duplicates
+from dfcompile.options.numbers import MOST_DIGITS, REAL, Counts, count, parts, reject_duplicates
 from dfcompile.options.words import (
     Expand,
     ExpansionRule,
@@ -44,8 +44,13 @@ def yes_or_no(_where: str, given: bool) -> bool:  # noqa: FBT001  # a value, as 
     return bool(given)
 
 
-def text(_where: str, given: File) -> str:
-    """Return a text, or the name of a file."""
+def text(_where: str, given: str) -> str:
+    """Return a text."""
+    return str(given)
+
+
+def file_or_name(_where: str, given: File) -> str:
+    """Return the name of a file, or of something that is shipped."""
     return str(given)
 
 
@@ -69,6 +74,11 @@ def names(where: str, given: Names) -> tuple[str, ...]:
 
 def joined(_where: str, given: Names) -> str:
     """Return what several options of one name list together, as one of them would have it."""
+    return ",".join(parts(given))
+
+
+def joined_counts(_where: str, given: Counts) -> str:
+    """Return numbers, which whoever uses them reads, as one option would list them."""
     return ",".join(parts(given))
 
 

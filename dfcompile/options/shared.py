@@ -5,7 +5,7 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
 from dfcompile.options.option import Group, option, table
-from dfcompile.options.readers import Names, one_of
+from dfcompile.options.readers import Names, file_or_name, one_of
 from dfcompile.records import replace
 
 ROW_FORMATS = ("table", "json", "csv")
@@ -52,6 +52,7 @@ FIXED_INPUTS = option(
 PES = option("Numbers of processing elements (PEs); one result for each.", metavar="P[,P…]", group=Group.FIRST)
 SYSTEM = option(
     "Machine: a name that 'dfcompile systems' lists, or a system file.",
+    read=file_or_name,
     metavar="FILE|NAME",
     complete="system",
     group=Group.FIRST,

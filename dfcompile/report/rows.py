@@ -34,6 +34,11 @@ def rows_of(records: Sequence[object]) -> list[dict[str, Json]]:
     return [{name: _plain(held_at(record, path), field) for name, path, field in columns} for record in records]
 
 
+def text_names(record: type) -> tuple[str, ...]:
+    """Return the names of the columns of records of a type that hold texts."""
+    return tuple(name for name, _, field in _named(record) if field.kind in (str, Mapping))
+
+
 def rows_csv(rows: Sequence[Mapping[str, Json]], names: Sequence[str] = ()) -> str:
     """Return rows as CSV, under names or those of the first row."""
     text = io.StringIO()

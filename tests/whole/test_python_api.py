@@ -1,5 +1,6 @@
 """What Python programs call gives what the command line prints, and raises what it tells."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import onnx
 import pytest
 
 import dfcompile as df
+from dfcompile.api.answers import bounds
+from dfcompile.api.runs import Shown
 from dfcompile.cli.main import main
 from tests.onnx_files import save_convolution
 
@@ -73,6 +76,9 @@ def test_schedules_are_found_by_their_properties(model: Path, tmp_path: Path) ->
     chart.save(tmp_path / "gantt.svg")
     assert chart._repr_svg_() == (tmp_path / "gantt.svg").read_text()
     assert chart.svg.startswith("<svg")
+    assert repr(chart) == f"<Picture: SVG of {len(chart.svg.encode()):,} bytes>"
+    assert repr(best).startswith("<ScheduleResult: pes=4 partition=best ")
+    assert len(repr(best)) < 200
     assert json.loads(best.trace())["traceEvents"]
 
 
@@ -198,10 +204,27 @@ def test_every_call_gives_a_value_of_one_line_that_a_notebook_shows(model: Path,
         assert json.loads(run.report_json) == run.to_record()
 
 
+def test_the_answer_of_each_call_has_its_figures(pairs: dict[str, tuple[Shown, Shown]]) -> None:
+    explored, design = pairs["explore"][1], pairs["solve"][0]
+    fastest = min(explored.to_rows(), key=lambda row: float(str(row["makespan_cycles"])))
+
+    assert explored.answer.endswith(f"the fastest {fastest['makespan_cycles']:,} cycles on {fastest['pes']} PEs")
+    assert pairs["compare"][0].answer.startswith(f"{len(pairs['compare'][0].to_rows())} differences among ")
+    assert design.answer == "fft_a100_1024: 0.3546 s on 1,024 chips"
+
+
 def test_the_module_shows_what_there_is_to_call() -> None:
     assert dir(df) == sorted(df.__all__)
     for name in df.__all__:
         assert callable(getattr(df, name)) or name == "__version__"
+
+
+def test_every_keyword_of_every_call_has_a_type() -> None:
+    for call in (bounds, df.compare, df.compile, df.explore, df.llm, df.open_page, df.run, df.schedule, df.solve):
+        signature = inspect.signature(call)
+        assert all(one.annotation is not one.empty for one in signature.parameters.values()), call
+        assert signature.return_annotation is not signature.empty
+        assert not any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()), call
 
 
 def test_comparing_two_runs_names_what_changed(model: Path) -> None:
@@ -231,6 +254,72 @@ def test_kinds_of_columns_do_not_depend_on_values(model: Path, pes: int | list[i
 
     assert set(kinds) <= {"Float64", "boolean", "string"}
     assert (kinds["mapping_gap"], kinds["makespan_cycles"], kinds["partition"]) == ("Float64", "Float64", "string")
+
+
+@pytest.fixture(scope="module")
+def pairs(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Shown, Shown]]:
+    """Two answers of each call: of the first some figures are missing that the second has, or they are integers."""
+    cache = tmp_path_factory.mktemp("cache") / "c.cache"
+    runs = [df.compile(model, pes=4, expand={"MatMul": names}) for names in ("mv", ["mv", "op"])]
+    explored = [
+        df.explore(model, pes=pes, on_chip_memory=memory, tries=3, jobs=1, cache=cache)
+        for pes, memory in ((4, "1kB"), ([4, 8], ["1kB", "64kB"]))
+    ]
+    studies = [
+        df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8", time=time, sweep=sweep)
+        for time in ("roofline", "tiling")
+        for sweep in (None, "batch=1,100000")
+    ]
+    dag = "tests/goldens/softmax.dag"
+    return {
+        "bounds": (
+            bounds(chain="64,64,64,64", buffers=16),
+            bounds(chain="64,64,64,64", buffers=["1k", 65536], within=1.5),
+        ),
+        "compare": (df.compare(runs[0], runs[1]), df.compare(runs[1], runs[0])),
+        "compile": (runs[0], runs[1]),
+        "explore": (explored[0], explored[1]),
+        "llm": (studies[0], studies[2]),
+        "llm with a sweep": (studies[1], studies[3]),
+        "schedule": (df.schedule(dag, pes=4), df.schedule(dag, pes=[4, 8], objective="fifo")),
+        "solve": (df.solve(DESIGN), df.solve(DESIGN, compat="dfmodel")),
+    }
+
+
+@pytest.mark.parametrize(
+    "call", ["bounds", "compare", "compile", "explore", "llm", "llm with a sweep", "schedule", "solve"]
+)
+def test_kinds_of_columns_are_the_same_where_values_are_missing(
+    pairs: dict[str, tuple[Shown, Shown]], call: str
+) -> None:
+    one, other = (run.to_pandas().dtypes.astype(str).to_dict() for run in pairs[call])
+
+    assert {name: one[name] for name in one if name in other} == {name: other[name] for name in one if name in other}
+    assert set(one.values()) | set(other.values()) <= {"Float64", "boolean", "string"}
+    assert len(one.keys() & other.keys()) > 5
+
+
+def test_a_sweep_is_in_every_form() -> None:
+    run = df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8", sweep="batch=1,8,100000")
+
+    assert [row["degrees"] for row in run.to_rows()] == ["one chip", "one chip", "does not fit"]
+    assert run.text("csv").startswith("change,value,step,time_ms")
+    assert json.loads(run.report_json)["sweep"] == run.to_rows()
+    assert "does not fit" in run.table
+    with pytest.raises(
+        df.UserError, match=r"llm: found from_graph against a study of kernels \(dfcompile llm --from-g"
+    ):
+        df.llm("llama-3.1-8b", "h100-sxm", decode="4096x8", from_graph=True)
+
+
+@pytest.mark.slow
+def test_what_a_notebook_shows_of_a_large_model_is_small() -> None:
+    run = df.compile("benchmarks/models/resnet_18.py", pes=512)
+
+    assert len(run._repr_html_()) < 50_000
+    assert "<script" not in run._repr_html_()
+    assert repr(run).startswith("<ModelRun: resnet_18: 48 of 48 operators lowered; ")
+    assert len(repr(run).splitlines()) == 1
 
 
 def test_rows_become_a_data_frame(model: Path) -> None:

@@ -207,10 +207,10 @@ FAULTS = {
     "import no_such_module\n": ":1: ModuleNotFoundError: No module named 'no_such_module'",
     "modle = 1\n": f": no 'model' is defined (did you mean 'modle'?) {PROTOCOL}",
     "from torch import nn\nmodel = nn.Identity()\n": f": no 'example_inputs' is defined {PROTOCOL}",
-    "model = 3\nexample_inputs = 4\n": ": model() gives a value of type int against an nn.Module",
-    WRONG_INPUT: ": example_inputs() gives a value of type set at position 1 against a tensor",
-    SCRIPTED: ": model() gives a TorchScript module against an nn.Module (give the module that it was made of)",
-    UNKNOWN_ARGUMENT: ": example_inputs(): got an unexpected keyword argument 'x' (the module takes input)",
+    "model = 3\nexample_inputs = 4\n": ": model: found a value of type int against an nn.Module",
+    WRONG_INPUT: ": example_inputs: found a value of type set at position 1 against a tensor",
+    SCRIPTED: ": model: found a TorchScript module against an nn.Module (give the module that it was made of)",
+    UNKNOWN_ARGUMENT: ": example_inputs: got an unexpected keyword argument 'x' (the module takes input)",
     BRANCH: ":7: the model cannot be exported to ONNX: GuardOnDataDependentSymNode: ",
 }
 

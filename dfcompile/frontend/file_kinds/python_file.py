@@ -65,6 +65,19 @@ def read_python(path: Path, options: ReadOptions) -> Model:
             return model_of(path.stem, found, exported, weights, options)
 
 
+def exported_model(name: str, found: "TorchModel", options: ReadOptions) -> Model:
+    """Return a PyTorch model as it is exported.
+
+    Raises:
+        UserError: PyTorch cannot export it, or as `program_of`.
+    """
+    from dfcompile.frontend.torch.torch_model import export_onnx
+
+    with stage("exporting it to ONNX"):
+        exported, weights = export_onnx(found)
+    return model_of(name, found, exported, weights, options)
+
+
 def model_of(
     name: str, found: "TorchModel", exported: onnx.ModelProto, weights: Mapping[str, Array], options: ReadOptions
 ) -> Model:

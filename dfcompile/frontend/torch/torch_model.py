@@ -137,31 +137,42 @@ def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: objec
 
     Args:
         path: of the user's file, for errors.
-        model: an ``nn.Module``, or a program that `torch.export` has made, which has its inputs.
-        inputs: of a module: a tensor, a tuple of arguments, or a dictionary of arguments by name.
-        dynamic_shapes: which sizes of the inputs vary, as `torch.export.export` takes it.
+        model: an ``nn.Module``, or a program that `torch.export` has made.
+        inputs: a tensor, a tuple of arguments, or a dictionary of arguments by name; of a program ``None`` are those
+            that it was exported with.
+        dynamic_shapes: which sizes of the inputs vary, as `torch.export.export` takes it; a program knows its own.
 
     Raises:
         UserError: one of them is of another type, or names an argument that the module does not take.
     """
     if isinstance(model, torch.export.ExportedProgram):
-        if inputs is not None:
-            wanted = "those that it was exported with"
-            raise UserError(f"{path}: example_inputs beside an exported program against {wanted}")
-        if model.example_inputs is None:
-            raise UserError(f"{path}: an exported program without its example inputs (export it anew)")
-        positional, named_ones = model.example_inputs
-        return _checked(TorchModel(path, model.module(), model, (tuple(positional), named_ones)))
+        return _program_model(path, model, inputs)
     if isinstance(model, torch.jit.ScriptModule):
-        raise UserError(f"{path}: model() gives a TorchScript module against an nn.Module ({_SCRIPTED})")
+        raise UserError(f"{path}: model: found a TorchScript module against an nn.Module ({_SCRIPTED})")
     if not isinstance(model, torch.nn.Module):
-        raise UserError(f"{path}: model() gives {_type_name(model)} against an nn.Module")
+        raise UserError(f"{path}: model: found {_type_name(model)} against an nn.Module")
     module, arguments = model.eval(), _arguments(path, model, inputs)
     if not isinstance(dynamic_shapes, dict | tuple | list | None):
         raise UserError(f"{path}: dynamic_shapes is {_type_name(dynamic_shapes)} against a dictionary or a tuple")
     if isinstance(dynamic_shapes, dict) and len(dynamic_shapes) == len(arguments[0]) == 1:
         dynamic_shapes = tuple(dynamic_shapes.values())  # whatever the module calls its one argument
     return _checked(TorchModel(path, module, module, arguments, dynamic_shapes))
+
+
+def _program_model(path: Path, program: torch.export.ExportedProgram, inputs: object) -> TorchModel:
+    module = program.module()
+    if inputs is not None:
+        found = _checked(TorchModel(path, module, program, _arguments(path, module, inputs)))
+        try:
+            found(found.examples)
+        except UserError as error:
+            cause = named(error.__cause__ or error)
+            raise UserError(f"{path}: example_inputs: {cause} (the program was exported for other inputs)") from error
+        return found
+    if program.example_inputs is None:
+        raise UserError(f"{path}: an exported program without its example inputs (give example_inputs)")
+    positional, named_ones = program.example_inputs
+    return _checked(TorchModel(path, module, program, (tuple(positional), named_ones)))
 
 
 def _arguments(path: Path, module: torch.nn.Module, inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -173,17 +184,17 @@ def _arguments(path: Path, module: torch.nn.Module, inputs: object) -> tuple[tup
         signature.bind_partial(**inputs)
     except TypeError as error:
         taken = ", ".join(signature.parameters)
-        raise UserError(f"{path}: example_inputs(): {error} (the module takes {taken})") from error
+        raise UserError(f"{path}: example_inputs: {error} (the module takes {taken})") from error
     return (), {name: inputs[name] for name in dict.fromkeys((*signature.parameters, *inputs)) if name in inputs}
 
 
 def _checked(model: TorchModel) -> TorchModel:
     for position, leaf in enumerate(_pytree.tree_leaves(model.inputs)):
         if not isinstance(leaf, torch.Tensor | bool | int | float | str | None):
-            found = f"example_inputs() gives {_type_name(leaf)} at position {position}"
+            found = f"example_inputs: found {_type_name(leaf)} at position {position}"
             raise UserError(f"{model.path}: {found} against a tensor ({_INPUTS})")
     if not model.tensors:
-        raise UserError(f"{model.path}: example_inputs() gives no tensor ({_INPUTS})")
+        raise UserError(f"{model.path}: example_inputs: found no tensor ({_INPUTS})")
     return model
 
 
@@ -210,7 +221,7 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.tensors):
         wanted = f"{len(proto.graph.input)} inputs of the exported model"
-        raise UserError(f"{model.path}: example_inputs() gives {len(model.tensors)} tensors against {wanted}")
+        raise UserError(f"{model.path}: example_inputs: found {len(model.tensors)} tensors against {wanted}")
     return proto, weights
 
 

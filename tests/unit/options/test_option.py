@@ -1,13 +1,16 @@
 """A table of options is read from values of Python and from texts alike, and says what it does not know."""
 
 import inspect
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import click
 import pytest
 
-from dfcompile.api.answers import llm
+from dfcompile.api.answers import bounds, llm
+from dfcompile.api.compile_model import compile_model
 from dfcompile.api.explore_model import explore_model
 from dfcompile.api.schedule_dag import schedule
 from dfcompile.api.solve_design import solve
@@ -111,6 +114,38 @@ def test_an_option_in_the_table_is_on_the_command_line_and_in_python() -> None:
     assert list(inspect.signature(asked).parameters) == ["pes", "chips"]
     assert inspect.signature(asked).parameters["chips"].default == (1,)
     assert "chips: Chips." in (asked.__doc__ or "")
+
+
+CALLS = {
+    bounds: BoundsOptions,
+    compile_model: Options,
+    explore_model: ExploreOptions,
+    llm: LanguageOptions,
+    schedule: DagOptions,
+    solve: SetupOptions,
+}
+
+
+@pytest.mark.parametrize(("function", "asked"), CALLS.items(), ids=[function.__name__ for function in CALLS])
+def test_signatures_have_types_and_defaults_that_may_be_given(function: Any, asked: type) -> None:
+    said, parameters = options_of(asked), inspect.signature(function).parameters
+    defaults = defaults_of(asked)
+    for name in said.keys() & {name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY}:
+        shown, allowed = parameters[name].default, parameters[name].annotation
+        assert (shown is None) == (name in defaults and defaults[name] is None) == (NoneType in get_args(allowed)), name
+        assert Any not in (allowed, *get_args(allowed)), name
+        assert allowed is not inspect.Parameter.empty, name
+        if shown not in (None, (), inspect.Parameter.empty):  # which read_options takes for what nobody gives
+            assert said[name].read(name, shown) == defaults[name], name
+
+
+def test_words_files_and_names_are_told_apart_in_signatures() -> None:
+    kinds = {name: one.annotation for name, one in inspect.signature(compile_model).parameters.items()}
+
+    assert get_args(kinds["objective"]) == ("time", "makespan", "io", "energy", "cost")
+    assert kinds["partition"] is str
+    assert set(get_args(kinds["system"])) == {str, PathLike[str], NoneType}
+    assert set(get_args(kinds["barrier"])) == {bool, NoneType}
 
 
 @pytest.mark.parametrize("function", [explore_model, schedule, solve, llm])
