@@ -7,7 +7,7 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, sizes, slack, within
-from dfcompile.options.option import Group, option, table
+from dfcompile.options.option import Group, counting, first, lowering, machine, option, output, schedules, table
 from dfcompile.options.readers import fifos, joined, names
 from dfcompile.options.words import DEFAULT_TRIES, Effort, Expand, Fifos, FixedInput, Objective, Timing
 from dfcompile.records import replace
@@ -28,43 +28,38 @@ class DagOptions:
 
     dag: Path = option("The graph of tasks: a canonical DAG, or its file.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
-    partition: tuple[str, ...] = option(
+    partition: tuple[str, ...] = first(
         "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or "
         "one from a plug-in. Several are compared.",
         read=names,
         default=("best",),
         metavar="NAME[,NAME…]",
         complete=PARTITIONS,
-        group=Group.FIRST,
     )
     effort: Effort = replace(shared.EFFORT, default=Effort.DEFAULT)
     barrier: bool | None = shared.BARRIER
-    timing: Timing = option(
+    timing: Timing = schedules(
         "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
         default=Timing.EXACT,
         stage="scheduling",
-        group=Group.SCHEDULE,
     )
-    fifo: Fifos | None = option(
+    fifo: Fifos | None = schedules(
         "Sizes of FIFOs: in-flight (large enough to delay nothing; the default), rule (as published; the default "
         "with --timing steady), minimal (the smallest that delay nothing), or N elements.",
         read=fifos,
         metavar="in-flight|rule|minimal|N",
-        group=Group.SCHEDULE,
     )
     max_fifo: int | None = shared.MAX_FIFO
-    objective: Objective = option(
+    objective: Objective = schedules(
         "Which schedule to choose: the shortest, or the one with the smallest FIFOs among those nearly as short.",
-        group=Group.SCHEDULE,
     )
-    slack: Fraction | None = option(
+    slack: Fraction | None = schedules(
         "With --objective fifo: how much longer than the shortest it may take. Without, 10.",
         read=slack,
         metavar="PERCENT",
-        group=Group.SCHEDULE,
     )
-    front: bool = option("Show all trade-offs found between makespan and size of FIFOs.", group=Group.SCHEDULE)
-    simulate: bool = option("Replay the schedules with their FIFOs and report which tasks wait.", group=Group.FIRST)
+    front: bool = schedules("Show all trade-offs found between makespan and size of FIFOs.")
+    simulate: bool = first("Replay the schedules with their FIFOs and report which tasks wait.")
 
     def __post_init__(self) -> None:
         """Check what options say together.
@@ -89,74 +84,65 @@ class ExploreOptions:
 
     model: Path = option("Model file.", is_argument=True)
     pes: tuple[int, ...] = replace(shared.PES, help="Numbers of processing elements (PEs) to try.")
-    on_chip_memory: tuple[int, ...] = option(
+    on_chip_memory: tuple[int, ...] = first(
         "Sizes of on-chip memory to try, in kB or with a unit: 256,1024,8MB.",
         more="[Units](command-line.md#sizes).",
         read=sizes("kB"),
         metavar="SIZE[,SIZE…]",
-        group=Group.FIRST,
     )
-    objective: str = option(
+    objective: str = first(
         "What to minimise: makespan, io, area, energy, cost.",
         read=joined,
         default="makespan,io,area",
         metavar="NAME[,NAME…]",
         complete=OBJECTIVES,
         is_repeatable=True,
-        group=Group.FIRST,
     )
-    expand: Expand = option(
+    expand: Expand = first(
         "Expansions to choose from. Operators without a rule keep their default; without any rule, all expansions "
         "are tried.",
         more="By [type, name or pattern](choosing.md).",
         default=Expand(),
         metavar="[ORIGIN:]OP=NAME[,NAME…]",
         complete="expansion",
-        group=Group.FIRST,
     )
-    granularity: tuple[str, ...] = option(
+    granularity: tuple[str, ...] = lowering(
         "How finely to cut operators into tasks: declared, pieces=N, max-tasks=N, split=N. Several are compared.",
         more="If only tasks as declared are tried, a hint says whether P or 4 P pieces are estimated to save 10 % at "
         "the fastest points.",
         default=("declared",),
         metavar="NAME",
-        group=Group.LOWERING,
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.SHAPES
     dims: Mapping[str, int] = shared.DIMS
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
     system: str | None = replace(shared.SYSTEM, help="Machine whose power and prices count.", group=Group.MACHINE)
-    partition: str = option(
+    partition: str = schedules(
         "How to fill spatial blocks (groups of tasks that share the chip).",
         default="sb-rlx",
         metavar="NAME",
-        group=Group.SCHEDULE,
     )
-    tries: int = option(
+    tries: int = counting(
         "Most schedules to make. A large one counts as several.",
         more="One of 8,000 tasks or more does. This is never a time, so the same question has the same answer.",
         read=within(1, MOST_TRIES),
         default=DEFAULT_TRIES,
         metavar="N",
-        group=Group.COUNTING,
     )
-    jobs: int | None = option(
+    jobs: int | None = counting(
         "Processes on this machine. Without, one per processor.",
         more="The answer does not depend on it.",
         read=within(1, MOST_JOBS),
         metavar="N",
-        group=Group.COUNTING,
     )
-    cluster: str | None = option(
+    cluster: str | None = counting(
         "Run on a Dask cluster, such as tcp://host:8786.",
         more="With `pip install 'dfcompile[cluster]'`.",
         metavar="ADDRESS",
-        group=Group.COUNTING,
     )
-    cache: Path | None = option(
+    cache: Path | None = counting(
         "File that keeps results for the next time. Without, in the user's cache folder.",
         more="That is `~/.cache/dfcompile/exploration.cache`.",
-        group=Group.COUNTING,
     )
 
     def __post_init__(self) -> None:
@@ -179,11 +165,10 @@ class CompareOptions:
         "Reports to compare: JSON files or pages.", default=(), metavar="A B…", is_argument=True, is_path=True
     )
     html: Path | None = shared.HTML
-    format: str = option(
+    format: str = output(
         "Format of the comparison: table, json or csv.",
         choices=shared.ROW_FORMATS,
         complete=shared.ROW_FORMATS,
-        group=Group.OUTPUT,
     )
     output: Path | None = shared.OUTPUT
 
@@ -193,19 +178,17 @@ class SetupOptions:
     """A set-up file of DFModel that is solved."""
 
     setup: Path = option("Set-up file of DFModel, text or binary.", is_argument=True)
-    compat: str = option(
+    compat: str = counting(
         "Repeat known errors of DFModel to get its figures: dfmodel for all of its newest code, then switches such "
         "as network-is-sum, no-weights-not-read, all-reduce-factor=2. The manual lists them.",
         default="right",
         metavar="right|dfmodel[,SWITCH…]",
-        group=Group.COUNTING,
     )
     solver: str = shared.SOLVER
-    sharding_objective: str | None = option(
+    sharding_objective: str | None = machine(
         "What to minimise when splitting kernels over chips: bytes between chips, or time.",
         choices=SHARDING_OBJECTIVES,
         default_text="time; bytes with --compat dfmodel",
-        group=Group.MACHINE,
     )
 
 
@@ -214,11 +197,10 @@ class SetupOutputs(shared.RowOutputs):
     """Where a solved design is written, and how."""
 
     format: str = shared.FORMAT
-    output: Path | None = option(
+    output: Path | None = output(
         "Folder for the solved file, the report and pictures. It has to be new, empty or from an earlier run.",
         flags=("-o", "--output"),
         metavar="DIR",
-        group=Group.OUTPUT,
     )
 
 
@@ -227,91 +209,80 @@ class BoundsOptions:
     """How little a model or a shape can move."""
 
     model: Path | None = option("Model file.", is_argument=True)
-    gemm: tuple[str, ...] = option(
+    gemm: tuple[str, ...] = first(
         "Instead of a model: one matrix product, (M x K) by (K x N); several shapes are compared.",
         metavar="M,K,N",
         default=(),
-        group=Group.FIRST,
     )
-    bmm: tuple[str, ...] = option(
+    bmm: tuple[str, ...] = first(
         "Instead of a model: H matrix products, as in H heads of attention. Each has its own operands; 'shared' "
         "gives all of them one second operand, groups=G each of G groups.",
         more="As in grouped-query attention.",
         metavar="H,M,K,N[,shared|,groups=G]",
         default=(),
-        group=Group.FIRST,
     )
-    conv: tuple[str, ...] = option(
+    conv: tuple[str, ...] = first(
         "Instead of a model: one convolution. C input channels, K filters, output of P x Q, window of R x S; then "
         "stride, dilation, pad, groups, batch.",
         more="`,stride=N,dilation=N,pad=N,groups=N,batch=N`; images have one, two or three axes.",
         metavar="C,K,PxQ,RxS[,stride=N…]",
         default=(),
-        group=Group.FIRST,
     )
-    chain: tuple[str, ...] = option(
+    chain: tuple[str, ...] = first(
         "Instead of a model: matrix products one after another. M rows; W0 columns of the input, W1, W2 … columns "
         "of each result.",
         metavar="M,W0,W1[,W2…]",
         default=(),
-        group=Group.FIRST,
     )
-    attention: tuple[str, ...] = option(
+    attention: tuple[str, ...] = first(
         "Instead of a model: attention of H heads, M queries, N keys and D columns. groups=G: heads that share keys "
         "and values; value=N: columns of the values.",
         metavar="H,M,N,D[,groups=G…]",
         default=(),
-        group=Group.FIRST,
     )
-    buffers: tuple[int, ...] = option(
+    buffers: tuple[int, ...] = first(
         "Sizes of the buffer, in bytes or with a unit: 64KiB,1MB.",
         more="[Units](command-line.md#sizes). Without: all powers of two for a shape, 64 KiB to 16 MiB for a model.",
         read=sizes("B"),
         default=(),
         flags=("--buffer",),
         metavar="SIZE[,SIZE…]",
-        group=Group.FIRST,
     )
-    per: str = option(
+    per: str = counting(
         "Which tables to show for a model: operator, model, or both (default).",
         read=joined,
         default="",
         metavar="NAME[,NAME]",
         complete=ROWS,
         is_repeatable=True,
-        group=Group.COUNTING,
     )
-    word: int = option(
+    word: int = counting(
         "Size of a number. A model has its own sizes.",
         more="Each operand and result has the size of its type.",
         read=within(1, 16, "{} to {} bytes"),
         default=4,
         metavar="BYTES",
-        group=Group.COUNTING,
     )
-    tiles: str = option(
+    tiles: str = counting(
         "Tile sizes to try: every integer, or only those that divide the dimension.",
         more="The tool of [huang24] tries those that divide.",
         default="integer",
         metavar="NAME",
         complete=("integer", "divisors"),
-        group=Group.COUNTING,
     )
-    halo: str = option(
+    halo: str = counting(
         "Whether neighbouring windows of a convolution share what they read (true), or forget it as Timeloop does.",
         default="true",
         metavar="NAME",
         complete=("true", "forget"),
-        group=Group.COUNTING,
     )
-    first_read: bool = option(
-        "Also count a read when a tile of the result is visited for the first time.", group=Group.COUNTING
+    first_read: bool = counting(
+        "Also count a read when a tile of the result is visited for the first time.",
     )
-    within: float | None = option(
+    within: float | None = counting(
         "Find the smallest buffer with at most FACTOR times the least traffic.",
         read=real(1, 10**300, FACTOR),
         metavar="FACTOR",
-        group=Group.COUNTING,
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.SHAPES
     dims: Mapping[str, int] = shared.DIMS
@@ -348,14 +319,14 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = option(
-        "Draw traffic against buffer size as an SVG.", more="On logarithmic axes.", group=Group.OUTPUT
+    svg: Path | None = output(
+        "Draw traffic against buffer size as an SVG.",
+        more="On logarithmic axes.",
     )
-    intensity: bool = option("With --svg: draw operations per byte instead of bytes.", group=Group.OUTPUT)
-    cloud: bool = option(
+    intensity: bool = output("With --svg: draw operations per byte instead of bytes.")
+    cloud: bool = output(
         "With --svg: also draw every tiling of a matrix product, as a dot.",
         more="Tile sizes are those that `--tiles` names, in each order of the loops that may be best.",
-        group=Group.OUTPUT,
     )
     html: Path | None = shared.HTML
     format: str = shared.ROW_FORMAT

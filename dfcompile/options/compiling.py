@@ -7,7 +7,7 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.options import shared
 from dfcompile.options.commands import PARTITIONS
-from dfcompile.options.option import Group, option, table
+from dfcompile.options.option import first, lowering, machine, option, schedules, table
 from dfcompile.options.readers import passes
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
 from dfcompile.records import replace
@@ -22,7 +22,7 @@ class Options:
 
     model: Path = option("File to read.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
-    expand: Expand = option(
+    expand: Expand = first(
         "How to split operators into tasks. quick (default) chooses for each number of PEs; auto compares more "
         "choices; published takes the default of each type; rules such as Conv=direct or MatMul=mv,ip are all "
         "combined and compared.",
@@ -34,64 +34,55 @@ class Options:
         default=CHOSEN,
         metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
         complete="lowering",
-        group=Group.FIRST,
     )
-    choice: Path | None = option(
+    choice: Path | None = lowering(
         "Take the choice for each number of PEs from a file that --save-choice wrote.",
         more="A [text](choosing.md#keeping-a-choice) of options.",
-        group=Group.LOWERING,
     )
-    objective: Aim = option(
+    objective: Aim = lowering(
         "What to minimise when choosing: time on the machine, makespan as if memory took no time, I/O, energy or cost.",
-        group=Group.LOWERING,
     )
-    volumes: Volumes = option(
+    volumes: Volumes = lowering(
         "What to count on an edge between two tasks: what the task itself moves, or the whole array.",
-        group=Group.LOWERING,
     )
-    partition: str = option(
+    partition: str = schedules(
         "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or "
         "one from a plug-in.",
         default="best",
         metavar="NAME",
         complete=PARTITIONS,
         stage="scheduling",
-        group=Group.SCHEDULE,
     )
     effort: Effort = replace(shared.EFFORT, default=Effort.QUICK)
     barrier: bool | None = shared.BARRIER
     max_fifo: int | None = shared.MAX_FIFO
-    timing: Timing = option(
+    timing: Timing = schedules(
         "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
         more="*steady* also stands beside what is too large for a replay.",
         default=Timing.EXACT,
         stage="scheduling",
-        group=Group.SCHEDULE,
     )
-    repeat: int = option(
+    repeat: int = schedules(
         "Run the model N times, each on its own inputs, all in one schedule.",
         more="See [many iterations](scheduling.md#many-iterations).",
         default=1,
         metavar="N",
-        group=Group.SCHEDULE,
     )
-    granularity: Granularities = option(
+    granularity: Granularities = lowering(
         "How finely to cut operators into tasks: declared (as the expansion says), pieces=N, max-tasks=N or split=N. "
         "Without, chosen if expansions are, else as declared.",
         more="`pieces=N` cuts every loop nest, or those of one operator, into up to N tasks. `max-tasks=N` joins tasks "
         "of a family until there are N at most. `split=N` cuts large tasks into up to N.",
         default=Granularities(),
         metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
-        group=Group.LOWERING,
     )
-    passes: tuple[str, ...] = option(
+    passes: tuple[str, ...] = lowering(
         "Passes that rewrite the program or the graph of tasks, in this order.",
         more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
         "their options.",
         read=passes,
         default=(),
         metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
-        group=Group.LOWERING,
     )
     shapes: Mapping[str, tuple[int, ...]] = replace(shared.SHAPES, help="Size of a model input.")
     dims: Mapping[str, int] = shared.DIMS
@@ -102,24 +93,21 @@ class Options:
         "a chip with as many cores as PEs.",
         more="The file is [YAML](system-files.md).",
     )
-    chips: tuple[int, ...] = option(
+    chips: tuple[int, ...] = first(
         "Chips available. Operators are split over as many of them as give the least time.",
         more="See [mappings on several chips](mapping.md#several-chips) and [their "
         "shardings](dfmodel-explained.md#models-on-several-chips).",
         default=(1,),
         metavar="N[,N…]",
-        group=Group.FIRST,
     )
-    overlap: str = option(
+    overlap: str = machine(
         "Whether computing, memory and network traffic take place at the same time.",
         choices=OVERLAPS,
-        group=Group.MACHINE,
     )
     solver: str = shared.SOLVER
-    verify: bool = option(
+    verify: bool = lowering(
         "Compile and run the lowered model and compare its results with PyTorch's, ONNX's or NumPy's.",
         more="On the example inputs, see [below](#verification); needs g++.",
-        group=Group.LOWERING,
     )
 
     def __post_init__(self) -> None:

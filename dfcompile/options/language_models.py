@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, within
-from dfcompile.options.option import Group, option, table
+from dfcompile.options.option import Group, counting, first, machine, option, output, table
 from dfcompile.options.readers import file_or_name, joined_counts
 from dfcompile.records import replace
 
@@ -16,7 +16,7 @@ _KERNELS = "See [kernels](llm-explained.md#kernels-of-a-step)."
 class LanguageOptions:
     """A study of a language model."""
 
-    config: str = option(
+    config: str = first(
         "The model: a config.json, its folder, a name that 'dfcompile configs' lists, or OWNER/NAME if it is in the "
         "hub's cache on this machine.",
         more="Found by `HF_HOME`, or its folder `models--owner--name`; the main revision, else the newest. Families: "
@@ -27,14 +27,13 @@ class LanguageOptions:
         default="llama-3.1-8b",
         metavar="FILE|FOLDER|NAME",
         complete="configuration",
-        group=Group.FIRST,
     )
     allow_download: bool = option(
         "Fetch the model's config.json, and nothing else, if it is not on this machine.",
         more="With `huggingface_hub`, if that is installed and `HF_HUB_OFFLINE` does not forbid it. Without this "
         "option nothing is ever downloaded.",
     )
-    system: str = option(
+    system: str = first(
         "The device: a name that 'dfcompile systems' lists, a system file, or a spreadsheet (.csv, .tsv, .xlsx, "
         ".json, .toml).",
         more="See [spreadsheets](#spreadsheets-of-devices) and [system files](system-files.md). A system file has one "
@@ -43,170 +42,148 @@ class LanguageOptions:
         default="NVL-AX",
         metavar="NAME|FILE[:NAME]",
         complete="device",
-        group=Group.FIRST,
     )
-    prefill: tuple[str, ...] = option(
+    prefill: tuple[str, ...] = first(
         "Process a prompt of so many tokens, for BATCH sequences. PAST tokens are in the cache already.",
         more="Each option is a step of its own; a list is one step with prompts of different lengths.",
         default=(),
         metavar="TOKENS[@PAST][xBATCH][,…]",
-        group=Group.FIRST,
     )
-    decode: tuple[str, ...] = option(
+    decode: tuple[str, ...] = first(
         "Generate one token for each of BATCH sequences, each CONTEXT tokens long with the new one.",
         default=(),
         metavar="CONTEXT[xBATCH][,…]",
-        group=Group.FIRST,
     )
-    chunked: tuple[str, ...] = option(
+    chunked: tuple[str, ...] = counting(
         "Process a piece of a prompt and generate tokens of other sequences in one step.",
         more="`PROMPT:ANSWER:CHUNK` derives the mean step of chunks of that size, and times every chunk of a prompt, "
         "with the decodes beside it; their sum is the time to the first token.",
         default=(),
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
-        group=Group.COUNTING,
     )
-    chips: str = option(
-        "Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]", group=Group.FIRST
+    chips: str = first(
+        "Numbers of chips to try.",
+        read=joined_counts,
+        default="1",
+        metavar="N[,N…]",
     )
-    degrees: str | None = option(
+    degrees: str | None = machine(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "
         "micro-batches. Without, all are tried.",
         metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N",
-        group=Group.MACHINE,
     )
-    aim: str = option(
+    aim: str = machine(
         "What to minimise when splitting: time of a step, chips x time, or energy.",
         choices=("time", "cost", "energy"),
-        group=Group.MACHINE,
     )
-    time: str | None = option(
+    time: str | None = counting(
         "Which way of timing the tables show. Without, roofline, or calibrated with --efficiency.",
         more="The table *steps* has all of them side by side.",
         choices=("bound", "roofline", "tiling", "calibrated"),
-        group=Group.COUNTING,
     )
-    efficiency: str = option(
+    efficiency: str = counting(
         "Efficiencies, fitted to measurements, to correct times by.",
         more="See [times](llm-explained.md#times).",
         read=file_or_name,
         default="",
         metavar="a100|h100|FILE",
-        group=Group.COUNTING,
     )
-    dtype: str = option(
+    dtype: str = counting(
         "Number formats of weights (w), activations (a) and cache (kv), instead of the configuration's.",
         default="",
         metavar="FORMAT|w=FORMAT,a=FORMAT,kv=FORMAT,…",
-        group=Group.COUNTING,
     )
-    multiplies: str = option(
+    multiplies: str = counting(
         "Number formats for which the one rate of a system file holds.",
         default="bf16,fp16",
         metavar="FORMAT[,…]",
-        group=Group.COUNTING,
     )
-    attention: str = option(
+    attention: str = counting(
         "Whether a token sees only the tokens before it (causal), or all.",
         more=_KERNELS,
         choices=("causal", "full"),
-        group=Group.COUNTING,
     )
-    scores: str = option(
+    scores: str = counting(
         "Where attention scores stay. In memory, softmax is a kernel of its own.",
         more=_KERNELS,
         choices=("chip", "memory"),
-        group=Group.COUNTING,
     )
-    fusion: str = option(
+    fusion: str = counting(
         "Which kernels are fused, so that their activations do not go through memory.",
         more=_KERNELS,
         choices=("none", "elementwise", "full"),
-        group=Group.COUNTING,
     )
-    latent: str = option(
+    latent: str = counting(
         "In which order latent attention multiplies.",
         more=_KERNELS,
         choices=("auto", "naive", "absorbed"),
-        group=Group.COUNTING,
     )
-    head: str = option(
+    head: str = counting(
         "Compute logits for the last token of a prompt, or for all.",
         more=_KERNELS,
         choices=("last", "all"),
-        group=Group.COUNTING,
     )
-    overlap: str = option(
+    overlap: str = counting(
         "Whether kernels run one after another, or memory and compute of all overlap (a lower bound).",
         choices=("kernel", "full"),
-        group=Group.COUNTING,
     )
-    transfers: str = option(
+    transfers: str = machine(
         "Whether caches are moved while kernels run, as far as the memory has time.",
         more="See [transfers](llm-explained.md#transfers-of-the-cache).",
         default="async",
         choices=("sync", "async", "prefetch"),
-        group=Group.MACHINE,
     )
-    offload: str = option(
+    offload: str = machine(
         "Keep caches in a second memory beside the chip's own: what does not fit (auto), or a share.",
         more="See [caches beside the chip](llm-explained.md#caches-beside-the-chip).",
         default="none",
         metavar="none|auto|SHARE",
-        group=Group.MACHINE,
     )
-    kv_block: int = option(
+    kv_block: int = machine(
         "Tokens in a block of the key-value cache.",
         read=within(1, 2**20),
         default=1,
         metavar="TOKENS",
-        group=Group.MACHINE,
     )
-    shared_prefix: int = option(
+    shared_prefix: int = machine(
         "Tokens at the start that all sequences share.",
         read=within(0, 2**40),
         default=0,
         metavar="TOKENS",
-        group=Group.MACHINE,
     )
-    expert_histogram: Path | None = option(
-        "File that says how often each expert is chosen, as numbers.", group=Group.COUNTING
+    expert_histogram: Path | None = counting(
+        "File that says how often each expert is chosen, as numbers.",
     )
-    allow_oversubscribed: bool = option(
-        "Go on even if the memory does not hold weights and caches.", group=Group.MACHINE
+    allow_oversubscribed: bool = machine(
+        "Go on even if the memory does not hold weights and caches.",
     )
-    usd_per_chip_hour: float = option(
+    usd_per_chip_hour: float = machine(
         "Price of a chip per hour, for the cost per million tokens.",
         read=real(0, 10**6),
         default=0.0,
         metavar="USD",
-        group=Group.MACHINE,
     )
-    sweep: str | None = option(
+    sweep: str | None = counting(
         "Repeat the study with other values of one setting.",
         more="One row per value.",
         metavar="batch|chips|dtype|context=V[,V…]",
-        group=Group.COUNTING,
     )
-    map: bool = option(
+    map: bool = counting(
         "Also fuse a layer of each kind and split it over up to --chips chips.",
         more="See [layers as dataflow graphs](llm-explained.md#layers-as-dataflow-graphs).",
-        group=Group.COUNTING,
     )
-    from_graph: bool = option(
+    from_graph: bool = counting(
         "Check one step against the graph that transformers runs. Needs transformers and torch.",
         more="See [below](llm-explained.md#from-the-real-graph).",
-        group=Group.COUNTING,
     )
-    from_onnx: Path | None = option("Check one step against the graph in an ONNX file.", group=Group.COUNTING)
+    from_onnx: Path | None = counting("Check one step against the graph in an ONNX file.")
     dims: Mapping[str, int] = replace(
         shared.DIMS, help="Size of a dimension that this ONNX file leaves open.", group=Group.COUNTING
     )
-    compat: str | None = option(
+    compat: str | None = counting(
         "Reproduce the figures of the original notebook, mistakes included.",
         more="See [the notebook](llm-explained.md#the-notebook).",
         choices=("notebook",),
-        group=Group.COUNTING,
     )
 
 
@@ -214,9 +191,8 @@ class LanguageOptions:
 class LanguageOutputs(shared.RowOutputs):
     """Where a study is written, and how."""
 
-    format: str = option(
+    format: str = output(
         "Format of the report.",
         more="JSON has exact integers of any size; CSV a row per kernel, or per row of the sweep.",
         choices=shared.ROW_FORMATS,
-        group=Group.OUTPUT,
     )

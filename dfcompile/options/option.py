@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from enum import Enum, StrEnum, unique
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Final, Literal, TypeAlias, TypeVar, dataclass_transform, get_args, get_origin
@@ -109,6 +109,10 @@ def option(text: str, **said: Any) -> Any:  # what a field holds is what its ann
         said: further attributes of `Option`.
     """
     return Option(text, **said)
+
+
+# An option under each heading of the help.
+first, lowering, inputs, schedules, machine, counting, output, _ = (partial(option, group=group) for group in Group)
 
 
 @dataclass_transform(frozen_default=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
-from dfcompile.options.option import Group, option, table
+from dfcompile.options.option import first, inputs, machine, output, schedules, table
 from dfcompile.options.readers import Names, file_or_name, one_of
 from dfcompile.records import replace
 
@@ -24,89 +24,81 @@ def _target(_where: str, given: Path) -> Path | None:
 
 
 # Of models.
-SHAPES = option(
+SHAPES = inputs(
     "Size of a model input that the model leaves open.",
     flags=("--shape",),
     metavar="INPUT=SIZExSIZE…",
     stage="reading",
-    group=Group.INPUTS,
 )
-DIMS = option(
+DIMS = inputs(
     "Size of a dimension that the model leaves open, by its name, such as batch=8.",
     more="It holds wherever an input has the dimension; 0 is for a cache that is "
     "[empty](models.md#empty-caches-and-fixed-inputs).",
     flags=("--dim",),
     metavar="NAME=SIZE",
     stage="reading",
-    group=Group.INPUTS,
 )
-FIXED_INPUTS = option(
+FIXED_INPUTS = inputs(
     "Value of a model input that is the same in every run, such as use_cache=false. One value fills the whole input.",
     more="Else list all elements in row order; see [fixed inputs](models.md#empty-caches-and-fixed-inputs).",
     flags=("--input",),
     metavar="INPUT=VALUE[,VALUE…]",
     stage="reading",
-    group=Group.INPUTS,
 )
 # Of machines and schedules.
-PES = option("Numbers of processing elements (PEs); one result for each.", metavar="P[,P…]", group=Group.FIRST)
-SYSTEM = option(
+PES = first("Numbers of processing elements (PEs); one result for each.", metavar="P[,P…]")
+SYSTEM = first(
     "Machine: a name that 'dfcompile systems' lists, or a system file.",
     read=file_or_name,
     metavar="FILE|NAME",
     complete="system",
-    group=Group.FIRST,
 )
-BARRIER = option(
+BARRIER = schedules(
     "Whether each spatial block waits until the one before it has ended. Without, the partitioner decides.",
     more="`best` goes without barriers, the others with them.",
     flags=("--barrier/--no-barrier",),
     stage="scheduling",
-    group=Group.SCHEDULE,
 )
-MAX_FIFO = option(
+MAX_FIFO = schedules(
     "Largest size of a FIFO, in elements.",
     more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
     metavar="N",
     stage="scheduling",
-    group=Group.SCHEDULE,
 )
-EFFORT = option(
+EFFORT = schedules(
     "How long to look for a shorter schedule.",
     more="Counted in tries, never in seconds: [how many](scheduling.md#partitioners).",
     stage="scheduling",
-    group=Group.SCHEDULE,
 )
-SOLVER = option(
+SOLVER = machine(
     "How to group kernels into configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals, or "
     "one from a plug-in.",
     more="All but `intervals` prove the optimum; a [plug-in](plugins/solvers.md) says whether it does.",
     default="dp",
     metavar="NAME",
     complete="solver",
-    group=Group.MACHINE,
 )
 # Of outputs.
-HTML = option(
-    "Write the report as a page with charts and tables. It is one file and needs no network.", group=Group.OUTPUT
+HTML = output(
+    "Write the report as a page with charts and tables. It is one file and needs no network.",
 )
-OUTPUT = option(
-    "File to write to instead of standard output (-).", read=_target, flags=("-o", "--output"), group=Group.OUTPUT
+OUTPUT = output(
+    "File to write to instead of standard output (-).",
+    read=_target,
+    flags=("-o", "--output"),
 )
-VERBOSE = option("Also list the assumptions.", flags=("-v", "--verbose"), group=Group.OUTPUT)
-FORMAT = option(
+VERBOSE = output("Also list the assumptions.", flags=("-v", "--verbose"))
+FORMAT = output(
     "Format of the report: table, json, csv, or one from a plug-in.",
     default="table",
     metavar="NAME",
     complete="format",
-    group=Group.OUTPUT,
 )
-ROW_FORMAT = option(
+ROW_FORMAT = output(
     "Format of the report: table, json or csv.",
     default="table",
     metavar="NAME",
     complete=ROW_FORMATS,
-    group=Group.OUTPUT,
 )
 
 
@@ -118,13 +110,12 @@ class Outputs:
     format: str = replace(
         FORMAT, more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md)."
     )
-    show: tuple[str, ...] = option(
+    show: tuple[str, ...] = first(
         f"Tables to add: {', '.join(SECTIONS)}, or all.",
         read=_sections,
         default=(),
         metavar="NAME[,NAME…]",
         complete=(*SECTIONS, ALL),
-        group=Group.FIRST,
     )
     verbose: bool = replace(VERBOSE, help="Show all tables, like --show all.")
     output: Path | None = OUTPUT
@@ -144,12 +135,11 @@ class RowOutputs:
 class Pictures:
     """Pictures of one schedule."""
 
-    trace: Path | None = option(
+    trace: Path | None = output(
         "Write the schedule as a trace for Perfetto or chrome://tracing.",
         more="Takes one number of PEs and one choice of expansions; see [below](#pictures-of-a-schedule).",
-        group=Group.OUTPUT,
     )
-    gantt: Path | None = option("Draw the schedule as an SVG (Gantt chart).", more="Likewise.", group=Group.OUTPUT)
+    gantt: Path | None = output("Draw the schedule as an SVG (Gantt chart).", more="Likewise.")
 
     @property
     def targets(self) -> dict[str, Path]:

@@ -13,7 +13,8 @@ from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
-from dfcompile.options import Group, Options, Outputs, Pictures, option, table
+from dfcompile.options import Options, Outputs, Pictures, table
+from dfcompile.options.option import output
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -57,7 +58,7 @@ A model with the name of a command is given as ./NAME.
 class Emissions:
     """Values of stages, and choices, that are written."""
 
-    emissions: tuple[tuple[str, Path], ...] = option(
+    emissions: tuple[tuple[str, Path], ...] = output(
         f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
         "earlier --emit of the same kind, which is replaced.",
         more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
@@ -68,12 +69,10 @@ class Emissions:
         metavar="KIND DIR",
         choices=EMITTED,
         is_pair=True,
-        group=Group.OUTPUT,
     )
-    save_choice: Path | None = option(
+    save_choice: Path | None = output(
         "Write the choice of expansions and granularity, which --choice takes.",
         more="See [keeping a choice](choosing.md#keeping-a-choice).",
-        group=Group.OUTPUT,
     )
 
 
