@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dfcompile.errors import VerificationError
+from dfcompile.report.figure import derived_figures
 from dfcompile.report.mapping_figures import MappingSummary, PerfectStreamsSummary
 
 if TYPE_CHECKING:  # a model's run needs nothing of designs
@@ -36,6 +37,16 @@ def expect(where: str, found: Number, expected: Number, tolerance: float = 0.0) 
     """
     if not _agree(found, expected, tolerance):
         raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+
+
+def audit_derived(where: str, report: object) -> None:
+    """Refuse a figure that is not what the other figures of its record make.
+
+    Raises:
+        VerificationError: naming the figure.
+    """
+    for path, found, expected in derived_figures(report, where):
+        expect(path, found, expected)  # type: ignore[arg-type]  # a figure is a number, or None
 
 
 def expect_figures(where: str, part: object, tolerance: float = 0.0, /, **expected: Number | Text) -> None:

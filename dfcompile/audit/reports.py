@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures, expect_rows
+from dfcompile.audit.comparing import ROUNDING, audit_derived, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import Graph, GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
@@ -35,6 +35,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
+    audit_derived("report", report)
     _audit_model(report.model, exploration.variants[0].lowered.nodes)
     expansions = ExpansionsAudit(exploration.alternatives)
     traffic = TrafficAudit(exploration.model.program, exploration.plans)

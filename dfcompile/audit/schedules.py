@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.comparing import expect, expect_at_least, expect_figures, expect_rows
+from dfcompile.audit.comparing import audit_derived, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -354,6 +354,7 @@ def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[Check
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
+    audit_derived("report", report)
     expect_figures("model", report.model, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
     graph = GraphFigures(dag)
     for where, result, checked in expect_rows("results", report.results, schedules):

@@ -105,7 +105,7 @@ def systems_listing(width: int) -> str:
     parts = [
         "machines of all commands",
         _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s", "origin"), rows, width),
-        "devices of dfcompile llm, which takes the machines above as well",
+        *folded("devices of dfcompile llm, which takes the machines above as well", width),
         _table(("name", "TFLOP/s by number format", "memory GiB", "memory GB/s", "link GB/s"), devices, width),
     ]
     return "\n".join(parts)

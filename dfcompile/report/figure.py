@@ -11,12 +11,12 @@ default ``None`` or ``()`` is optional: JSON leaves it out where it is that.
 """
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from types import MappingProxyType, NoneType, UnionType
+from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
 from typing import Any, Final, TypeAlias, TypeVar, Union, cast
 
 from dfcompile.errors import InternalError
@@ -54,7 +54,8 @@ class Figure:
         choices: the texts that are possible.
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
-        of: what it is called where it comes from, if otherwise; see `filled`.
+        of: what it is called where it comes from, if otherwise; or what makes it of the other figures of its record,
+            such as a ratio of two of them. See `filled`.
         is_spread: what it holds, a record or a mapping, stands in JSON among the fields of its own record.
     """
 
@@ -71,7 +72,7 @@ class Figure:
     choices: tuple[str, ...] = ()
     least: int | None = 0
     decimals: int | None = None
-    of: str = ""
+    of: str | Callable[[Any], object] = ""
     is_spread: bool = False
 
 
@@ -196,8 +197,12 @@ def filled(described: type[RecordT], *sources: object, **given: object) -> Recor
         InternalError: nothing has a figure that has no default.
     """
     values = dict(given)
+    derived = []
     for wanted in fields_of(cast("Any", described)):
         if wanted.name in values:
+            continue
+        if callable(wanted.figure.of):
+            derived.append((wanted.name, wanted.figure.of))
             continue
         found = next(filter(lambda value: value is not _NONE, (_found(wanted, source) for source in sources)), _NONE)
         if found is not _NONE:
@@ -205,11 +210,24 @@ def filled(described: type[RecordT], *sources: object, **given: object) -> Recor
         elif wanted.default is MISSING:
             kinds = ", ".join(type(source).__name__ for source in sources)
             raise InternalError(f"{described.__name__}.{wanted.name}: found in none of {kinds}")
-    return described(**values)
+    others = SimpleNamespace(**values)
+    return described(**values, **{name: made(others) for name, made in derived})
+
+
+def derived_figures(value: object, where: str) -> Iterator[tuple[str, object, object]]:
+    """Yield path, value, and value made anew of each figure that is made of others, in a record and all within it."""
+    for wanted in fields_of(cast("Any", type(value))):
+        held, path = getattr(value, wanted.name), f"{where}.{wanted.name}"
+        if callable(wanted.figure.of):
+            yield path, held, wanted.figure.of(value)
+        elif wanted.record is not None and held is not None:
+            parts = [(f"{path}[{at}]", part) for at, part in enumerate(held)] if wanted.is_list else [(path, held)]
+            for name, part in parts:
+                yield from derived_figures(part, name)
 
 
 def _found(field: RecordField, source: object) -> object:
-    name = field.figure.of or field.name
+    name = field.figure.of if isinstance(field.figure.of, str) and field.figure.of else field.name
     found = _attribute(source, name)
     if found is _NONE and name.endswith("_s"):
         nanoseconds = _attribute(source, f"{name.removesuffix('_s')}_ns")

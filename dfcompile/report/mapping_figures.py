@@ -287,6 +287,7 @@ class TrafficSummary:
         "`moved_bytes / least_bytes`; below 1 where operators stream into each other by parts",
         heading="times\nthe plan",
         cell=".2f",
+        of=lambda traffic: traffic.moved_bytes / traffic.least_bytes if traffic.least_bytes else None,
     )
     schedule_ratio: float | None = figure(
         "`schedule.io_bytes / proved_bytes`: what buffers of the schedule take and give, on the chip or not",

@@ -44,13 +44,13 @@ def traffic_summary(plans: TrafficPlans, point: Point) -> mapping_figures.Traffi
     least = None if plan is None else plan.traffic_bytes
     if moved < proved:
         raise VerificationError(f"traffic: found {moved} bytes moved against {proved} proved to be necessary")
-    return mapping_figures.TrafficSummary(
+    return filled(
+        mapping_figures.TrafficSummary,
         moved_bytes=moved,
         proved_bytes=proved,
         least_bytes=least,
         least_is_exact=least is not None and least <= moved and plan is not None and plan.is_exact,
         buffer_bytes=size or None,
-        ratio=moved / least if least else None,
         schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,
         operators=tuple(_operators(plans.merged, point.attained, plan)),
     )

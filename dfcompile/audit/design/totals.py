@@ -4,7 +4,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_at_least, expect_bound, expect_figures, expect_rows
+from dfcompile.audit.comparing import (
+    MULTIPLIED,
+    ROUNDING,
+    audit_derived,
+    expect_at_least,
+    expect_bound,
+    expect_figures,
+    expect_rows,
+)
 from dfcompile.audit.design.batch import DesignAccount
 from dfcompile.audit.mapping.times import audit_bound_by, audit_time
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
@@ -40,6 +48,7 @@ def audit_design(
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
+    audit_derived("report", report)
     decided = DecidedDesign(solution.design, solution.decision, solution.options.compatibility)
     account = DesignAccount(decided, solution.figures.steps)
     _audit_figures("figures", report.figures, account)

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from dfcompile.records import replace
+from dfcompile.report.figure import filled
 from dfcompile.report.figures import (
     AssumptionSummary,
     ModelSummary,
@@ -32,7 +33,8 @@ from dfcompile.report.plain_values import rounded, to_json, to_record
 from dfcompile.report.report_format import Page, registered_formats
 from tests.report_schemas import validate
 
-SCHEDULE = ScheduleSummary(
+SCHEDULE = filled(
+    ScheduleSummary,
     partition="sb-rlx",
     timing="exact",
     barriers=True,

@@ -5,7 +5,8 @@ from enum import Enum
 import pytest
 from msgspec import Struct
 
-from dfcompile.errors import InternalError
+from dfcompile.audit.comparing import audit_derived
+from dfcompile.errors import InternalError, VerificationError
 from dfcompile.report.figure import figure, filled, record
 
 
@@ -54,3 +55,31 @@ def test_the_first_source_that_has_a_figure_gives_it() -> None:
 def test_a_figure_that_nothing_has_is_named() -> None:
     with pytest.raises(InternalError, match=r"WholeSummary\.count: found in none of Whole"):
         filled(WholeSummary, Whole(True, Way.FAST, ()))
+
+
+@record()
+class RatioSummary:
+    """Two figures and their ratio."""
+
+    moved_bytes: int = figure("moved")
+    least_bytes: int | None = figure("least")
+    ratio: float | None = figure(
+        "`moved_bytes / least_bytes`", of=lambda row: row.moved_bytes / row.least_bytes if row.least_bytes else None
+    )
+
+
+@record()
+class RatiosSummary:
+    """Rows of them."""
+
+    rows: tuple[RatioSummary, ...] = figure("rows")
+
+
+def test_a_figure_that_others_make_is_filled_and_audited_by_its_field_alone() -> None:
+    made = filled(RatioSummary, moved_bytes=6, least_bytes=4)
+    unknown = filled(RatioSummary, moved_bytes=6, least_bytes=None)
+
+    assert (made.ratio, unknown.ratio) == (1.5, None)
+    audit_derived("report", RatiosSummary((made, unknown)))
+    with pytest.raises(VerificationError, match=r"report.rows\[1\].ratio: found 1.6 against 1.5 recomputed"):
+        audit_derived("report", RatiosSummary((made, RatioSummary(6, 4, 1.6))))
