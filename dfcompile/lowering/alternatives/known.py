@@ -135,8 +135,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
         key = _signature(op)
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table, left_out))
-        if not known[key]:
-            raise op.unsupported(f"no expansion for {op.op_type!r}")
+        op.refuse_if(not known[key], f"no expansion for {op.op_type!r}")
         # What operators make of constants is an operand like any other: tasks send it.
         made = ((at, tensor) for at, tensor in enumerate(op.inputs) if tensor is not None)
         inputs = {at: tensor.name for at, tensor in made if tensor.name not in program.parameters}
@@ -207,8 +206,7 @@ def _canonical_alternatives(
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
         except UserError:
             continue  # a form that it does not take, or more tasks than a DAG can hold
-    if not scopes:
-        raise op.unsupported(f"no expansion for {op.op_type!r}")
+    op.refuse_if(not scopes, f"no expansion for {op.op_type!r}")
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 

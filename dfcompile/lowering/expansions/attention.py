@@ -51,8 +51,7 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     counts = (q.shape[1], k.shape[1]) if q.rank == 4 else given
     if q.rank == 3 and (min(counts) < 1 or any(x.shape[2] % n for x, n in ((q, counts[0]), (k, counts[1])))):
         raise op.unsupported(f"'q_num_heads' and 'kv_num_heads' are {given} against divisors of the columns")
-    if counts[0] % counts[1]:
-        raise op.unsupported(f"{counts[0]} heads of queries against a multiple of {counts[1]} of keys")
+    op.refuse_if(counts[0] % counts[1], f"{counts[0]} heads of queries against a multiple of {counts[1]} of keys")
     width = q.shape[3] if q.rank == 4 else q.shape[2] // counts[0]
     queries = attention.separate_heads(build, q, counts[0], "queries", factor=op.real("scale", 1 / sqrt(width)))
     past = op.optional_input(4), op.optional_input(5)
@@ -85,8 +84,7 @@ def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> 
         right = 0 if right < 0 else min(right, 0)
     if lengths is None:
         return [*terms, *attention.causal_terms(build, (queries, keys), before, (left, right))]
-    if before:
-        raise op.unsupported("'nonpad_kv_seqlen' and 'past_key' against one of them")
+    op.refuse_if(before, "'nonpad_kv_seqlen' and 'past_key' against one of them")
     return [*terms, _of_lengths(build, lengths, (queries, keys), (left, right))]
 
 

@@ -125,16 +125,14 @@ def _phases(op: Operator, extent: int, kernel: int, results: int, stride: int, d
     for first in range(min(stride, results)):
         remainder, at = (first + pad) % stride, (first + pad) // stride
         taps = [tap for tap in range(min(kernel, apart)) if (dilation * tap - remainder) % stride == 0]
-        if not taps:
-            raise op.unsupported(f"stride {stride} against windows that reach every result (use expansion direct)")
+        op.refuse_if(not taps, f"stride {stride} against windows that reach every result (use expansion direct)")
         count = (results - first + stride - 1) // stride
         taps_count = (kernel - taps[0] + apart - 1) // apart
         last_tap = taps[0] + apart * (taps_count - 1)
         begin = -(at + (remainder - dilation * last_tap) // stride)
         span = count + dilation // common * (taps_count - 1)
         end = span - extent - begin
-        if min(begin, end) <= -extent:
-            raise op.unsupported("results that no element of the data reaches (use expansion direct)")
+        op.refuse_if(min(begin, end) <= -extent, "results that no element of the data reaches (use expansion direct)")
         found.append(_Phase(first, stride, count, last_tap, taps_count, apart, dilation // common, begin, end))
     return found
 

@@ -18,8 +18,7 @@ def deform_conv(op: Operator, build: CanonicalFragment) -> None:
     Places and weights are computed per group of offsets, whose channels share them.
     """
     x, w, offset, bias, y = op.input(0), op.input(1), op.input(2), op.optional_input(3), op.output()
-    if x.rank != 4 or not is_real(x.dtype):
-        raise op.unsupported(f"data {x} against four dimensions of real numbers")
+    op.refuse_if(x.rank != 4 or not is_real(x.dtype), f"data {x} against four dimensions of real numbers")
     windows, group = windows_of(op, w.shape[2:]), op.integer("group", 1)
     offset_group = op.integer("offset_group", 1)
     batch, channels, taps_count, count = x.shape[0], x.shape[1], prod(w.shape[2:]), prod(windows.counts)

@@ -66,8 +66,7 @@ def _check(op: Operator) -> None:
     op.check_unknown(operands=operands, results={3: "output_qk"}, attributes=attributes)
     if op.integer("local_window_size", -1) == 0:
         raise op.unsupported("attribute 'local_window_size' is 0 against -1 or at least 1")
-    if op.integer("smooth_softmax", -1) == 1:
-        raise op.unsupported("attribute 'smooth_softmax' is 1 against 0")
+    op.refuse_if(op.integer("smooth_softmax", -1) == 1, "attribute 'smooth_softmax' is 1 against 0")
 
 
 def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> tuple[Tensor, Tensor, Tensor]:

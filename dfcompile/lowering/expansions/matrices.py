@@ -231,8 +231,7 @@ def factor(op: CanonicalNode[Factor], build: MapFragment) -> None:
 
 def _call(op: Node, build: MapFragment, code: str) -> None:
     result = op.output()
-    if result.dtype not in _TYPES:
-        raise op.unsupported(f"LAPACK has {', '.join(_TYPES)}")
+    op.refuse_if(result.dtype not in _TYPES, f"LAPACK has {', '.join(_TYPES)}")
     batch = MatrixBatch(build, result)
     named = zip("ab", op.operands(), strict=False)
     every = {name: (tensor, list(batch.spatial) if tensor.rank > 2 else []) for name, tensor in named}

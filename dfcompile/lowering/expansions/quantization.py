@@ -115,19 +115,16 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
     """Add the task: of data, a scale and perhaps a zero point, both of a tensor, an axis or blocks of an axis."""
     x, scale, y = operands[0], operands[1], op.output()
     for name, given in zip(("scale", "zero point"), operands[1:], strict=False):
-        if given.rank > max(1, x.rank):
-            raise op.unsupported(f"a {name} {given} against at most the dimensions of {x}")
+        op.refuse_if(given.rank > max(1, x.rank), f"a {name} {given} against at most the dimensions of {x}")
     if scale.elements == 1:
         build.elementwise(source, operands, y)
         return
     axis, block = op.axis(default=1), op.integer("block_size", 0)
     if not block:
-        if scale.shape != (x.shape[axis],):
-            raise op.unsupported(f"a scale {scale} against one element for each along axis {axis}")
+        op.refuse_if(scale.shape != (x.shape[axis],), f"a scale {scale} against one element for each along axis {axis}")
         build.elementwise(source, operands, y, axes=[range(x.rank), *((axis,) for _ in operands[1:])])
         return
-    if block < 0:
-        raise op.unsupported(f"attribute 'block_size' is {block} against a positive size")
+    op.refuse_if(block < 0, f"attribute 'block_size' is {block} against a positive size")
     count = scale.shape[axis] if scale.rank == x.rank else 0
     if _along(x.shape, axis, -(-x.shape[axis] // block)) != scale.shape:
         raise op.unsupported(f"a scale {scale} against one element for each block of {block} along axis {axis}")

@@ -148,15 +148,13 @@ class Recurrence:
         op, rows = self.op, self._kind.gates * self.hidden
         shapes = {"W": (self.directions, rows, x.shape[2]), "R": (self.directions, rows, self.hidden)}
         for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
-            if tensor.shape != shape:
-                raise op.unsupported(f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
+            op.refuse_if(tensor.shape != shape, f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
         if (given := op.integer("hidden_size", self.hidden)) != self.hidden:
             raise op.unsupported(f"attribute 'hidden_size' is {given} against {self.hidden} of operand R")
         if (count := self._steps * self.directions * _STEP_OPERATORS) > _MOST_OPERATORS:
             found = f"{self._steps} steps become up to {count} operators"
             raise op.unsupported(f"{found} against at most {_MOST_OPERATORS}")
-        if op.real("clip", 1.0) <= 0:
-            raise op.unsupported(f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
+        op.refuse_if(op.real("clip", 1.0) <= 0, f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
 
     def gate(self, at: At, gate: int, name: str, product: Tensor | None, row: int) -> Term:
         """Return what goes into a gate: of the inputs, of the last state, and its biases.
@@ -354,8 +352,7 @@ def _names(op: Operator, defaults: Sequence[str], directions: int) -> tuple[str,
     names = tuple(name for name in given if isinstance(name, str)) if isinstance(given, list | tuple) else ()
     if op.op_type == "RNN":  # ONNX's own default has two of them, even of one direction
         names = names[:wanted] if len(names) == 2 else names
-    if len(names) != wanted:
-        raise op.unsupported(f"attribute 'activations' is {given!r} against {wanted} names")
+    op.refuse_if(len(names) != wanted, f"attribute 'activations' is {given!r} against {wanted} names")
     return names
 
 

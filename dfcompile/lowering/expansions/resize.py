@@ -327,8 +327,7 @@ def _mode(op: Operator) -> ResizeMode:
     coordinates = op.choice("coordinate_transformation_mode", "half_pixel", COORDINATES)
     rounding = op.choice("nearest_mode", "round_prefer_floor", (*ROUNDINGS, SIMPLE))
     antialias = op.integer("antialias", 0) != 0
-    if antialias and mode == "nearest":
-        raise op.unsupported("attribute 'antialias' is 1 against 0 in mode 'nearest'")
+    op.refuse_if(antialias and mode == "nearest", "attribute 'antialias' is 1 against 0 in mode 'nearest'")
     if antialias and not is_real(op.input(0).dtype):
         raise op.unsupported("attribute 'antialias' is 1 against 0 for integers (how they are rounded is not defined)")
     if op.input(0).dtype == "bool" and mode != "nearest":
@@ -369,8 +368,7 @@ def _scales(op: Operator, chosen: list[int]) -> dict[int, float]:
         policy = op.text("keep_aspect_ratio_policy", "stretch")
         if policy in _KEEPS_RATIO and found:
             found = [_KEEPS_RATIO[policy](found)] * len(found)
-    if len(found) != len(chosen):
-        raise op.unsupported(f"{len(found)} scales or sizes against {len(chosen)} axes")
+    op.refuse_if(len(found) != len(chosen), f"{len(found)} scales or sizes against {len(chosen)} axes")
     for axis, scale in zip(chosen, found, strict=True):
         if not 0 < scale < np.inf or abs(scale * x.shape[axis] - y.shape[axis]) > 1:
             raise op.unsupported(f"scale {scale:g} of axis {axis} from {x.shape[axis]} to {y.shape[axis]} elements")
