@@ -178,10 +178,22 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: it is missing without a default, or not a list of integers.
         """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, list | tuple) or not all(isinstance(item, int) for item in found):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against a list of integers")
-        return tuple(item for item in found if isinstance(item, int))
+        return self._list(name, self.attributes.get(name, default), int, "is", "integers")
+
+    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """Return a list attribute of numbers.
+
+        Raises:
+            UnsupportedOpError: it is missing without a default, or not a list of numbers.
+        """
+        return tuple(map(float, self._list(name, self.attributes.get(name, default), (int, float), "is", "numbers")))
+
+    def _list(
+        self, name: str, found: object, kind: type[T] | tuple[type[T], ...], verb: str, wanted: str
+    ) -> tuple[T, ...]:
+        if not isinstance(found, list | tuple) or not all(isinstance(item, kind) for item in found):
+            raise self.unsupported(f"attribute {name!r} {verb} {found!r} against a list of {wanted}")
+        return tuple(item for item in found if isinstance(item, kind))
 
     def items(self, name: str) -> tuple[AttributeValue, ...]:
         """Return a list attribute, whatever is in it.
@@ -197,9 +209,7 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: they are no list of texts.
         """
-        if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
-            raise self.unsupported(f"attribute {name!r} has {found!r} against a list of texts")
-        return tuple(item for item in found if isinstance(item, str))
+        return self._list(name, found, str, "has", "texts")
 
     def static_integers(self, position: int, name: str) -> tuple[int, ...] | None:
         """Return the values of an operand that fixes the structure (axes, shape …); ``None`` if it is omitted.

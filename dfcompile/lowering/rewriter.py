@@ -314,6 +314,4 @@ class ProgramRewriter:
         self._sdfg.remove_data(tensor.name, validate=False)
 
     def _operator(self, node: OperatorNode) -> Operator:
-        inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
-        outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
-        return operator_of(node, inputs, outputs)
+        return operator_of(self._state, node, self.tensor, self.tensor)

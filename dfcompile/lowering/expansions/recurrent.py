@@ -336,7 +336,7 @@ def activations_of(op: Operator, defaults: Sequence[str], directions: int) -> tu
         UnsupportedOpError: a function is not known, or has not the numbers that it needs, or some are left over.
     """
     names = _names(op, defaults, directions)
-    numbers = {name: iter(_numbers(op, f"activation_{name}")) for name in _PARAMETERS}
+    numbers = {name: iter(op.reals(f"activation_{name}", ())) for name in _PARAMETERS}
     found = tuple(_activation(op, name, numbers) for name in names)
     for name, left in numbers.items():
         if next(left, None) is not None:
@@ -368,10 +368,3 @@ def _activation(op: Operator, name: str, numbers: Mapping[str, Iterator[float]])
             raise op.unsupported(f"no number in 'activation_{parameter}' for {name}, which has no default")
         values[parameter] = literal(value, "float32")  # ONNX has single precision attributes only
     return substitute(formula.expression, values)
-
-
-def _numbers(op: Operator, name: str) -> tuple[float, ...]:
-    found = op.attributes.get(name, ())
-    if not isinstance(found, list | tuple) or not all(isinstance(item, int | float) for item in found):
-        raise op.unsupported(f"attribute {name!r} is {found!r} against a list of numbers")
-    return tuple(float(item) for item in found if isinstance(item, int | float))

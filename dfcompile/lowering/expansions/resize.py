@@ -40,11 +40,6 @@ class ResizedAxis(Struct, frozen=True):
     scale: float
     roi: tuple[float, float] = (0.0, 1.0)
 
-    @property
-    def is_fractional(self) -> bool:
-        """Whether the scale asks for another number of elements than the result has."""
-        return bool(abs(self.scale * self.extent - self.size) > 1e-6 * self.size)
-
 
 class ResizeMode(Struct, frozen=True):
     """How a Resize interpolates, by ONNX's names.
@@ -344,11 +339,12 @@ def _axes(op: Operator, how: ResizeMode) -> Iterator[ResizedAxis]:
     for axis, (extent, size) in enumerate(zip(x.shape, y.shape, strict=True)):
         resized = ResizedAxis(extent, size, scales.get(axis, 1.0), rois.get(axis, (0.0, 1.0)))
         # What onnxruntime and ONNX's definition disagree about.
-        where, scale, is_fractional = f"axis {axis} of {extent} elements", resized.scale, resized.is_fractional
+        where, scale = f"axis {axis} of {extent} elements", resized.scale
         if scale == 1 and resized.roi != (0.0, 1.0):
             hint = "(give sizes that differ, or slice it first)"
             raise op.unsupported(f"{where} has a region of interest {resized.roi} at scale 1 {hint}")
         is_cornered = how.coordinates in ("align_corners", "tf_crop_and_resize")
+        is_fractional = abs(scale * extent - size) > 1e-6 * size  # it asks for another number of elements
         if is_fractional and (is_cornered or (how.coordinates == "pytorch_half_pixel" and size == 1)):
             wanted = "one that gives a whole number of elements (give sizes instead)"
             raise op.unsupported(f"{where} has scale {scale:g} against {wanted}")
