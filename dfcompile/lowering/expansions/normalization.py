@@ -196,11 +196,10 @@ def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     y, places = op.output(), op.optional_input(8)
     looked_up = [_rows(build, words, tokens, "words")]
     if places is not None:
-        looked_up.append(_rows(build, positions, places, "positions"))
-    elif positions.shape[0] == y.shape[1]:
-        looked_up.append(positions)
-    else:
-        looked_up.append(build.copied("positions", positions, ("i0", "i1"), (y.shape[1], positions.shape[1])))
+        positions = _rows(build, positions, places, "positions")
+    elif positions.shape[0] != y.shape[1]:
+        positions = build.copied("positions", positions, ("i0", "i1"), (y.shape[1], positions.shape[1]))
+    looked_up.append(positions)
     segments, table = op.optional_input(1), op.optional_input(4)
     if segments is not None and table is not None:
         looked_up.append(_rows(build, table, segments, "segments"))

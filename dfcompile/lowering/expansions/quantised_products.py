@@ -221,8 +221,7 @@ def _zero_points(build: CanonicalFragment, packed: Tensor, bits: int, rows: int,
     source, shape = f"(dace.int32(a) >> b) & {2**bits - 1}", (rows, stored, per_byte)
     operands = [bytes_of, _shifts(build, bits)]
     unpacked = build.computed("zeros_stored", source, operands, shape, "uint8", step="zero_points")
-    if stored * per_byte == blocks:
-        return build.view(unpacked, "zero_points", (rows, blocks, 1, 1))
-    every, crop = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte)), blocks - stored * per_byte
-    cropped = build.made("zeros", Pad((0, 0, 0, crop)), [every], (rows, blocks), "uint8")
-    return build.view(cropped, "zero_points", (rows, blocks, 1, 1))
+    if stored * per_byte > blocks:
+        every, crop = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte)), blocks - stored * per_byte
+        unpacked = build.made("zeros", Pad((0, 0, 0, crop)), [every], (rows, blocks), "uint8")
+    return build.view(unpacked, "zero_points", (rows, blocks, 1, 1))
