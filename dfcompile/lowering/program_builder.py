@@ -15,7 +15,7 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
+from dfcompile.frontend.sdfg import operator_graph
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, number_elements
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
@@ -181,23 +181,9 @@ def add_operator(
         access: gives the access node of an array.
         whole: of the state's program.
     """
-    operands = {input_connector(at): tensor.name for at, tensor in enumerate(op.inputs) if tensor is not None}
-    results = {output_connector(at): tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
-    node = NodeCopies().operator(
-        op.name,
-        dialect=op.dialect,
-        op_type=op.op_type,
-        origin=op.origin,
-        attributes=attributes,
-        inputs=tuple(operands),
-        outputs=tuple(results),
-    )
-    state.add_node(node)
-    for connector, name in operands.items():
-        state.add_edge(access(name), None, node, connector, whole.of(name))
-    for connector, name in results.items():
-        state.add_edge(node, connector, access(name), None, whole.of(name))
-    return node
+    read, written = (["" if tensor is None else tensor.name for tensor in ends] for ends in (op.inputs, op.outputs))
+    described = operator_graph.Operator(op.name, op.op_type, op.origin, read, written, attributes)
+    return operator_graph.add_operator(state, described, op.dialect, access, whole)
 
 
 @lru_cache(_KEPT)
