@@ -80,15 +80,6 @@ class Kind(Struct, frozen=True):
     resets: bool = False
 
 
-def _reversals(op: Operator) -> tuple[bool, ...]:
-    """Return per direction whether the sequence is read from its end.
-
-    Raises:
-        UnsupportedOpError: no such directions.
-    """
-    return _DIRECTIONS[op.choice("direction", "forward", _DIRECTIONS)]
-
-
 def has_many_rows(op: Operator) -> bool:
     """Whether the rows of the recurrent weights, once per step, are too many to be a task each."""
     x, recurrent = op.input(0), op.input(2)
@@ -128,7 +119,8 @@ class Recurrence:
         if (x.rank, weights.rank, recurrent.rank) != (3, 3, 3):
             raise op.unsupported("operands X, W and R against three dimensions of each")
         self._batch, self._steps = x.shape[:2] if self._is_batch_first else reversed(x.shape[:2])
-        self.directions, self.hidden = len(_reversals(op)), recurrent.shape[2]
+        self._reversals = _DIRECTIONS[op.choice("direction", "forward", _DIRECTIONS)]
+        self.directions, self.hidden = len(self._reversals), recurrent.shape[2]
         self._check_sizes(x, weights, recurrent)
         is_after = op.integer("linear_before_reset", 0) != 0
         # What is reset after its product has a recurrent bias of its own, what is reset before a product of its own.
@@ -231,7 +223,7 @@ class Recurrence:
         shown: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
         is_shown, steps = self.op.optional_output(0) is not None, range(self._steps)
-        for direction, is_reversed in enumerate(_reversals(self.op)):
+        for direction, is_reversed in enumerate(self._reversals):
             current: States = tuple(self._initial(5 + number, direction) for number in range(self._kind.states))
             for step in reversed(steps) if is_reversed else steps:
                 at = At(step, direction)
