@@ -3,7 +3,6 @@
 import copy
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -16,7 +15,7 @@ from dace.sdfg.state import SDFGState
 from dfcompile.errors import InternalError
 from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg import operator_graph
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, number_elements
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.nests.program import View
@@ -26,8 +25,6 @@ from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, frozen
 from dfcompile.records import replace
 
 Values: TypeAlias = npt.NDArray[np.generic]
-
-_KEPT = 4096  # prototypes of arrays: some MB
 
 
 class ProgramBuilder:
@@ -90,8 +87,8 @@ class ProgramBuilder:
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        like = _array(tuple(shape), dtype, not self._is_output(name), materialised)
-        self.sdfg.add_datadesc(name, like.copy())
+        like = array_copy(tuple(shape), dtype, is_transient=not self._is_output(name), is_materialised=materialised)
+        self.sdfg.add_datadesc(name, like)
 
     def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""
@@ -184,9 +181,3 @@ def add_operator(
     read, written = (["" if tensor is None else tensor.name for tensor in ends] for ends in (op.inputs, op.outputs))
     described = operator_graph.Operator(op.name, op.op_type, op.origin, read, written, attributes)
     return operator_graph.add_operator(state, described, op.dialect, access, whole)
-
-
-@lru_cache(_KEPT)
-def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[dace.data.Array]:  # noqa: FBT001
-    storage = dace.StorageType.CPU_Heap if materialised else dace.StorageType.Default
-    return Prototype(dace.data.Array(scalar_type(dtype), shape, transient=transient, storage=storage))

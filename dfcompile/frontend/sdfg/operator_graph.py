@@ -1,6 +1,5 @@
 """An SDFG of operator nodes in one state, as it grows: one array per value, one access node per array."""
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import dace
@@ -12,9 +11,9 @@ from msgspec import Struct
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, input_connector, output_connector
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, number_elements
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
-from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
+from dfcompile.frontend.sdfg.operator_node import OperatorNode
 from dfcompile.host.dace_guard import NOWHERE
 
 
@@ -89,15 +88,11 @@ class OperatorGraph:
         self._sdfg = dace.SDFG(safe_identifier(name))
         self._state = self._sdfg.add_state("main")
         self._access: dict[str, AccessNode] = {}
-        self._arrays: dict[tuple[tuple[int, ...], str, bool], dace.data.Array] = {}
         self._whole = WholeMemlets(self._sdfg)
 
     def array(self, name: str, shape: tuple[int, ...], dtype: str, *, is_transient: bool) -> None:
         """Add an array."""
-        like = (shape, dtype, is_transient)
-        if like not in self._arrays:
-            self._arrays[like] = dace.data.Array(scalar_type(dtype), shape, transient=is_transient)
-        self._sdfg.add_datadesc(name, copy.copy(self._arrays[like]))  # a copy is made faster than a new one
+        self._sdfg.add_datadesc(name, array_copy(shape, dtype, is_transient=is_transient))
 
     def add(self, operator: Operator) -> None:
         """Add an operator behind what writes its operands."""

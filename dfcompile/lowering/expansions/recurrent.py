@@ -121,23 +121,7 @@ class Recurrence:
         self._batch, self._steps = x.shape[:2] if self._is_batch_first else reversed(x.shape[:2])
         self._reversals = _DIRECTIONS[op.choice("direction", "forward", _DIRECTIONS)]
         self.directions, self.hidden = len(self._reversals), recurrent.shape[2]
-        self._check_sizes(x, weights, recurrent)
-        is_after = op.integer("linear_before_reset", 0) != 0
-        # What is reset after its product has a recurrent bias of its own, what is reset before a product of its own.
-        separate = kind.gates - 1 if kind.resets and is_after else None
-        first = kind.gates - 1 if kind.resets and not is_after else kind.gates
-        self._lengths, self._biases = self._given_lengths(), tuple(self._given_biases(separate))
-        columns = self.directions * kind.gates * self.hidden
-        # What the inputs give to all gates: [steps, batch, directions * gates * hidden].
-        self._inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
-        together = build.view(weights, "weights", (columns, x.shape[2]))
-        build.add(MatMul(transpose_b=True), [x, together], self._inputs, step="inputs")
-        self.functions = activations_of(op, kind.activations, self.directions)
-        groups = [gates for gates in (range(first), range(first, kind.gates)) if gates]
-        self.matrices = [[self._matrix(one, gates) for gates in groups] for one in range(self.directions)]
-
-    def _check_sizes(self, x: Tensor, weights: Tensor, recurrent: Tensor) -> None:
-        op, rows = self.op, self._kind.gates * self.hidden
+        rows = kind.gates * self.hidden
         shapes = {"W": (self.directions, rows, x.shape[2]), "R": (self.directions, rows, self.hidden)}
         for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
             op.refuse_if(tensor.shape != shape, f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
@@ -147,6 +131,19 @@ class Recurrence:
             found = f"{self._steps} steps become up to {count} operators"
             raise op.unsupported(f"{found} against at most {_MOST_OPERATORS}")
         op.refuse_if(op.real("clip", 1.0) <= 0, f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
+        is_after = op.integer("linear_before_reset", 0) != 0
+        # What is reset after its product has a recurrent bias of its own, what is reset before a product of its own.
+        separate = kind.gates - 1 if kind.resets and is_after else None
+        first = kind.gates - 1 if kind.resets and not is_after else kind.gates
+        self._lengths, self._biases = self._given_lengths(), tuple(self._given_biases(separate))
+        columns = self.directions * rows
+        # What the inputs give to all gates: [steps, batch, directions * gates * hidden].
+        self._inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
+        together = build.view(weights, "weights", (columns, x.shape[2]))
+        build.add(MatMul(transpose_b=True), [x, together], self._inputs, step="inputs")
+        self.functions = activations_of(op, kind.activations, self.directions)
+        groups = [gates for gates in (range(first), range(first, kind.gates)) if gates]
+        self.matrices = [[self._matrix(one, gates) for gates in groups] for one in range(self.directions)]
 
     def gate(self, at: At, gate: int, name: str, product: Tensor | None, row: int) -> Term:
         """Return what goes into a gate: of the inputs, of the last state, and its biases.
