@@ -65,6 +65,7 @@ class Timed(Struct, frozen=True):
 
 
 DEFAULT_SOLVER = "dp"
+NS_PER_S = 1e9
 
 
 class MappingOptions(Struct, frozen=True):

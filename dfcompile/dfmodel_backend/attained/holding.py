@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int8, Int64
 from dfcompile.dfmodel_backend.attained.footprints import Fetches, Spans, sums
+from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.distinct import distinct
 
 _GRID = 2048  # cycles at which what is held may change while it is chosen; between them the most counts
@@ -264,7 +265,7 @@ class Room:
                 order, looked = order[fits], number + _LOOKS
         return is_in
 
-    def _least_left(self, spans: Spans, which: Int64) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _least_left(self, spans: Spans, which: Int64) -> Column:
         """Return the least that is left while each span lasts: of two runs of a power of two that cover it."""
         first, behind = self._places(spans.take(which))
         length = np.maximum(behind - first, 1)
@@ -284,9 +285,7 @@ def _ranges(first: Int64, behind: Int64) -> Int64:
     return found
 
 
-def _runs(
-    values: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> Iterator[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def _runs(values: Column) -> Iterator[Column]:
     """Yield the least of every 1, 2, 4 … neighbours."""
     runs, reach = values, 1
     while True:

@@ -58,7 +58,10 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     before, after, dram_bytes = map(np.concatenate, fitting)
     order = np.lexsort((before, after))
     before, after, dram_bytes = before[order], after[order], dram_bytes[order]
-    time_ns = _times(model, members, before, after, dram_bytes)
+    exchanged = sums_over(members, model.network_parts()[0])
+    network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
+    compute_ns = _compute_ns(model, members, before, after)
+    time_ns = model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
     _settle_single_kernels(model, members, (before, after), time_ns, dram_bytes)
     possible = np.isfinite(time_ns)
     return PairArcs(down_sets, before[possible], after[possible], time_ns[possible], dram_bytes[possible])
@@ -106,13 +109,6 @@ def _fitting(model: GraphModel, tables: PairBytes, members: Members, block: _Blo
     for live in alive:
         fits &= live <= model.dram_room
     return first + before[fits].astype(np.int64), first + after[fits].astype(np.int64), traffic[fits]
-
-
-def _times(model: GraphModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:
-    exchanged = sums_over(members, model.network_parts()[0])
-    network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
-    compute_ns = _compute_ns(model, members, before, after)
-    return model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
 
 
 def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Numbers) -> Column:

@@ -20,13 +20,11 @@ from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, Sharding, SharedGraph, SplitGraph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
-
-NS_PER_S = 1e9
 
 
 class Sums(NamedTuple):
