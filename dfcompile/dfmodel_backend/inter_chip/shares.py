@@ -214,17 +214,13 @@ def layer_edges(design: Design) -> tuple[DesignEdge, ...]:
     made = {edge.target for edge in design.edges}
     last = [k for k in design.kernels if k.id not in read and k.collective is not Collective.ALL_REDUCE_PERIODIC]
     first = [k for k in design.kernels if k.id not in made and not k.variant.is_gemm]
+    matrix = {k.id: (k.backward, k.outer * k.m, k.n) for k in design.kernels}
     return tuple(
         DesignEdge(giver.id, taker.id, zero_out=False)
         for giver in last
         for taker in first
-        if giver.id != taker.id and _hands_over(giver, taker)
+        if giver.id != taker.id and matrix[giver.id] == matrix[taker.id]
     )
-
-
-def _hands_over(giver: DesignKernel, taker: DesignKernel) -> bool:
-    extents = [(kernel.outer * kernel.m, kernel.n) for kernel in (giver, taker)]
-    return giver.backward is taker.backward and extents[0] == extents[1]
 
 
 class Share(Struct, frozen=True):

@@ -28,9 +28,12 @@ class GraphModel(SetModel):
         used = [weight for weight in weights if weight.uses]
         size = np.array([weight.size_bytes for weight in used], float)
         users = Users.of([[graph.index[use.kernel] for use in weight.uses] for weight in used])
+        network_ns = {kernel.name: 0.0 for kernel in graph.kernels}  # each is charged for exchanges of what it makes
+        for exchange in graph.exchanges:
+            network_ns[exchange.source] += exchange.time_ns
         super().__init__(
             machine,
-            _works(graph),
+            tuple(KernelWork.of(kernel, network_ns[kernel.name]) for kernel in graph.kernels),
             self._flows_in_tiles(FINEST),
             HeldColumns(users, size, size),
             Rules(options.overlap, utilization=options.compute_utilization),
@@ -58,14 +61,6 @@ class GraphModel(SetModel):
             allowed=((1 << count) - 1,) * (self.options.max_configurations or count),
             most_kernels=self.machine.cores,
         )
-
-
-def _works(graph: DataflowGraph) -> tuple[KernelWork, ...]:
-    """Return what cores see of the kernels; each is charged for the exchanges of what it makes."""
-    network_ns = {kernel.name: 0.0 for kernel in graph.kernels}
-    for exchange in graph.exchanges:
-        network_ns[exchange.source] += exchange.time_ns
-    return tuple(KernelWork.of(kernel, network_ns[kernel.name]) for kernel in graph.kernels)
 
 
 def _cuts_of_output(kernel: Kernel) -> int:

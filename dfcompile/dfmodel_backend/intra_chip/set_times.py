@@ -79,8 +79,10 @@ def fewest_weight_tiles(model: SetModel, members: Members) -> Numbers:
     is the tiles with which the kernel is fastest.
     """
     tiles = np.ones(len(members), np.int64)
-    if model.pmu is not None or model.sram_capacity:
-        tiles[_exceeds(model, members)] = 0
+    if model.pmu is not None:
+        tiles[model.pmu.least_pmus(members) > model.pmu.pmus] = 0
+    elif model.sram_capacity:
+        tiles[model.sram_bytes(members) > model.sram_capacity] = 0
     for row in np.flatnonzero(members.sum(axis=1) == 1):
         tiles[row] = tiles_alone(model, int(np.argmax(members[row]))) or 0
     return tiles
@@ -96,13 +98,6 @@ def tiles_alone(model: SetModel, kernel: int) -> int | None:
     if most == 1 or model.sram_alone(kernel, most) > capacity:
         return None
     return 2 + bisect_left(range(2, most), x=True, key=lambda parts: model.sram_alone(kernel, parts) <= capacity)
-
-
-def _exceeds(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
-    """Return whether sets of kernels, ``[set, kernel]``, with whole weights are too large for SRAM or memory units."""
-    if model.pmu is not None:
-        return np.asarray(model.pmu.least_pmus(members) > model.pmu.pmus)
-    return np.asarray(model.sram_bytes(members) > model.sram_capacity)
 
 
 def set_times(model: SetModel, members: Members, limits: SetLimits | None = None) -> Column:

@@ -126,11 +126,8 @@ class ShardingSums:
         """Return what the next kernel adds to those that are settled."""
         number = len(chosen)
         key = (number, choice, *(chosen[place] for place in self._neighbourhoods[number]))
-        if key not in self._additions:
-            self._additions[key] = self._addition(number, chosen, choice)
-        return self._additions[key]
-
-    def _addition(self, number: int, chosen: tuple[Choice, ...], choice: Choice) -> Sums:
+        if key in self._additions:
+            return self._additions[key]
         added = self.of_kernel(self._names[number], choice)
         place = self._graph.index
         for tensor in self._touched[number]:
@@ -142,6 +139,7 @@ class ShardingSums:
             after = self._of_tensor(tensor, source, (*earlier, choice))
             before = self._of_tensor(tensor, source, earlier)
             added = added.plus(after.minus(before))
+        self._additions[key] = added
         return added
 
     def least_ns(self, sums: Sums, settled: int) -> float:

@@ -234,9 +234,7 @@ class _Bounds:
         self._set_times(np.array([place]), set_times(self._model, members[place : place + 1], exact))
         whole_ns = self._model.tile_compute_ns(members[place : place + 1])[0]
         if before_ns < whole_ns < np.inf:  # where it is infinite larger sets are impossible already
-            larger = np.flatnonzero(
-                members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self.is_exact
-            )  # fmt: skip
+            larger = np.flatnonzero(members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self.is_exact)
             self._compute_ns[larger] = whole_ns
             changed += larger.tolist()
             limits = SetLimits(np.ones(len(larger), np.int64), self._crossing[larger], self._compute_ns[larger])

@@ -223,18 +223,17 @@ class PmuModel:
             at_least: a bound that is known.
         """
         key = (tuple(inside), parts)
-        if key not in self._known:
-            self._known[key] = self._find_least(key[0], parts, at_least)
-        return self._known[key]
-
-    def _find_least(self, inside: tuple[int, ...], parts: int, at_least: int) -> int | None:
+        if key in self._known:
+            return self._known[key]
         tables = [self.tables[kernel] for kernel in inside]
-        if not self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
-            return None
-        least = max([at_least, *(table.cycles[0] for table in tables)])
-        times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
-        last = len(times) - 1  # which is possible
-        return times[least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))]
+        self._known[key] = None
+        if self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
+            least = max([at_least, *(table.cycles[0] for table in tables)])
+            times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
+            last = len(times) - 1  # which is possible
+            found = least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))
+            self._known[key] = times[found]
+        return self._known[key]
 
     def allocation(self, inside: Sequence[int], parts: int, cycles: int) -> Allocation | None:
         """Return the fewest cores and PMUs, together, with which no kernel takes more than so many cycles.
