@@ -218,12 +218,12 @@ def map_tasks(model: TaskModel) -> TaskMapping:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
     with work_of(2) as steps:
-        found = fastest_chain(model)
+        configurations, is_proved = fastest_chain(model)
         steps.add()
         shared = model.chips or ChipsInUse(model.system.one_chip, (), (), ())
         system, exchanges = shared.system, shared.exchanges
-        schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
-        time_ns = sum(configuration.time_ns for configuration in found.configurations)
+        schedule = concatenated(model.machine_dag, configurations, model.scheduling)
+        time_ns = sum(configuration.time_ns for configuration in configurations)
         least = LeastCosts(model)
         bound_ns = least.bound_ns()
         is_optimal = time_ns <= bound_ns * (1 + NOTHING)
@@ -232,21 +232,21 @@ def map_tasks(model: TaskModel) -> TaskMapping:
             dag=model.dag,
             system=system,
             machine_dag=model.machine_dag,
-            configurations=found.configurations,
+            configurations=configurations,
             schedule=schedule,
             time_s=time_ns / NS_PER_S,
             bound_time_s=min(time_ns, bound_ns) / NS_PER_S if is_optimal else bound_ns / NS_PER_S,
             least_cycles=least.cycles,
             is_optimal=is_optimal,
-            is_best_chain=found.is_optimal or is_optimal,
+            is_best_chain=is_proved or is_optimal,
             parts=time_parts(
-                model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
+                model.machine_dag, schedule, configurations, system.accelerator.frequency_ghz, model.overlap
             ),
-            phases=phases_of(found.configurations),
-            kernels=kernel_figures(model, schedule, found.configurations),
+            phases=phases_of(configurations),
+            kernels=kernel_figures(model, schedule, configurations),
             roofs=roofs_of(system),
-            dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in found.configurations),
-            sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),
+            dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in configurations),
+            sram_bytes=max((configuration.sram_bytes for configuration in configurations), default=0),
             cost_usd=cost_usd(system),
             power_w=power,
             energy_j=power * time_ns / NS_PER_S,

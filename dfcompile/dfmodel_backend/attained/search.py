@@ -8,9 +8,9 @@ is limited in tasks to schedule, not in time, so that the result is the same on 
 from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
 from operator import or_
+from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
@@ -126,20 +126,12 @@ NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 
-class FoundChain(Struct, frozen=True):
-    """A chain of configurations.
-
-    Attributes:
-        configurations: in order of execution.
-        is_optimal: whether it is proved that the chain is as fast as any.
-    """
-
-    configurations: tuple[TaskConfiguration, ...]
-    is_optimal: bool
+# Configurations in order of execution, and whether it is proved that their chain is as fast as any.
+FoundChain: TypeAlias = tuple[tuple[TaskConfiguration, ...], bool]
 
 
 def fastest_chain(model: TaskModel) -> FoundChain:
-    """Return the chain of configurations that takes the least time.
+    """Return the chain of configurations that takes the least time, and whether that is proved.
 
     Args:
         model: of the lowering on a chip.
@@ -324,7 +316,7 @@ class _Search:
         self._level[arc] = level
 
     def _found(self, arcs: list[int], *, is_optimal: bool) -> FoundChain:
-        return FoundChain(tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal)
+        return tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal
 
     def _infeasible(self) -> InfeasibleError:
         model = self._model

@@ -193,12 +193,9 @@ class FusionProblem(Struct, frozen=True, dict=True):
         return len(self.model.works)
 
     @cached_property
-    def _held(self) -> dict[int, int]:
-        return {1 << position: round(size) for position, size in enumerate(self.model.growth_limit[0])}
-
-    @cached_property
     def _sums(self) -> dict[int, int]:
-        return {0: 0}
+        """What sets of kernels hold, as far as it was asked for: at first of kernels alone."""
+        return {0: 0, **{1 << kernel: round(size) for kernel, size in enumerate(self.model.growth_limit[0])}}
 
     def may_grow(self, kernels: int) -> bool:
         """Return whether a larger set may be possible: what several kernels hold is all there, weights are whole."""
@@ -208,7 +205,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
     def _sum(self, kernels: int) -> int:
         if kernels not in self._sums:
             lowest = kernels & -kernels
-            self._sums[kernels] = self._sum(kernels ^ lowest) + self._held[lowest]
+            self._sums[kernels] = self._sum(kernels ^ lowest) + self._sums[lowest]
         return self._sums[kernels]
 
     def set_times(self, sets: tuple[int, ...]) -> Column:

@@ -301,22 +301,18 @@ def _share(
         if dim is not Dim.NONE:
             extents[dim] = -(-extents[dim] // parts)
     word = design.execution.word_bytes
+    # Of its own; 0: those of the chip.
+    stages = max(1, design.execution.effective_stage) if kernel.systolic and kernel.use_effective_stage else 0
     rows, k, n = extents[Dim.M], extents[Dim.K], extents[Dim.N]
     output = rows * n * word
     return Share(
         kernel=kernel,
         sharding=sharding,
-        work=KernelWork(kernel.name, kernel.systolic, rows, k, n, stages_per_core=_stages(design, kernel)),
+        work=KernelWork(kernel.name, kernel.systolic, rows, k, n, stages_per_core=stages),
         output_bytes=output,
         weight_bytes=rows * k * word if kernel.has_weight else 0,
         exchange=tuple(_exchange(design, degrees, kernel, sharding, output, micro_batches)),
     )
-
-
-def _stages(design: Design, kernel: DesignKernel) -> int:
-    """Return the stages that a kernel has to itself; 0: those of the chip."""
-    is_staged = kernel.systolic and kernel.use_effective_stage
-    return max(1, design.execution.effective_stage) if is_staged else 0
 
 
 def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:

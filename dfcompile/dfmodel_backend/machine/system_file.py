@@ -176,7 +176,12 @@ def parse_system(text: str, where: str) -> System:
         raise UserError(_explain(details[0], document, where)) from error
     _require_joined(model, document, where)
     system = _system(model, document, where)
-    _require_finite_price(system, document, where)
+    for key in ("price_usd_per_gb_per_s", "power_w_per_gb_per_s") if system.is_dram_unlimited else ():
+        if value := getattr(system.dram, key):
+            raise UserError(
+                f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
+                "bandwidth is unlimited"
+            )
     return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
 
 
@@ -196,21 +201,6 @@ def _require_joined(model: _SystemModel, document: CommentedMap, where: str) -> 
         f"{where}:{_line(document, ['chips'])}: key 'chips': found {model.chips} against the {sizes} of "
         f"{'its network' if dimensions else 'a file without a network'}{hint}"
     )
-
-
-def _require_finite_price(system: System, document: CommentedMap, where: str) -> None:
-    """Check that a bandwidth without limit has neither a price nor a power per GB/s.
-
-    Raises:
-        UserError: it has one.
-    """
-    for key in ("price_usd_per_gb_per_s", "power_w_per_gb_per_s") if system.is_dram_unlimited else ():
-        value = getattr(system.dram, key)
-        if value:
-            raise UserError(
-                f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
-                "bandwidth is unlimited"
-            )
 
 
 def _document(text: str, where: str) -> CommentedMap:

@@ -345,8 +345,7 @@ class ShardingSearch:
                     sums = rest.plus(self._costs.around(number, changed))
                     if not _cannot_be_better(self._costs.least_ns(sums, len(changed)) / NS_PER_S, sums, best):
                         ranked.append((self._score(sums, len(changed), WEIGHTS[0]), changed))
-        for _, changed in sorted(ranked, key=lambda one: one[0]):
-            yield changed
+        yield from (changed for _, changed in sorted(ranked, key=lambda one: one[0]))
 
     def _tree(self, best: _Best, evaluations: int) -> None:
         """Look at all shardings that may be faster, as far as the budgets go; what is left bounds the time."""

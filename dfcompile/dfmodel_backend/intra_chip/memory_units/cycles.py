@@ -129,16 +129,12 @@ class PmuModel:
         """Return the PMUs for as many tiles of a tensor as are in flight between two kernels on the chip."""
         return math.ceil(self._depth[edge] * self._size[edge] / self._unit)
 
-    def _has_weight(self, kernel: int) -> bool:
-        """Return whether a kernel holds weights in PMUs."""
-        own = self._shares[kernel].kernel
-        return own.has_weight and (self._counts_skipped or not own.skip_weight)
-
     def _weight(self, kernel: int, split: CoreSplit, parts: int = 1) -> int:
         """Return the PMUs for a part of the weights of a kernel, 0 if it holds none: cores load from one per lane."""
-        if not self._has_weight(kernel):
+        share = self._shares[kernel]
+        if not share.kernel.has_weight or (share.kernel.skip_weight and not self._counts_skipped):
             return 0
-        return max(math.ceil(self._shares[kernel].weight_bytes / (parts * self._unit)), split.lanes)
+        return max(math.ceil(share.weight_bytes / (parts * self._unit)), split.lanes)
 
     def _added(self, kernel: int) -> int:
         """Return the PMUs for what the design adds to the SRAM of a kernel's configuration."""
@@ -251,8 +247,8 @@ class PmuModel:
         return Allocation(
             splits={kernel: splits[kernel] for kernel in ordered},
             edges={number: self._tensor(number, *both, parts) for number, both in enumerate(ends) if any(both)},
-            weights={one: self._weight(one, splits[one], parts) for one in ordered if self._has_weight(one)},
-            extras={kernel: self._added(kernel) for kernel in ordered if self._added(kernel)},
+            weights={one: size for one in ordered if (size := self._weight(one, splits[one], parts))},
+            extras={one: size for one in ordered if (size := self._added(one))},
             cycles=max((self.tables[kernel].cycles_of(split) for kernel, split in splits.items()), default=0),
         )
 
