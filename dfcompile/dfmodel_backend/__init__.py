@@ -7,14 +7,10 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.assumption import Assumption as Assumption
     from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures as KernelFigures
     from dfcompile.dfmodel_backend.attained.mapping import TaskMapping as TaskMapping
-    from dfcompile.dfmodel_backend.attained.mapping import map_tasks as map_tasks
-    from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration as TaskConfiguration
     from dfcompile.dfmodel_backend.attained.task_model import TaskModel as TaskModel
     from dfcompile.dfmodel_backend.check.mappings import check_mapping as check_mapping
-    from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping as check_task_mapping
     from dfcompile.dfmodel_backend.evaluate.designs import StepFigures as StepFigures
     from dfcompile.dfmodel_backend.evaluate.graphs import Mapping as Mapping
-    from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_mapping as evaluate_mapping
     from dfcompile.dfmodel_backend.fusion.registry import find_solver as find_solver
     from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers as fusion_solvers
     from dfcompile.dfmodel_backend.import_faults import plugin_faults as plugin_faults
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.solve.design_search import DesignSolution as DesignSolution
     from dfcompile.dfmodel_backend.solve.mapper import map_graph as map_graph
     from dfcompile.dfmodel_backend.workload.exchange import Exchange as Exchange
-    from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind as ExchangeKind
     from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph as dataflow_graph
     from dfcompile.dfmodel_backend.workload.graph import DataflowGraph as DataflowGraph
     from dfcompile.dfmodel_backend.workload.graph import Tensor as Tensor
@@ -45,12 +40,11 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "assumption": ("Assumption",),
     "attained.kernel_figures": ("KernelFigures",),
-    "attained.mapping": ("TaskMapping", "map_tasks"),
-    "attained.task_model": ("TaskConfiguration", "TaskModel"),
+    "attained.mapping": ("TaskMapping",),
+    "attained.task_model": ("TaskModel",),
     "check.mappings": ("check_mapping",),
-    "check.task_mappings": ("check_task_mapping",),
     "evaluate.designs": ("StepFigures",),
-    "evaluate.graphs": ("Mapping", "evaluate_mapping"),
+    "evaluate.graphs": ("Mapping",),
     "fusion.registry": ("find_solver", "fusion_solvers"),
     "import_faults": ("plugin_faults",),
     "machine.asked_system": ("load_system",),
@@ -65,7 +59,7 @@ _NAMES: Final = {
     "solve.corrections": ("Correction",),
     "solve.design_search": ("DesignSolution",),
     "solve.mapper": ("map_graph",),
-    "workload.exchange": ("Exchange", "ExchangeKind"),
+    "workload.exchange": ("Exchange",),
     "workload.from_canonical": ("dataflow_graph",),
     "workload.graph": ("DataflowGraph", "Tensor", "TensorKind", "Use"),
 }

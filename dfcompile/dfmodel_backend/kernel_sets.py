@@ -7,7 +7,7 @@ some of the down-sets, few whatever the graph.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from operator import or_
 
 import numpy as np
@@ -317,8 +317,12 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     def grows(added: int) -> bool:
         return is_allowed(added) and may_grow(added)
 
-    pairs = (pair for pair in _pairs(shape, lattice, grows) if is_allowed(pair[0] ^ pair[1]))
-    found = list(islice(pairs, most + 1))
+    most_kernels = min(shape.most_kernels, len(shape.predecessors))
+    pairs = chain(
+        ((before, after) for before in lattice for after in lattice.supersets(before, most_kernels, grows)),
+        (pair for pair in shape.middle_pairs(lattice) if grows(pair[0] ^ pair[1])),
+    )
+    found = list(islice((pair for pair in pairs if is_allowed(pair[0] ^ pair[1])), most + 1))
     if len(found) > most:
         return None
     number = {down_set: place for place, down_set in enumerate(lattice)}
@@ -346,13 +350,3 @@ def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
 def single_arcs(count: int) -> Arcs:
     """Return the configurations of one kernel each, in the order of their numbers."""
     return arcs_of_chain(tuple(1 << kernel for kernel in range(count)), count)
-
-
-def _pairs(shape: FusionShape, lattice: DownSets, grows: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
-    most = min(shape.most_kernels, len(shape.predecessors))
-    for before in lattice:
-        for after in lattice.supersets(before, most, grows):
-            yield before, after
-    for before, after in shape.middle_pairs(lattice):
-        if grows(after ^ before):
-            yield before, after

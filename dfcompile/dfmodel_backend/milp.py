@@ -79,21 +79,15 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
     outcome = outcomes.get(problem.sol_status)
     if problem.status == pulp.LpStatusInfeasible:  # PuLP then says of CBC's "Integer infeasible": no solution found
         outcome = Outcome.INFEASIBLE
-    if outcome is None or (outcome is Outcome.NOTHING and not _met_a_limit(problem, options)):
+    met_a_limit = problem.status == pulp.LpStatusNotSolved and (
+        options.solver is not MilpSolver.HIGHS or problem.solverModel.getModelStatus().name in LIMITS_OF_HIGHS
+    )
+    if outcome is None or (outcome is Outcome.NOTHING and not met_a_limit):
         raise UserError(
             f"solver {options.solver.value!r}: ended without an answer, status {pulp.LpStatus[problem.status]!r}: "
             "numerical trouble (--solver dp has none)"
         )
     return outcome
-
-
-def _met_a_limit(problem: pulp.LpProblem, options: MilpOptions) -> bool:
-    """Return whether a solve that found nothing was stopped, and did not fail."""
-    import pulp
-
-    return problem.status == pulp.LpStatusNotSolved and (
-        options.solver is not MilpSolver.HIGHS or problem.solverModel.getModelStatus().name in LIMITS_OF_HIGHS
-    )
 
 
 def _solver(options: MilpOptions) -> pulp.LpSolver:

@@ -163,7 +163,11 @@ def _in_order(message: schema.DSE) -> Iterator[str]:
     # Given configurations do not count if positions in the file are the order [ko24].
     pinned = message.execution.execution_style != schema.KERNEL_BY_KERNEL and slots not in (0, len(kernels))
     trains = any(kernel.fwd_bwd == schema.BWD for kernel in kernels.values())
-    for giver, taker in _edges_in_order(message):
+    place = {number: position for position, number in enumerate(kernels)}
+    edges = [(connection.startIdx, connection.endIdx) for connection in message.dataflow_graph.connections]
+    order = topological_order(len(place), [(place[giver], place[taker]) for giver, taker in edges])
+    rank = {position: number for number, position in enumerate(order)}
+    for giver, taker in sorted(edges, key=lambda edge: rank[place[edge[0]]]):  # what enters a kernel before what leaves
         kernel = kernels[taker]
         if kernels[giver].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
             yield (
@@ -184,16 +188,6 @@ def _in_order(message: schema.DSE) -> Iterator[str]:
         else:
             continue
         yield f"kernel {kernel.name!r}: field 'config': found {kernel.config} against {found}"
-
-
-def _edges_in_order(message: schema.DSE) -> list[tuple[int, int]]:
-    """Return the edges such that all that enter a kernel come before those that leave it."""
-    graph = message.dataflow_graph
-    place = {kernel.id: number for number, kernel in enumerate(graph.kernels)}
-    edges = [(connection.startIdx, connection.endIdx) for connection in graph.connections]
-    order = topological_order(len(place), [(place[giver], place[taker]) for giver, taker in edges])
-    rank = {graph.kernels[number].id: position for position, number in enumerate(order)}
-    return sorted(edges, key=lambda edge: rank[edge[0]])
 
 
 def pmu_grid_of(message: schema.DSE, where: str) -> PmuGrid | None:

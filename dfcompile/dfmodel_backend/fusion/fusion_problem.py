@@ -250,6 +250,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
         model, rules, machine = self.model, self.model.rules, self.model.machine
         inputs = model.inputs.tolist()
         kept, peak = model.stage_bytes, rules.utilization * machine.peak_gflops
+        is_roomy = model.dram_room >= kept.sum() + model.most_waiting
         return FusionTerms(
             least_ns=model.least_ns(),
             cores=machine.cores,
@@ -261,9 +262,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
             held=tuple(self._held_terms()),
             tiled=tuple(self._tiled()) if model.sram_capacity else (),
             sram_bytes=self._with_slack(model.sram_capacity) if model.sram_capacity else math.inf,
-            dram_bytes=math.inf
-            if model.dram_room >= kept.sum() + model.most_waiting
-            else self._with_slack(model.dram_room),
+            dram_bytes=math.inf if is_roomy else self._with_slack(model.dram_room),
             kept_bytes=kept,
             waiting=tuple(self._tiles.astype(int).tolist()),
             repeats=tuple(max(1, count) for count in inputs),

@@ -84,12 +84,10 @@ class FusionSolver(Struct, frozen=True):
         """Return the stages of a pipeline that the solver finds.
 
         Raises:
-            UserError: it does no pipelines.
             PluginError: a plug-in raises.
             InternalError: a solver of ours failed.
         """
-        self.require_stages()
-        assert self.fuse_stages is not None
+        assert self.fuse_stages is not None  # as `require_stages` has it
         with faults_of("solver", f"{self.module}.{self.name}"):
             return self.fuse_stages(problem)
 

@@ -170,19 +170,14 @@ def _extents(kernel: DesignKernel) -> dict[Dim, int]:
     return {Dim.OUTER: kernel.outer, Dim.M: kernel.m, Dim.K: kernel.k, Dim.N: kernel.n}
 
 
-def reduced_dim(kernel: DesignKernel) -> Dim | None:
-    """Return along which dimension a normalization or a softmax reduces: rows, unless these come in tiles.
-
-    A tile holds all that its results depend on.
-    """
-    if kernel.variant.is_gemm or not any(word in kernel.name.lower() for word in REDUCING):
-        return None
-    return Dim.N if kernel.tiling.shard is Dim.M else Dim.M
-
-
 def exchanged_statistics(kernel: DesignKernel, sharding: Dim, rows: int, columns: int) -> int:
-    """Return how many statistics chips all-reduce that share a kernel of ``rows`` by ``columns``; 0 if none."""
-    if sharding is Dim.NONE or sharding is not reduced_dim(kernel):
+    """Return how many statistics chips all-reduce that share a kernel of ``rows`` by ``columns``; 0 if none.
+
+    A normalization or a softmax reduces along rows, unless these come in tiles: a tile holds all that its results
+    depend on.
+    """
+    reduces = not kernel.variant.is_gemm and any(word in kernel.name.lower() for word in REDUCING)
+    if not reduces or sharding is not (Dim.N if kernel.tiling.shard is Dim.M else Dim.M):
         return 0
     return STATISTICS * (columns if sharding is Dim.M else rows)
 

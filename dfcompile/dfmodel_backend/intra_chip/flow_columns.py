@@ -102,13 +102,10 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
             written=tile,
         )
 
-    @cached_property
-    def _has_nobody(self) -> bool:
-        return bool((self.source == NOBODY).any() or not self.is_read.all())
-
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
-        return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
+        has_nobody = (self.source == NOBODY).any() or not self.is_read.all()
+        return np.pad(members, ((0, 0), (0, 1))) if has_nobody else members
 
     def _needed(self, padded: Members) -> Touched:
         """Return which tensors somebody needs who is not in a set."""

@@ -88,11 +88,10 @@ def _tiled_flows(graph: DataflowGraph) -> Callable[[int], FlowColumns]:
     makers = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
     given = np.array([_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in makers], np.int64)
     uses = [(maker, use) for tensor, maker in zip(tensors, makers, strict=True) for use in tensor.uses or (None,)]
-    taken = np.array(
-        [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses], np.int64
-    )
+    cuts = [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses]
     levels = [level[index[use.kernel]] - level[maker] + 1 if use and maker != NOBODY else 0 for maker, use in uses]
-    size, depth = np.array([tensor.size_bytes for tensor in tensors], np.int64), np.array(levels, np.int64)
+    sizes = [tensor.size_bytes for tensor in tensors]
+    size, depth, taken = (np.array(column, np.int64) for column in (sizes, levels, cuts))
     counts = [max(1, len(tensor.uses)) for tensor in tensors]
     source = np.array(makers, np.intp)
     readers = Users.of([[index[use.kernel] for use in tensor.uses] for tensor in tensors])

@@ -151,8 +151,7 @@ class SetModel(ABC):
         tables, numbers = self.different_tables
         counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
         different, place = np.unique(counts, axis=0, return_inverse=True)
-        cycles: Numbers = least_cycles(tables, different, self.machine.cores)[place.reshape(-1)]
-        return cycles
+        return np.asarray(least_cycles(tables, different, self.machine.cores)[place.reshape(-1)])
 
     def ns_of(self, cycles: Numbers) -> Column:
         """Return the times of numbers of cycles, infinite without cores enough."""

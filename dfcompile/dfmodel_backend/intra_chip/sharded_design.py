@@ -196,8 +196,7 @@ class DesignModel(SetModel):
     @cached_property
     def stage_bytes(self) -> Column:
         """What each kernel keeps in the DRAM of its stage of a pipeline; nothing if all stages run the same graph."""
-        kept: Column = self.kept_bytes.sum(axis=0) * self.design.is_pipelined
-        return kept
+        return np.asarray(self.kept_bytes.sum(axis=0) * self.design.is_pipelined)
 
     @cached_property
     def kept_bytes(self) -> Column:

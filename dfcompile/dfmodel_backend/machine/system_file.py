@@ -40,19 +40,15 @@ def _finite(value: float) -> float:
     return value
 
 
-def _limited(value: float) -> float:
-    return 0.0 if value == math.inf else _finite(value)
-
-
-def _rate(value: float) -> float:
-    return UNLIMITED_GB_PER_S if value == math.inf else _finite(value)
+def _unlimited_as(number: float) -> AfterValidator:
+    return AfterValidator(lambda value: number if value == math.inf else _finite(value))
 
 
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 Positive = Annotated[float, Field(gt=0, strict=True), AfterValidator(_finite)]
 NotNegative = Annotated[float, Field(ge=0, strict=True), AfterValidator(_finite)]
-Capacity = Annotated[float, Field(ge=0, strict=True), AfterValidator(_limited)]  # 0 and .inf: unlimited
-Rate = Annotated[float, Field(gt=0, strict=True), AfterValidator(_rate)]  # .inf: unlimited
+Capacity = Annotated[float, Field(ge=0, strict=True), _unlimited_as(0.0)]  # 0 and .inf: unlimited
+Rate = Annotated[float, Field(gt=0, strict=True), _unlimited_as(UNLIMITED_GB_PER_S)]  # .inf: unlimited
 Text = Annotated[str, Field(strict=True)]
 
 

@@ -107,8 +107,6 @@ def require_kernels_fit(model: GraphModel, sram: Amount) -> None:
     Raises:
         InfeasibleError: naming the kernel, its SRAM and what the chip would need.
     """
-    if not model.sram_capacity:
-        return
     for number, work in enumerate(model.works):
         if tiles_alone(model, number) is None:
             needed = int(model.sram_alone(number, model.most_weight_tiles[number]))

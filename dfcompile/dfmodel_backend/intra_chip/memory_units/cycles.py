@@ -77,11 +77,6 @@ class Allocation(Struct, frozen=True):
         """PMUs of all tensors."""
         return sum(self.edges.values()) + sum(self.weights.values()) + sum(self.extras.values())
 
-    @property
-    def units(self) -> int:
-        """Cores and PMUs."""
-        return self.cores + self.pmus
-
 
 class PmuModel:
     """Sets of kernels with the limits of the chip; kernels and edges are numbered by position.
@@ -198,13 +193,12 @@ class PmuModel:
         target = np.array([edge.target for edge in self._edges], np.intp)
         starts, ends = members[:, source], members[:, target]
         inside, leaving, entering = self._least_by_edge
-        column: Column = (
+        return np.asarray(
             (starts & ends).astype(float) @ inside
             + (starts & ~ends).astype(float) @ leaving
             + (ends & ~starts).astype(float) @ entering
             + members.astype(float) @ self._least_own
         )
-        return column
 
     def least_pmus_alone(self, kernel: int, parts: int) -> int:
         """Return the fewest PMUs of a kernel alone that loads its weights in so many parts."""
