@@ -204,7 +204,7 @@ class Room:
             heaviest = np.argsort(-np.bincount(place, weight), kind="stable")[: _GRID - 1]
             cycles = distinct(np.append(cycles[heaviest], cycles[-1]))
         self._cycles = cycles
-        self._left = np.full(len(cycles), room) - self._change(taken, np.arange(len(taken.size)))
+        self._left: Column = np.full(len(cycles), room) - self._change(taken, np.arange(len(taken.size)))
 
     def _places(self, spans: Spans) -> tuple[Int64, Int64]:
         """Return the first place of the grid that each span touches, and the one behind its last."""

@@ -57,7 +57,7 @@ def once_ns_per_byte(collective: Collective, kind: DimensionKind, chips: int, gb
         case Collective.ALL_REDUCE | Collective.ALL_REDUCE_PERIODIC | Collective.ALL_GATHER:
             return kind.all_gather_ns_per_byte(chips, gb_per_s)
         case Collective.ALL_TO_ALL:
-            return kind.count("exchanged_messages", chips) / gb_per_s
+            return kind.all_to_all_ns_per_byte(chips, gb_per_s)
         case Collective.POINT_TO_POINT:
             return kind.count("sent_once", chips) / gb_per_s
         case Collective.BROADCAST:

@@ -105,6 +105,10 @@ class DimensionKind(Struct, frozen=True):
         """Return the time per byte of the whole tensor, of which each chip has an equal share: all get all."""
         return self.count("gathered_shares", chips) / (chips * gb_per_s)
 
+    def all_to_all_ns_per_byte(self, chips: int, gb_per_s: float) -> float:
+        """Return the time per byte that each chip sends to each other."""
+        return self.count("exchanged_messages", chips) / gb_per_s
+
     def faults(self) -> AbstractContextManager[None]:
         """Return a context in which what goes wrong is the fault of whoever declares the kind."""
         return faults_of("topology", f"{self.module}.{self.name}")
