@@ -18,7 +18,11 @@ SHARDING = (
     Mutant(_EVALUATOR, "else share.moved_bytes,", "else share.network_bytes,"),
     Mutant(_MAPPINGS, "one_chip_bytes * mapping.chips)", "one_chip_bytes)"),
     Mutant(_MAPPINGS, "found, expected = mapping.figures.exchanges, graph.", "found = expected = mapping.figures."),
-    Mutant(_CONVERSIONS, "self._element_bytes * per_byte + latency_ns", "self._element_bytes * per_byte"),
+    Mutant(
+        _CONVERSIONS,
+        "self._cost(kind, place)\n        return size_bytes * per_byte + latency_ns",
+        "self._cost(kind, place)\n        return size_bytes * per_byte",
+    ),
     Mutant(_CONVERSIONS, "return 2 * (count - 1) * elements * copies", "return (count - 1) * elements * copies"),
     Mutant(_CONVERSIONS, "if self._group.shape.is_grid or not place:", "if True or not place:"),
     Mutant(_CONVERSIONS, "there |= dict.fromkeys(step.after for step in ways[target])", "pass"),

@@ -244,9 +244,12 @@ class Conversions:
     def _step(self, kind: ExchangeKind, place: int, before: Layout, after: Layout) -> Step:
         message = self._share((*before[:place], *before[place + 1 :])) * self._element_bytes
         moved = self._moved(kind, place, before, after) * self._element_bytes
-        per_byte, latency_ns = self._cost(kind, place) if moved else (0.0, 0.0)
-        time_ns = self._passing(place, before) * self._element_bytes * per_byte + latency_ns
+        time_ns = self._time_ns(kind, place, self._passing(place, before) * self._element_bytes) if moved else 0.0
         return Step(kind, (place,), before, after, message, moved, time_ns)
+
+    def _time_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
+        per_byte, latency_ns = self._cost(kind, place)
+        return size_bytes * per_byte + latency_ns
 
     def _passing(self, place: int, before: Layout) -> int:
         """Return the elements of all chips that share the links along a dimension.
