@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum, unique
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +32,7 @@ class NodeKind(IntEnum):
     @property
     def is_computational(self) -> bool:
         """Whether a node of this kind occupies a processing element."""
-        match self:
-            case NodeKind.ELEMENTWISE | NodeKind.DOWNSAMPLER | NodeKind.UPSAMPLER | NodeKind.SOURCE | NodeKind.SINK:
-                return True
-            case NodeKind.BUFFER | NodeKind.PSEUDO_SOURCE | NodeKind.PSEUDO_SINK:
-                return False
-        assert_never(self)
+        return self < NodeKind.BUFFER
 
 
 Int8 = npt.NDArray[np.int8]
@@ -227,9 +222,7 @@ def frozen(column: Column) -> Column:
     return column
 
 
-def node_volumes(
-    kind: npt.NDArray[np.int8], edge_source: npt.NDArray[np.int32], edge_target: npt.NDArray[np.int32], volume: Int64
-) -> tuple[Int64, Int64]:
+def node_volumes(kind: Int8, edge_source: Int32, edge_target: Int32, volume: Int64) -> tuple[Int64, Int64]:
     """Return I and O of each node from its edges: the largest edge, of a buffer's inputs the sum, shape [nodes]."""
     largest_in = np.zeros(len(kind), dtype=np.int64)
     np.maximum.at(largest_in, edge_target, volume)
@@ -240,7 +233,7 @@ def node_volumes(
     return np.where(kind == NodeKind.BUFFER, stored, largest_in), volume_out
 
 
-def kinds_of_tasks(volume_in: Int64, volume_out: Int64) -> npt.NDArray[np.int8]:
+def kinds_of_tasks(volume_in: Int64, volume_out: Int64) -> Int8:
     """Return the kind that each pair of volumes makes of a computational node."""
     conditions = [volume_in == 0, volume_out == 0, volume_in == volume_out, volume_in > volume_out]
     kinds = [NodeKind.SOURCE, NodeKind.SINK, NodeKind.ELEMENTWISE, NodeKind.DOWNSAMPLER]

@@ -1,7 +1,6 @@
 """Kernels and tensors: what a canonical DAG remembers of the canonical library nodes it came from."""
 
 from enum import StrEnum, unique
-from typing import assert_never
 
 from msgspec import Struct
 
@@ -18,12 +17,7 @@ class KernelVariant(StrEnum):
     @property
     def is_gemm(self) -> bool:
         """Whether the kernel contracts a dimension, hence runs on the systolic units."""
-        match self:
-            case KernelVariant.GEMM_INPUT1_WEIGHT | KernelVariant.GEMM_INPUT1_INPUT2:
-                return True
-            case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
-                return False
-        assert_never(self)
+        return self in (KernelVariant.GEMM_INPUT1_WEIGHT, KernelVariant.GEMM_INPUT1_INPUT2)
 
 
 @unique

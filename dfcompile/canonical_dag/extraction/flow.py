@@ -195,21 +195,19 @@ def _unequal(flow: Flow) -> list[Stream]:
     for number, streams in into.items():
         family = flow.families[number]
         stored = len(streams) < len(family.scope.reads)
-        dropped += _offending(flow, streams, family, family.iterations(), stored=stored)
+        dropped += _offending(flow, streams, family.iterations(), stored=stored)
     for number, streams in out_of.items():
         family = flow.families[number]
         stored = any(flow.uses[access.array].is_buffer for access in family.scope.writes)
-        dropped += _offending(flow, streams, family, family.written(streams[0].write), stored=stored)
+        dropped += _offending(flow, streams, family.written(streams[0].write), stored=stored)
     return dropped
 
 
-def _offending(
-    flow: Flow, streams: Sequence[Stream], family: TaskFamily, own: MemberVolumes, *, stored: bool
-) -> list[Stream]:
+def _offending(flow: Flow, streams: Sequence[Stream], own: MemberVolumes, *, stored: bool) -> list[Stream]:
     """Return the streams that differ from ``own``, unless all edges of each task are equal as they are."""
     volumes = [flow.stream_volumes(stream) for stream in streams]
     edges = [*volumes, own] if stored else volumes
-    if family.members == 1:
+    if own.members == 1:
         equal = all(edge.is_even and edge.whole == edges[0].first for edge in edges)
     else:
         equal = all(edge == edges[0] for edge in edges)
@@ -231,13 +229,11 @@ def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: 
     """
     # Nothing but divided loops and places decides: no names, no other accesses.
     written, wanted = (replace(access, array="") for access in (write, read))
-    return _keep_one_order(producer.cuts, written, consumer.cuts, wanted)
+    return _keep_order(producer.cuts, written, consumer.cuts, wanted)
 
 
 @lru_cache(_KEPT)
-def _keep_one_order(
-    producer_cuts: tuple[Cut, ...], write: Access, consumer_cuts: tuple[Cut, ...], read: Access
-) -> bool:
+def _keep_order(producer_cuts: tuple[Cut, ...], write: Access, consumer_cuts: tuple[Cut, ...], read: Access) -> bool:
     producer = TaskFamily(_NO_SCOPE, producer_cuts, is_single=False)
     consumer = TaskFamily(_NO_SCOPE, consumer_cuts, is_single=False)
     written = producer.member(write).completion

@@ -73,12 +73,7 @@ class Emission:
         return name
 
     def operator(
-        self,
-        what: str,
-        op_type: str,
-        inputs: Sequence[str],
-        result: Declared,
-        attributes: Mapping[str, AttributeValue],
+        self, what: str, op_type: str, inputs: Sequence[str], result: Declared, attributes: Mapping[str, AttributeValue]
     ) -> str:
         """Add an operator and return the array that it writes."""
         name = self._free(safe_identifier(what))

@@ -17,13 +17,7 @@ from dfcompile.frontend.onnx.shapes import Types, infer_types
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
 FUNCTIONS = frozenset(
-    [
-        "CausalConvWithState",
-        "CenterCropPad",
-        "LinearAttention",
-        "NegativeLogLikelihoodLoss",
-        "SoftmaxCrossEntropyLoss",
-    ]
+    ["CausalConvWithState", "CenterCropPad", "LinearAttention", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 )
 
 _DOMAIN = "definition"
@@ -48,11 +42,7 @@ def expand_functions(draft: Draft) -> Draft:
 
 
 def _body(
-    node: onnx.NodeProto,
-    proto: onnx.ModelProto,
-    types: Types,
-    names: set[str],
-    values: set[str],
+    node: onnx.NodeProto, proto: onnx.ModelProto, types: Types, names: set[str], values: set[str]
 ) -> Iterator[onnx.NodeProto]:
     """Yield what a node is by definition, under names that nothing else has."""
     border = {name: name for name in ("", *node.input, *node.output)}

@@ -94,10 +94,7 @@ class ContributedOperator(Struct, frozen=True):
         return self._call({names[at]: shape for at, shape in node.shapes.items()}, node.attributes, known)
 
     def _call(
-        self,
-        shapes: Mapping[str, Shape | None],
-        given: Mapping[str, AttributeValue],
-        constants: Constants,
+        self, shapes: Mapping[str, Shape | None], given: Mapping[str, AttributeValue], constants: Constants
     ) -> Call:
         defaults = {name: json.loads(text) for name, text, *_ in attributes(self.attributes) if text}
         integers = {name: value for name, value in constants.items() if value.dtype.kind in "iu"}

@@ -62,11 +62,7 @@ class Draft(Struct, frozen=True):
             names.update(tensor.name for tensor in graph.initializer)
         return names
 
-    def replaced(
-        self,
-        nodes: Iterable[onnx.NodeProto],
-        constants: Constants | None = None,
-    ) -> "Draft":
+    def replaced(self, nodes: Iterable[onnx.NodeProto], constants: Constants | None = None) -> "Draft":
         """Return the draft with other nodes, and other constants if given."""
         # The list is built first: the nodes may come out of this very graph.
         kept = list(nodes)
