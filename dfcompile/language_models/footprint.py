@@ -1,7 +1,7 @@
 """Bytes that a chip holds: weights by their formats, and caches by their blocks."""
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
+from dfcompile.language_models.model import DenseMlp, Layer, Model
 from dfcompile.language_models.steps.batch import Batch
 
 
@@ -18,19 +18,12 @@ def layer_weight_bytes(
         rest += mlp.parameters(hidden) - matrices
         held += precision.mlp.bytes_of(matrices)
     else:
-        held += _expert_bytes(mlp, hidden, precision, expert_ranks, expert_split)
+        width, count = mlp.width // expert_split, mlp.count // expert_ranks
+        held += count * precision.experts.bytes_of(3 * hidden * width)
+        held += precision.vectors.bytes_of(mlp.bias * count * (2 * width + hidden))
+        held += precision.mlp.bytes_of(mlp.shared.parameters(hidden)) + precision.router.bytes_of(mlp.count * hidden)
         rest += mlp.count * mlp.router_bias
     return held + precision.vectors.bytes_of(rest)
-
-
-def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, split: int) -> int:
-    width, held = mlp.width // split, mlp.count // ranks
-    return (
-        held * precision.experts.bytes_of(3 * hidden * width)
-        + precision.vectors.bytes_of(mlp.bias * held * (2 * width + hidden))
-        + precision.mlp.bytes_of(mlp.shared.parameters(hidden))
-        + precision.router.bytes_of(mlp.count * hidden)
-    )
 
 
 def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:

@@ -94,9 +94,8 @@ class _Assembly:
         self._add_nodes()
         for number in self._flow.order:
             self._add_edges(number)
-        for number in self._flow.order:
-            kernel = self._flow.families[number].scope.kernel
-            for name in () if kernel is None else (*kernel.inputs, *kernel.outputs):
+        for kernel in filter(None, (self._flow.families[number].scope.kernel for number in self._flow.order)):
+            for name in (*kernel.inputs, *kernel.outputs):
                 if name not in self._flow.uses:
                     raise UserError(f"kernel {kernel.name!r}: no array {name!r} against one per tensor")
                 self._add_tensor(self._flow.uses[name])

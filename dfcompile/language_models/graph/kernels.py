@@ -105,9 +105,7 @@ class Trace:
 
     def is_append(self, node: TraceNode) -> bool:
         """Whether a node puts new tokens behind those of a cache: no runtime copies the cache for it."""
-        return node.op == "cat" and any(
-            one.op == CACHE for read in self.inputs(node)[:1] for one in self.unshaped(read)
-        )
+        return node.op == "cat" and any(one.op == CACHE for old in self.inputs(node)[:1] for one in self.unshaped(old))
 
     def before(self, node: TraceNode, op: str, within: str) -> TraceNode | None:
         """Return the last value of an operation that a node depends on, within a module."""

@@ -129,10 +129,8 @@ def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
 
 def shipped_devices() -> Mapping[str, Device]:
     """Return the devices that come with dfcompile, by name."""
-    found: dict[str, Device] = {}
-    for name in SHIPPED_FILES:
-        found.update(sheet_of(csv_rows(files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")), name).devices)
-    return found
+    texts = ((name, files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")) for name in SHIPPED_FILES)
+    return dict(item for name, text in texts for item in sheet_of(csv_rows(text), name).devices.items())
 
 
 def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> tuple[Device, tuple[str, ...]]:
@@ -191,16 +189,13 @@ def read_sheet(path: Path) -> Sheet:
         document = parse(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not {word}: {str(error).splitlines()[0]}") from error
-    return sheet_of(_rows_of(document, where), where)
-
-
-def _rows_of(document: object, where: str) -> list[list[str]]:
-    """Return ``{name: {"cores": 8, "frequency [GHz]": 2.5}}`` as a sheet with a column per device."""
+    # ``{name: {"cores": 8, "frequency [GHz]": 2.5}}`` is a sheet with a column per device.
     if not isinstance(document, dict) or not all(isinstance(inner, dict) for inner in document.values()):
         raise UserError(f"{where}: found no mapping of devices to their keys")
     keys = list(dict.fromkeys(str(key) for inner in document.values() for key in inner))
     rows = [["name", *(str(name) for name in document)]]
-    return rows + [[key, *(str(inner.get(key, "")) for inner in document.values())] for key in keys]
+    rows += [[key, *(str(inner.get(key, "")) for inner in document.values())] for key in keys]
+    return sheet_of(rows, where)
 
 
 def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tuple[str, ...]]:

@@ -152,46 +152,33 @@ def notebook_text(
         ("Chunked", contexts, counting.chunked(model, sizes)),
     ):
         estimates = [counting.estimate(kernel, machine) for kernel in kernels]
-        lines += _run_lines(word, said, kernels, estimates, model.layers)
+        compute = sum(kernel.compute or 0 for kernel in kernels)
+        weight = sum(kernel.weight or 0 for kernel in kernels)
+        kv_cache = sum(kernel.kv_cache or 0 for kernel in kernels)
+        columns = _columns(kernels, _KERNEL)
+        lines += [
+            f"{word} Compute {float(compute)}",
+            f"{word} Weights {float(weight)}",
+            f"{word} KV cache {float(kv_cache)}",
+            frame_text(columns),
+            "",
+            "   Details:",
+            "   === Input parameters ===",
+            *(f"   {name}: {tokens}" for name, tokens in said.items()),
+            f"   Bytes per FP value: {counting.BYTES_PER_VALUE}",
+            f"   Layers: {model.layers}",
+            f"   Total Compute (MACs): {short_number(float(compute * model.layers))}",
+            f"   Total Weights Footprint (Bytes): {short_number(float(weight * model.layers))}",
+            f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * model.layers))}",
+            frame_text([*columns, *_columns(estimates, _ESTIMATE)]),
+        ]
     for word in ("Compute", "Memory"):
         cycles = sum(found.cycles or 0 for found in estimates if found.bound == word)
         lines.append(f"Total {word.lower()}-bound cycles: {cycles:.0f}")
     return "\n".join(lines) + "\n"
 
 
-def _run_lines(
-    word: str,
-    said: Mapping[str, int],
-    kernels: Sequence[counting.NotebookKernel],
-    estimates: Sequence[counting.Estimate],
-    layers: int,
-) -> list[str]:
-    """Return the lines of one workload."""
-    compute = sum(kernel.compute or 0 for kernel in kernels)
-    weight = sum(kernel.weight or 0 for kernel in kernels)
-    kv_cache = sum(kernel.kv_cache or 0 for kernel in kernels)
-    columns = _columns(kernels, _KERNEL)
-    return [
-        f"{word} Compute {float(compute)}",
-        f"{word} Weights {float(weight)}",
-        f"{word} KV cache {float(kv_cache)}",
-        frame_text(columns),
-        "",
-        "   Details:",
-        "   === Input parameters ===",
-        *(f"   {name}: {tokens}" for name, tokens in said.items()),
-        f"   Bytes per FP value: {counting.BYTES_PER_VALUE}",
-        f"   Layers: {layers}",
-        f"   Total Compute (MACs): {short_number(float(compute * layers))}",
-        f"   Total Weights Footprint (Bytes): {short_number(float(weight * layers))}",
-        f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * layers))}",
-        frame_text([*columns, *_columns(estimates, _ESTIMATE)]),
-    ]
-
-
-def _columns(
-    rows: Sequence[counting.NotebookKernel | counting.Estimate], shown: Mapping[str, str]
-) -> list[FrameColumn]:
+def _columns(rows: Sequence[object], shown: Mapping[str, str]) -> list[FrameColumn]:
     return [
         FrameColumn(heading, [getattr(row, name) for row in rows], is_float=heading in _FLOATS)
         for heading, name in shown.items()

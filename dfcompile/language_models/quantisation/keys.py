@@ -62,10 +62,8 @@ class Place(Struct, frozen=True):
 
     def unmodelled(self, what: str) -> UserError:
         """Return the error that a key says what has no figures here."""
-        return UserError(
-            f"{self.where}: key '{self.path}': {what}: not modelled (--dtype says what each class is in, once the key "
-            "is removed)"
-        )
+        hint = "--dtype says what each class is in, once the key is removed"
+        return UserError(f"{self.where}: key '{self.path}': {what}: not modelled ({hint})")
 
 
 def _cut(text: str) -> str:

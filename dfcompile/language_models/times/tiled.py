@@ -203,10 +203,9 @@ def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple
 def _tile_in(product: Product, level: MemoryLevel, device: Device) -> Tile:
     found = best_tile(product, Memory(level.usable_bytes, device.granule))
     if found is None:
-        held = (
-            f"memory {level.name!r} of {level.usable_bytes} bytes holds no tile of {'x'.join(map(str, device.granule))}"
-        )
-        raise InfeasibleError(f"system {device.name!r}: {held} of a product of depth {product.k}")
+        tile = f"no tile of {'x'.join(map(str, device.granule))} of a product of depth {product.k}"
+        held = f"memory {level.name!r} of {level.usable_bytes} bytes holds {tile}"
+        raise InfeasibleError(f"system {device.name!r}: {held}")
     return found
 
 
