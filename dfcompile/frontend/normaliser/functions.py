@@ -1,7 +1,5 @@
 """Functions: an operator that ONNX itself defines by other operators is replaced by these."""
 
-from collections.abc import Iterator
-
 import onnx
 from onnx import helper, inliner
 from onnx.defs import OpSchema
@@ -36,23 +34,18 @@ def expand_functions(draft: Draft) -> Draft:
         names, values = draft.names()
         expanded: list[onnx.NodeProto] = []
         for node in nodes:
-            expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
+            if node.op_type not in FUNCTIONS:
+                expanded.append(node)
+                continue
+            border = {name: name for name in ("", *node.input, *node.output)}
+            for inner in _inlined(node, draft.proto, types):
+                border.update(
+                    (name, free_name(f"{node.name}.{name}", values)) for name in inner.output if name not in border
+                )
+                expanded.append(renamed(inner, border))
+                expanded[-1].name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
         draft = draft.replaced(expanded)
     return draft
-
-
-def _body(
-    node: onnx.NodeProto, proto: onnx.ModelProto, types: Types, names: set[str], values: set[str]
-) -> Iterator[onnx.NodeProto]:
-    """Yield what a node is by definition, under names that nothing else has."""
-    border = {name: name for name in ("", *node.input, *node.output)}
-    for inner in _inlined(node, proto, types):
-        for name in inner.output:
-            if name not in border:
-                border[name] = free_name(f"{node.name}.{name}", values)
-        own = renamed(inner, border)
-        own.name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
-        yield own
 
 
 def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tuple[onnx.NodeProto, ...]:

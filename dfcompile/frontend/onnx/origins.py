@@ -57,12 +57,9 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
 
 
 def _weight_owner(node: onnx.NodeProto, draft: Draft, uses: Counter[str]) -> str:
-    if node.op_type not in _CONTRACTIONS:
-        return ""
-    for name in node.input:
-        if name in draft.constants and name.endswith(".weight") and uses[name] == 1:
-            return name.removesuffix(".weight")
-    return ""
+    names = node.input if node.op_type in _CONTRACTIONS else ()
+    owned = (name for name in names if name in draft.constants and name.endswith(".weight") and uses[name] == 1)
+    return next(owned, "").removesuffix(".weight")
 
 
 def _module(node: onnx.NodeProto) -> str | None:
