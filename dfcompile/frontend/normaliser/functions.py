@@ -39,9 +39,9 @@ def expand_functions(draft: Draft) -> Draft:
                 continue
             border = {name: name for name in ("", *node.input, *node.output)}
             for inner in _inlined(node, draft.proto, types):
-                border.update(
-                    (name, free_name(f"{node.name}.{name}", values)) for name in inner.output if name not in border
-                )
+                for name in inner.output:
+                    if name not in border:
+                        border[name] = free_name(f"{node.name}.{name}", values)
                 expanded.append(renamed(inner, border))
                 expanded[-1].name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
         draft = draft.replaced(expanded)

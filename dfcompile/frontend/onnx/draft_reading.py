@@ -40,7 +40,13 @@ def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weigh
     """
     model = with_dense_constants(model)
     if model.functions:
-        model = _inlined(model)
+        try:
+            check_inlined_size(model)
+            model = inliner.inline_local_functions(with_function_defaults(model))
+        except UserError as error:
+            raise UserError(f"model: its functions cannot be inlined: {error}") from error
+        except (RuntimeError, ValueError, checker.ValidationError) as error:
+            raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
     _check_names(model)
     graph = model.graph
     read = {value.name for each in graphs_of(model) for value in each.output}
@@ -135,16 +141,6 @@ def _check_names(model: onnx.ModelProto) -> None:
     for name in names:
         if not isinstance(name, str):
             raise UserError(f"model: a name is {name!r} against UTF-8 text (is the file damaged?)")
-
-
-def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    try:
-        check_inlined_size(model)
-        return inliner.inline_local_functions(with_function_defaults(model))
-    except UserError as error:
-        raise UserError(f"model: its functions cannot be inlined: {error}") from error
-    except (RuntimeError, ValueError, checker.ValidationError) as error:
-        raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
 
 
 def constant_of(tensor: onnx.TensorProto) -> Constant:

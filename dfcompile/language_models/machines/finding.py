@@ -106,13 +106,6 @@ def _elements(data: bytes, kind: str, *parts: str) -> list[tuple[dict[str, str],
     return [(attributes, "".join(texts)) for attributes, texts in found]
 
 
-def _numbers(letters: str, digits: str) -> tuple[int, int]:
-    column = 0
-    for letter in letters:
-        column = column * 26 + ord(letter) - ord("A") + 1
-    return int(digits) - 1, column - 1
-
-
 def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
     found: dict[tuple[int, int], str] = {}
     for attributes, text in _elements(data, "c", "v", "t"):
@@ -120,7 +113,10 @@ def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
         is_shared = attributes.get("t") == "s" and text.isdecimal() and int(text) < len(shared)
         shown = shared[int(text)] if is_shared else text
         if at is not None and shown:
-            found[_numbers(at[1], at[2])] = shown.strip()
+            column = 0
+            for letter in at[1]:
+                column = column * 26 + ord(letter) - ord("A") + 1
+            found[int(at[2]) - 1, column - 1] = shown.strip()
     rows, columns = (max((place[axis] for place in found), default=-1) + 1 for axis in (0, 1))
     if rows > _MOST_ROWS or columns > _MOST_COLUMNS:
         raise UserError(f"{where}: found {rows} x {columns} cells against at most {_MOST_ROWS} x {_MOST_COLUMNS}")

@@ -47,7 +47,11 @@ def float_texts(numbers: Sequence[float]) -> list[str]:
     >>> float_texts([16777216.0, math.nan]), float_texts([2.061584e11])
     (['16777216.0', 'NaN'], ['2.061584e+11'])
     """
-    fixed = _without_zeros([_shown(number, "f") for number in numbers])
+    fixed = [_shown(number, "f") for number in numbers]
+    # Zeros that all decimals end with are taken off, but for the first one.
+    kept = max((len(text.rstrip("0").partition(".")[2]) for text in fixed if text != "NaN"), default=1)
+    cut = _DIGITS - max(kept, 1)
+    fixed = [text if text == "NaN" or not cut else text[:-cut] for text in fixed]
     finite = [abs(number) for number in numbers if not math.isnan(number)]
     is_long = max(len(text) + 1 for text in fixed) > _DIGITS + 6  # a blank for the sign
     is_small = any(0 < number < 10.0**-_DIGITS for number in finite)
@@ -58,14 +62,6 @@ def float_texts(numbers: Sequence[float]) -> list[str]:
 
 def _shown(number: float, form: str) -> str:
     return "NaN" if math.isnan(number) else f"{number:.{_DIGITS}{form}}"
-
-
-def _without_zeros(texts: list[str]) -> list[str]:
-    """Take off zeros that all decimals end with, but for the first one."""
-    numbers = [text for text in texts if text != "NaN"]
-    kept = max((len(text.rstrip("0").partition(".")[2]) for text in numbers), default=1)
-    cut = _DIGITS - max(kept, 1)
-    return [text if text == "NaN" or not cut else text[:-cut] for text in texts]
 
 
 def frame_text(columns: Sequence[FrameColumn]) -> str:

@@ -333,14 +333,14 @@ def _is_present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequenc
 
 
 RULES: Mapping[str, Rule] = {
-    "If": branch,
-    "Loop": loop,
-    "Scan": scan,
     "ConcatFromSequence": _concat,
     "Identity": _identity,
+    "If": branch,
+    "Loop": loop,
     "Optional": _optional,
     "OptionalGetElement": _present,
     "OptionalHasElement": _is_present,
+    "Scan": scan,
     "SequenceAt": _at,
     **dict.fromkeys(("SequenceConstruct", "SequenceEmpty"), _construct),
     "SequenceErase": _erase,
