@@ -158,8 +158,7 @@ class CanonicalDag:
     @cached_property
     def work(self) -> Int64:
         """``W = max(I, O)`` in cycles on one processing element, 0 for buffers and pseudo nodes, shape [nodes]."""
-        work = np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0)
-        return frozen(work.astype(np.int64))
+        return frozen(np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0).astype(np.int64))
 
     @cached_property
     def out_edges(self) -> Int32:

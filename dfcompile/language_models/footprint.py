@@ -5,10 +5,11 @@ from dfcompile.language_models.model import DenseMlp, Layer, Model
 from dfcompile.language_models.steps.batch import Batch
 
 
-def layer_weight_bytes(
-    layer: Layer, hidden: int, precision: Precision, *, expert_ranks: int = 1, expert_split: int = 1
-) -> int:
-    """Bytes of a layer: matrices by their class, biases and norms apart; experts of one chip alone."""
+def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks: int = 1, split: int = 1) -> int:
+    """Bytes of a layer: matrices by their class, biases and norms apart; of experts, those of one chip alone.
+
+    Experts are spread over ``ranks`` chips, and ``split`` chips share the columns of each.
+    """
     attention, mlp, precision = layer.attention, layer.mlp, precision.within(layer.formats)
     matrices = attention.weights(hidden)
     rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
@@ -18,7 +19,7 @@ def layer_weight_bytes(
         rest += mlp.parameters(hidden) - matrices
         held += precision.mlp.bytes_of(matrices)
     else:
-        width, count = mlp.width // expert_split, mlp.count // expert_ranks
+        width, count = mlp.width // split, mlp.count // ranks
         held += count * precision.experts.bytes_of(3 * hidden * width)
         held += precision.vectors.bytes_of(mlp.bias * count * (2 * width + hidden))
         held += precision.mlp.bytes_of(mlp.shared.parameters(hidden)) + precision.router.bytes_of(mlp.count * hidden)

@@ -94,13 +94,10 @@ class Flow(Struct, frozen=True):
         total = sum(work)
         ends = [(stream.producer, stream.consumer) for use in self.uses.values() for stream in use.streams]
         component = connected(len(work), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
-        together = Counter[int]()
-        for root, cycles in zip(component, work, strict=True):
+        parts, together = list(zip(component, work, strict=True)), Counter[int]()
+        for root, cycles in parts:
             together[root] += cycles
-        return tuple(
-            cycles * pieces > together[root] and cycles * pieces**2 > total
-            for root, cycles in zip(component, work, strict=True)
-        )
+        return tuple(cycles * pieces > together[root] and cycles * pieces**2 > total for root, cycles in parts)
 
 
 def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, whole_arrays: bool) -> Flow:

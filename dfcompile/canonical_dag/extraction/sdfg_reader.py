@@ -104,8 +104,7 @@ class _StateReader:
         name = annotation.scope
         if annotation.calls:
             found = f"found a call of {annotation.calls}, which can be run (dfcompile.run) but not scheduled,"
-            wanted = "canonical tasks (name another expansion)"
-            raise UserError(f"node {annotation.origin!r}: {found} against {wanted}")
+            raise UserError(f"node {annotation.origin!r}: {found} against canonical tasks (name another expansion)")
         parameters = [str(parameter) for parameter in entry.map.params]
         for parameter in annotation.spatial:
             if parameter not in parameters:

@@ -65,7 +65,15 @@ class Walk:
             elif isinstance(block, ControlFlowRegion) and not isinstance(block, LoopRegion | ConditionalBlock):
                 self.region(block, scope)  # one block after the other, as of a function that was called
             else:
-                self._refuse_control_flow(block)
+                self._move_to(getattr(block, "debuginfo", None))
+                self._line = self._line_of_label(block.label)
+                if isinstance(block, LoopRegion):
+                    over = block.loop_variable or "a condition"
+                    found = f"a loop over {over!r} that carries state from one iteration to the next"
+                    hint = "dace.map[…]; a fixed number: dace.unroll(range(…))"
+                    raise UserError(f"{found} against independent iterations ({hint})")
+                found = "a branch that depends on data or on a loop"
+                raise UserError(f"{found} against one sequence of operations (use np.where)")
             block = self._next(region, block, scope)
 
     def _next(self, region: ControlFlowRegion, block: ControlFlowBlock, scope: Scope) -> ControlFlowBlock | None:
@@ -81,16 +89,6 @@ class Walk:
             else:
                 scope.symbols[name] = found
         return edges[0].dst
-
-    def _refuse_control_flow(self, block: ControlFlowBlock) -> None:
-        self._move_to(getattr(block, "debuginfo", None))
-        self._line = self._line_of_label(block.label)
-        if isinstance(block, LoopRegion):
-            over = block.loop_variable or "a condition"
-            found = f"a loop over {over!r} that carries state from one iteration to the next"
-            hint = "dace.map[…]; a fixed number: dace.unroll(range(…))"
-            raise UserError(f"{found} against independent iterations ({hint})")
-        raise UserError("a branch that depends on data or on a loop against one sequence of operations (use np.where)")
 
     def _line_of_label(self, label: str) -> int:
         """Return the line that DaCe writes behind the name of a region, such as ``for_33``."""

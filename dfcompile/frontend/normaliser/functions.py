@@ -58,12 +58,10 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     call.attribute.extend(default for default in defaults if default.name)
     ends = (node.input, node.output)
     inputs, outputs = ([_declared(name, types) for name in dict.fromkeys(names) if name] for names in ends)
-    alone = helper.make_model(
-        helper.make_graph([call], "function", inputs, outputs),
-        opset_imports=[*proto.opset_import, helper.make_opsetid(_DOMAIN, 1)],
-        ir_version=proto.ir_version,
-        functions=[_definition(node, schema, opset_of(proto), types)],
-    )
+    graph, imports = helper.make_graph([call], "function", inputs, outputs), [*proto.opset_import]
+    imports.append(helper.make_opsetid(_DOMAIN, 1))
+    functions = [_definition(node, schema, opset_of(proto), types)]
+    alone = helper.make_model(graph, opset_imports=imports, ir_version=proto.ir_version, functions=functions)
     try:
         inlined = inliner.inline_local_functions(alone)
     except (RuntimeError, ValueError) as error:

@@ -43,6 +43,15 @@ class Call(KnownShapes[str], frozen=True):
             self.expect_rank(operand, *allowed)
         return tuple(self.known(operand) for operand in ranks)
 
+    def expect_all(self, shape: Shape, *operands: str) -> None:
+        """Check that operands whose shapes are known have one shape.
+
+        Raises:
+            UserError: one has another shape.
+        """
+        for operand in operands:
+            self.expect(operand, shape)
+
 
 _Formal: TypeAlias = tuple[str, str, str]  # name, type variable and mark
 Results: TypeAlias = Callable[[Call], Mapping[str, Shape]]

@@ -170,7 +170,14 @@ def model_inputs(
         UserError: a dimension of an input is neither known nor given, a value does not fit its input, or something is
             given that the model has not.
     """
-    _check_options(values, options)
+    names = [value.name for value in values]
+    for what, given in (("shape", options.shapes), ("input", options.fixed_inputs)):
+        for name in given:
+            require(name in names, f"{what} {name!r}: no input of that name{nearest(name, names)}")
+    symbols = dict.fromkeys(dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim)
+    for name in options.dims:
+        hint = nearest(name, list(filter(None, symbols)))
+        require(name in symbols, f"dimension {name!r}: no input has a symbolic one of that name{hint}")
     shapes, bound = dict(options.shapes), dict(options.dims)
     for value in values:
         _bind(value, shapes, bound)
@@ -188,18 +195,6 @@ def model_inputs(
         else:
             constants[value.name] = _input_value(value, shape, fixed)
     return still_open, constants
-
-
-def _check_options(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> None:
-    """Refuse what is said of inputs and symbolic dimensions that the model has not."""
-    names = [value.name for value in values]
-    for what, given in (("shape", options.shapes), ("input", options.fixed_inputs)):
-        for name in given:
-            require(name in names, f"{what} {name!r}: no input of that name{nearest(name, names)}")
-    symbols = dict.fromkeys(dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim)
-    for name in options.dims:
-        hint = nearest(name, list(filter(None, symbols)))
-        require(name in symbols, f"dimension {name!r}: no input has a symbolic one of that name{hint}")
 
 
 def _bind(value: onnx.ValueInfoProto, shapes: Mapping[str, Shape], bound: dict[str, int]) -> None:

@@ -81,8 +81,7 @@ def _module(node: onnx.NodeProto) -> str | None:
 
 
 def _given_name(node: onnx.NodeProto) -> str:
-    made_up = re.fullmatch(rf"node_{re.escape(node.op_type)}(_\d+)?", node.name)
-    return "" if made_up else _cleaned(node.name)
+    return "" if re.fullmatch(rf"node_{re.escape(node.op_type)}(_\d+)?", node.name) else _cleaned(node.name)
 
 
 def _cleaned(name: str) -> str:

@@ -165,22 +165,20 @@ def _check_quantised(operands: Operands) -> None:
                 raise UserError(operands.against(position, f"1 or {shape[axis]} of {operands.label(matrix)}"))
 
 
-def _check_steps_of_filters(
-    filters: int, positions: Sequence[int], positions_of_filters: Sequence[int], operands: Operands
-) -> None:
+def _check_filter_steps(filters: int, for_all: Sequence[int], of_filters: Sequence[int], operands: Operands) -> None:
     """Check a convolution of integers: one scale or zero point for all, of filters perhaps one for each.
 
     Args:
         filters: position of the operand.
-        positions: of scales and zero points for all.
-        positions_of_filters: of those of the filters.
+        for_all: positions of scales and zero points for all.
+        of_filters: positions of those of the filters.
         operands: of the node.
     """
     weights = operands.shape(filters)
     if weights is not None and operands.shape(0) is not None:
         _check_groups(operands, filters)
-    for position in (*positions, *positions_of_filters):
-        count = weights[0] if weights and position in positions_of_filters else 1
+    for position in (*for_all, *of_filters):
+        count = weights[0] if weights and position in of_filters else 1
         steps = operands.shape(position)
         if steps is not None and steps not in ((), (1,), (count,)):
             raise UserError(operands.against(position, f"one or {count} elements"))
@@ -280,8 +278,7 @@ def _check_same(operands: Operands, kernel: Shape) -> None:
 def _check_kernel(operands: Operands, weights: Shape) -> None:
     kernel = operands.integers("kernel_shape")
     if kernel is not None and kernel != weights[2:]:
-        found = f"attribute 'kernel_shape' is {shape_text(kernel)}"
-        raise UserError(f"{found} against {shape_text(weights[2:])} weights")
+        raise UserError(f"attribute 'kernel_shape' is {shape_text(kernel)} against {shape_text(weights[2:])} weights")
 
 
 def _check_windows(operands: Operands, rank: int) -> None:
@@ -322,11 +319,11 @@ LAYER_CHECKS: Mapping[str, Check] = {
     "MeanVarianceNormalization": _check_moments,
     "RotaryEmbedding": _check_rotary_embedding,
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), _check_loss),
-    "ConvInteger": partial(_check_steps_of_filters, 1, (2,), (3,)),
+    "ConvInteger": partial(_check_filter_steps, 1, (2,), (3,)),
     "Einsum": _check_einsum,
     "Gemm": _check_gemm,
     "MatMul": _check_matmul,
-    "QLinearConv": partial(_check_steps_of_filters, 3, (1, 2, 6, 7), (4, 5)),
+    "QLinearConv": partial(_check_filter_steps, 3, (1, 2, 6, 7), (4, 5)),
     "QLinearMatMul": _check_quantised,
     **WINDOWED,
 }

@@ -94,11 +94,10 @@ class Fields(Struct):
             UserError: it is no list of whole numbers.
         """
         found = self.listed(name)
-        layers = [one for one in found or () if isinstance(one, int) and not isinstance(one, bool)]
-        for wrong in found or ():
-            if type(wrong) is not int:
-                raise self.wrong(name, f"{_shown(wrong)} in it against numbers of layers")
-        return None if found is None else frozenset(layers)
+        for one in found or ():
+            if type(one) is not int:
+                raise self.wrong(name, f"{_shown(one)} in it against numbers of layers")
+        return None if found is None else frozenset(one for one in found if isinstance(one, int))
 
     def per_layer(self, name: str, layers: int) -> tuple[str, ...] | None:
         """Return a list of one word per layer, or none where the file has none.

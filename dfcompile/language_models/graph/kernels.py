@@ -84,9 +84,7 @@ class Trace:
             return Operand.WEIGHTS
         if any(one.op == CACHE or self.is_append(one) for one in self.unshaped(node)):
             return Operand.CACHE
-        if self.ungrouped(node) is not node:
-            return Operand.GROUPED
-        return Operand.ACTIVATIONS
+        return Operand.ACTIVATIONS if self.ungrouped(node) is node else Operand.GROUPED
 
     def unshaped(self, node: TraceNode) -> Iterator[TraceNode]:
         """Yield a value and those that it is a reshaped form of."""

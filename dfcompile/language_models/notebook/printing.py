@@ -71,7 +71,14 @@ def frame_text(columns: Sequence[FrameColumn]) -> str:
     size = max(map(len, index))
     index = [text.ljust(size) for text in index]
     made = [column.lines() for column in columns]
-    parts = _parts([len(lines[0]) for lines in made], _WIDTH - size - 1)
+    parts, first, taken = [], 0, 0
+    for number, width in enumerate(len(lines[0]) for lines in made):
+        taken += width + 1
+        mark = 1 if number == len(made) - 1 else 2
+        if taken + mark > _WIDTH - size - 1 and number > 0:
+            parts.append((first, number))
+            first, taken = number, width + 1
+    parts.append((first, len(made)))
     blocks = []
     for number, (start, end) in enumerate(parts):
         pieces = [index, *made[start:end]]
@@ -80,17 +87,6 @@ def frame_text(columns: Sequence[FrameColumn]) -> str:
             pieces.append([" "] * (rows + 1) if is_last else [" \\", *["  "] * rows])
         blocks.append("\n".join(" ".join(line) for line in zip(*pieces, strict=True)))
     return "\n\n".join(blocks)
-
-
-def _parts(widths: Sequence[int], room: int) -> list[tuple[int, int]]:
-    parts, start, taken = [], 0, 0
-    for number, width in enumerate(widths):
-        taken += width + 1
-        mark = 1 if number == len(widths) - 1 else 2
-        if taken + mark > room and number > 0:
-            parts.append((start, number))
-            start, taken = number, width + 1
-    return [*parts, (start, len(widths))]
 
 
 def short_number(count: float) -> str:

@@ -67,10 +67,8 @@ def offloaded_kernels(kernels: Sequence[Kernel], share: Fraction) -> tuple[Kerne
     """Return kernels of which a share of the bytes of the cache crosses the link: what is read of it, what is added."""
     if not share:
         return tuple(kernels)
-    return tuple(
-        replace(kernel, offload_bytes=part_of(kernel.kv_read_bytes + kernel.kv_write_bytes, share))
-        for kernel in kernels
-    )
+    cached = ((kernel, kernel.kv_read_bytes + kernel.kv_write_bytes) for kernel in kernels)
+    return tuple(replace(kernel, offload_bytes=part_of(amount, share)) for kernel, amount in cached)
 
 
 def part_of(amount: int, share: Fraction) -> int:
@@ -240,8 +238,7 @@ class Deployments:
         share = share_of_layer(layer, degrees)
         experts = expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
         made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
-        split = degrees.expert_split
-        held = layer_weight_bytes(share, hidden, precision, expert_ranks=degrees.expert, expert_split=split)
+        held = layer_weight_bytes(share, hidden, precision, ranks=degrees.expert, split=degrees.expert_split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
         exchanged = self._exchanges(layer, share, degrees, batch)
         return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)

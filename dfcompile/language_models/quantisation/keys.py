@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
 
+Entry = TypeVar("Entry")
 _LONGEST = 60  # characters of a key or a value that an error shows
 _MOST_WORDS = 8
 _WORDS: Mapping[object, str] = {
@@ -53,6 +54,17 @@ class Place(Struct, frozen=True):
         """
         if word is not None and word not in known:
             raise self.unknown(word, known)
+
+    def known(self, word: str, table: Mapping[str, Entry], spelled: str | None = None) -> Entry:
+        """Return what a word stands for in a table, there perhaps under another spelling.
+
+        Raises:
+            UserError: it is not there.
+        """
+        entry = table.get(word if spelled is None else spelled)
+        if entry is None:
+            raise self.unknown(word, table)
+        return entry
 
     @staticmethod
     def nearest(word: str, known: Iterable[str]) -> str:
