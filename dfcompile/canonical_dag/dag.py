@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum, unique
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,12 @@ class NodeKind(IntEnum):
     @property
     def is_computational(self) -> bool:
         """Whether a node of this kind occupies a processing element."""
-        return self < NodeKind.BUFFER
+        match self:
+            case NodeKind.ELEMENTWISE | NodeKind.DOWNSAMPLER | NodeKind.UPSAMPLER | NodeKind.SOURCE | NodeKind.SINK:
+                return True
+            case NodeKind.BUFFER | NodeKind.PSEUDO_SOURCE | NodeKind.PSEUDO_SINK:
+                return False
+        assert_never(self)
 
 
 Int8 = npt.NDArray[np.int8]

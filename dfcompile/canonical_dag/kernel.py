@@ -1,6 +1,7 @@
 """Kernels and tensors: what a canonical DAG remembers of the canonical library nodes it came from."""
 
 from enum import StrEnum, unique
+from typing import assert_never
 
 from msgspec import Struct
 
@@ -17,7 +18,12 @@ class KernelVariant(StrEnum):
     @property
     def is_gemm(self) -> bool:
         """Whether the kernel contracts a dimension, hence runs on the systolic units."""
-        return self in (KernelVariant.GEMM_INPUT1_WEIGHT, KernelVariant.GEMM_INPUT1_INPUT2)
+        match self:
+            case KernelVariant.GEMM_INPUT1_WEIGHT | KernelVariant.GEMM_INPUT1_INPUT2:
+                return True
+            case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
+                return False
+        assert_never(self)
 
 
 @unique

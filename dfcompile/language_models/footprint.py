@@ -29,8 +29,7 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
 
 def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
     """Bytes of the tables that are looked up, shared by a tensor group."""
-    table = -(-model.vocabulary // tensor) * model.hidden
-    return precision.embedding.bytes_of(table + model.positions * model.hidden)
+    return precision.embedding.bytes_of((-(-model.vocabulary // tensor) + model.positions) * model.hidden)
 
 
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:

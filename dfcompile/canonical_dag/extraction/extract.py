@@ -75,8 +75,7 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     if options.granularity.split is None:
         return flow
     pieces = options.granularity.split
-    families = split(flow.families, flow.big_tasks(pieces), pieces)
-    return find_flow(families, graph.arrays, whole_arrays=whole_arrays)
+    return find_flow(split(flow.families, flow.big_tasks(pieces), pieces), graph.arrays, whole_arrays=whole_arrays)
 
 
 class _Assembly:

@@ -251,5 +251,4 @@ def _agree_on_last(producer: TaskFamily, write: Access, consumer: TaskFamily, re
     if producer.is_even and consumer.is_even:
         return True
     written = producer.member(write, last=True).completion
-    same_rows = producer.written(write) == consumer.iterations()
-    return same_rows and written == consumer.member(read, last=True).normal
+    return producer.written(write) == consumer.iterations() and written == consumer.member(read, last=True).normal

@@ -161,11 +161,9 @@ class Walk:
             self._nodes(state, inner, entry, inside)
 
     def _nested(self, state: SDFGState, scope: Scope, node: NestedSDFG) -> None:
-        symbols = {}
-        for name, value in node.symbol_mapping.items():
-            found = scope.affine(dace.symbolic.pystr_to_symbolic(str(value)))
-            if found is not None:
-                symbols[str(name)] = found
+        given = node.symbol_mapping.items()
+        values = {str(name): scope.affine(dace.symbolic.pystr_to_symbolic(str(value))) for name, value in given}
+        symbols = {name: value for name, value in values.items() if value is not None}
         inner = Scope(node.sdfg, {}, symbols, scope.loops, scope.loops)
         ends = [(edge, edge.dst_conn) for edge in state.in_edges(node)]
         ends += [(edge, edge.src_conn) for edge in state.out_edges(node)]

@@ -105,8 +105,7 @@ def integers(node: onnx.NodeProto, name: str) -> tuple[int, ...] | None:
 
 def text(node: onnx.NodeProto, name: str, default: str = "") -> str:
     """Return an attribute that is a text."""
-    given = (entry.s.decode("utf-8", errors="replace") for entry in node.attribute if entry.name == name)
-    return next(given, default)
+    return next((entry.s.decode("utf-8", errors="replace") for entry in node.attribute if entry.name == name), default)
 
 
 def copied(

@@ -166,8 +166,7 @@ def chunked_batch(text: str) -> Batch:
     if found is None:
         raise UserError(f"--chunked: found {text!r} against NEW@PAST+CONTEXTxBATCH or PROMPT:ANSWER:CHUNK")
     first = replace(_prompt("--chunked", found), head_rows=0)
-    rest = decode_batch(decodes).groups if plus else ()
-    return Batch(f"chunked {text}", (first, *rest))
+    return Batch(f"chunked {text}", (first, *(decode_batch(decodes).groups if plus else ())))
 
 
 def chunks_of(prompt: int, piece: int) -> tuple[Sequences, ...]:
