@@ -251,4 +251,5 @@ def _agree_on_last(producer: TaskFamily, write: Access, consumer: TaskFamily, re
     if producer.is_even and consumer.is_even:
         return True
     written = producer.member(write, last=True).completion
-    return producer.written(write) == consumer.iterations() and written == consumer.member(read, last=True).normal
+    same_rows = producer.written(write) == consumer.iterations()
+    return same_rows and written == consumer.member(read, last=True).normal
