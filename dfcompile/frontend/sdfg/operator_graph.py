@@ -109,5 +109,4 @@ class OperatorGraph:
     ) -> Program:
         """Return the program of level 0; elements of the SDFG are numbered."""
         number_elements(self._sdfg)
-        name = self._sdfg.name
-        return Program(name, Level.ONNX, self._sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))
+        return Program(self._sdfg.name, Level.ONNX, self._sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))
