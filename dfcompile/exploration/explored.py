@@ -142,11 +142,9 @@ def explore_space(
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
     """Return rules whose types, names and patterns are told apart, now that the model is known."""
     origins = operator_origins(program)
-    found = []
-    for rule in rules:
-        choice = addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins)
-        found.append(replace(rule, op_type=choice.op_type, origin=choice.origin))
-    return tuple(found)
+    choices = (addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins) for rule in rules)
+    pairs = zip(rules, choices, strict=True)
+    return tuple(replace(rule, op_type=choice.op_type, origin=choice.origin) for rule, choice in pairs)
 
 
 def _finer_tasks(asked: Asked, space: Space, outlined: OutlinedModel, front: Sequence[Point]) -> tuple[Finer, ...]:

@@ -31,8 +31,13 @@ def study_table(
     for step in steps:
         if step.chunks:
             lines += _chunk_table(step).lines(width)
-        lines += _kind_table(step).lines(width)
-        lines += _kernel_table(step).lines(width)
+        names = Column("part", tuple(part.part for part in step.parts), is_text=True)
+        columns = table_columns("parts", step.parts, (_share(step.parts, "time_s"),))
+        lines += Table(f"{step.step}: layers of a chip", (names,), columns).lines(width)
+        names = Column("kernel", tuple(one.name for one in step.kernels), is_text=True)
+        extents = Derived("m x k x n", _extents, after="count", is_text=True)
+        columns = table_columns("kernels", step.kernels, (extents, _share(step.kernels, "bound")))
+        lines += Table(f"{step.step}: kernels of a chip", (names,), columns).lines(width)
     lines += mapped
     if sweep:
         lines += sweep_table(sweep).lines(width)
@@ -101,18 +106,6 @@ def _chunk_table(step: StepFigures) -> Table:
         (Column("chunk", tuple(f"{at + 1:,} of {count:,}" for at in shown)),),
         table_columns("chunks", [step.chunks[at] for at in shown]),
     )
-
-
-def _kind_table(step: StepFigures) -> Table:
-    names = Column("part", tuple(part.part for part in step.parts), is_text=True)
-    columns = table_columns("parts", step.parts, (_share(step.parts, "time_s"),))
-    return Table(f"{step.step}: layers of a chip", (names,), columns)
-
-
-def _kernel_table(step: StepFigures) -> Table:
-    names = Column("kernel", tuple(one.name for one in step.kernels), is_text=True)
-    derived = (Derived("m x k x n", _extents, after="count", is_text=True), _share(step.kernels, "bound"))
-    return Table(f"{step.step}: kernels of a chip", (names,), table_columns("kernels", step.kernels, derived))
 
 
 def _share(rows: Sequence[Counted], after: str) -> Derived[Counted]:
