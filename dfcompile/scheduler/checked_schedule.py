@@ -83,7 +83,11 @@ class Scheduling:
             return self._checked(options, timed)
 
     def _checked(self, options: ScheduleOptions, timed: TimedSchedule) -> CheckedSchedule:
-        baseline = self._baseline(options.pes, timed.non_streaming)
+        if options.pes not in self._baselines:
+            made = timed.non_streaming or schedule_non_streaming(self.dag, options.pes)
+            check_non_streaming(self.dag, made)
+            self._baselines[options.pes] = made
+        baseline = self._baselines[options.pes]
         found, ends = timed.schedule, not timed.deadlock
         deepest = int(found.fifo_capacity.max(initial=0))
         if options.max_fifo is not None and deepest > options.max_fifo:
@@ -96,9 +100,3 @@ class Scheduling:
         bound = timed.bound_cycles or self._bound(options.pes)
         of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
         return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
-
-    def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
-        if pes not in self._baselines:
-            self._baselines[pes] = schedule_non_streaming(self.dag, pes) if known is None else known
-            check_non_streaming(self.dag, self._baselines[pes])
-        return self._baselines[pes]

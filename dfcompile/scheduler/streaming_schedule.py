@@ -180,7 +180,11 @@ def _planned(
     blocks = partitioner.blocks(dag, options.pes, barrier=barrier, effort=options.effort)
     plan = Plan(dag, blocks, options, barrier)
     if not barrier and not is_own(partitioner.module):
-        _check_gangs(plan, partitioner)
+        # What a third party puts on the machine together has to fit on it.
+        largest = plan.gangs(streamable_edges(dag, blocks.block)).largest(dag)
+        with faults_of("partitioner", partitioner.origin):
+            if largest > options.pes:
+                raise VerificationError(f"{largest} tasks that stream to one another against at most {options.pes}")
     return plan, plan.steady()
 
 
@@ -196,15 +200,6 @@ def _rivals(
 def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
     for plan, steady in planned:
         yield from exact.limited_schedules(plan, steady, fifos)
-
-
-def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
-    """Check that what a third party puts on the machine together fits on it."""
-    gangs = plan.gangs(streamable_edges(plan.dag, plan.blocks.block))
-    largest, pes = gangs.largest(plan.dag), plan.options.pes
-    with faults_of("partitioner", partitioner.origin):
-        if largest > pes:
-            raise VerificationError(f"{largest} tasks that stream to one another against at most {pes}")
 
 
 def _steady(plan: Plan, steady: Schedule) -> Schedule:

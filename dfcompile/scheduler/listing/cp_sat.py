@@ -9,9 +9,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, TypeAlias
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InternalError, UserError
@@ -22,23 +20,10 @@ from dfcompile.scheduler.bounds.time_table import Windows
 if TYPE_CHECKING:
     from dfcompile.scheduler.listing.cp_sat_process import Answer, Constraints
 
+Times: TypeAlias = tuple[list[int], list[int]]  # starts and ends of all nodes
 _PROCESS = Path(__file__).with_name("cp_sat_process.py")
 
 NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
-
-
-class Solved(Struct, frozen=True):
-    """What the solver proved and found.
-
-    Attributes:
-        bound: cycles that every schedule takes at least.
-        start: of each node in the shortest schedule found, shape [nodes].
-        end: of each node, shape [nodes].
-    """
-
-    bound: int
-    start: list[int]
-    end: list[int]
 
 
 def is_installed() -> bool:
@@ -46,7 +31,7 @@ def is_installed() -> bool:
     return find_spec("ortools") is not None
 
 
-def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]) -> Solved:
+def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: Times) -> tuple[int, Times]:
     """Look for a shorter schedule, and for a proof that there is none, in a fixed number of steps.
 
     The hint is planned from rates, and its replay may take longer: where earliest times already exceed its end, the
@@ -58,6 +43,9 @@ def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[l
         known: earliest times and what follows each node; cycles that no schedule is shorter than.
         hint: starts and ends of a planned schedule, shape [nodes] each.
 
+    Returns:
+        Cycles that every schedule takes at least, and the times of the shortest schedule found.
+
     Raises:
         UserError: OR-Tools is there, but does not run.
     """
@@ -65,22 +53,21 @@ def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[l
     found = _answer(constraints)
     match found["status"]:
         case "OPTIMAL" | "FEASIBLE":
-            return Solved(max(known[1], found["bound"]), found["start"], found["end"])
+            return max(known[1], found["bound"]), (found["start"], found["end"])
         case "UNKNOWN":
-            return Solved(known[1], *hint)
+            return known[1], hint
         case "INFEASIBLE":
-            return Solved(constraints["last"] + 1, *hint)
+            return constraints["last"] + 1, hint
         case status:
             raise InternalError(f"proofs of {dag.name!r}: found {status} against an answer")
 
 
-def _constraints(
-    dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]
-) -> "Constraints":
+def _constraints(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: Times) -> "Constraints":
     windows, bound = known
     needed = zip((*windows.start, *windows.end), (*windows.after_start, *windows.after_end), strict=True)
     last = max(bound, *hint[1], *(before + after for before, after in needed))
     task = dag.is_computational.tolist()
+    ends = ((end, last - after) for end, after in zip(windows.end, windows.after_end, strict=True))
     after, streams = [], []
     for node, row in enumerate(directions(dag)[0].awaited):
         for other, to_start, to_end in row:
@@ -93,10 +80,7 @@ def _constraints(
         "bound": bound,
         "last": last,
         "start": [(windows.start[node], last - windows.after_start[node]) for node in range(dag.nodes_count)],
-        "end": [
-            (windows.end[node], last - windows.after_end[node]) if task[node] else None
-            for node in range(dag.nodes_count)
-        ],
+        "end": [window if is_task else None for window, is_task in zip(ends, task, strict=True)],
         "work": dag.work.tolist(),
         "after": after,
         "streams": streams,

@@ -183,8 +183,7 @@ class _Joined:
         tasks = 1 + sum(self._size[gang] for gang in gangs)
         if tasks > size:
             return False
-        peak = max((self._peak[gang] for gang in gangs), default=0)
-        peak = max(peak, self._work[node])
+        peak = max([self._work[node], *(self._peak[gang] for gang in gangs)])
         if waste is not None:
             before = self._work[node] + sum(self._size[gang] * self._peak[gang] for gang in gangs)
             if (tasks * peak - before) * 1000 > waste * before:

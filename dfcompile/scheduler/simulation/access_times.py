@@ -46,7 +46,12 @@ class _Steps:
             ready.extend(woken)
             if stuck == FINISHED:
                 ready.extend(self._finish(node))
-        self._write_back()
+        stretch = self._stretch
+        for edge, (puts, gets) in enumerate(zip(self._puts, self._gets, strict=True)):
+            stretch.puts(edge)[:] = LONG_AGO
+            stretch.sent[edge][: len(puts)] = puts
+            stretch.reads(edge)[:] = LONG_AGO
+            stretch.gets[edge][: len(gets)] = gets
         return self._stuck
 
     def _advance(self, node: int) -> tuple[int, list[int]]:
@@ -87,14 +92,6 @@ class _Steps:
                 self._stretch.clock[follower] = self._delay[follower]
                 started.append(follower)
         return started
-
-    def _write_back(self) -> None:
-        stretch = self._stretch
-        for edge, (puts, gets) in enumerate(zip(self._puts, self._gets, strict=True)):
-            stretch.puts(edge)[:] = LONG_AGO
-            stretch.sent[edge][: len(puts)] = puts
-            stretch.reads(edge)[:] = LONG_AGO
-            stretch.gets[edge][: len(gets)] = gets
 
 
 def _listed(stretch: Stretch, node: int) -> tuple[list[int], list[int]]:
