@@ -194,16 +194,11 @@ class _Jobs:
     def outcomes(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Outcome, ...]]:
         """Yield the outcomes of candidates in their order."""
         asked = self._asked
-        jobs = [
-            Job(
-                self._outlined.outline(choices_of(self._space.groups, candidate.picks)).graph,
-                asked.granularities[candidate.granularity],
-                candidate.pes,
-                asked.partition,
-                asked.memories,
-            )
-            for candidate in candidates
-        ]
+        jobs = []
+        for candidate in candidates:
+            graph = self._outlined.outline(choices_of(self._space.groups, candidate.picks)).graph
+            granularity = asked.granularities[candidate.granularity]
+            jobs.append(Job(graph, granularity, candidate.pes, asked.partition, asked.memories))
         places = [job.keys for job in jobs]
         self.addresses.update((place, None) for row in places for place in row)
         known = [[self._store.get(place) for place in row] for row in places]

@@ -19,10 +19,8 @@ class ShardedGraph:
     """A dataflow graph on several chips: how each tensor is made and needed, and what each exchange of it takes."""
 
     def __init__(self, graph: DataflowGraph, system: System, sharding: Sharding) -> None:
-        self._graph = graph
-        self.network = ChipNetwork(system.network)
+        self._graph, self.sharding, self.network = graph, sharding, ChipNetwork(system.network)
         self.chips = self.network.chips
-        self.sharding = sharding
         self.tensors = {tensor.name: tensor for tensor in graph.tensors}
         self.kernels = {kernel.name: kernel for kernel in graph.kernels}
         self._whole: Layout = (None,) * len(self.chips)

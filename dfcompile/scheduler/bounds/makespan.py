@@ -21,8 +21,7 @@ class Ancestry:
 
     def __init__(self, nodes: int) -> None:
         """Begin without any node below another; node numbers are below ``nodes``."""
-        self._parent = list(range(nodes))
-        self._far = list(range(nodes))
+        self._parent, self._far = list(range(nodes)), list(range(nodes))
         self._depth = [0] * nodes
 
     def put(self, node: int, parent: int) -> None:

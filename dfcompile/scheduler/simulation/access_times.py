@@ -45,7 +45,13 @@ class _Steps:
             self._stuck[node] = stuck
             ready.extend(woken)
             if stuck == FINISHED:
-                ready.extend(self._finish(node))
+                end = self._delay[node] + self._stretch.sequences[node].cycles
+                for follower in self._followers[node]:
+                    self._delay[follower] = max(self._delay[follower], end)
+                    self._missing[follower] -= 1
+                    if self._missing[follower] == 0:
+                        self._stretch.clock[follower] = self._delay[follower]
+                        ready.append(follower)
         stretch = self._stretch
         for edge, (puts, gets) in enumerate(zip(self._puts, self._gets, strict=True)):
             stretch.puts(edge)[:] = LONG_AGO
@@ -81,17 +87,6 @@ class _Steps:
             place += 1
         self._place[node], self._delay[node] = place, delay
         return FINISHED, woken
-
-    def _finish(self, node: int) -> list[int]:
-        end = self._delay[node] + self._stretch.sequences[node].cycles
-        started = []
-        for follower in self._followers[node]:
-            self._delay[follower] = max(self._delay[follower], end)
-            self._missing[follower] -= 1
-            if self._missing[follower] == 0:
-                self._stretch.clock[follower] = self._delay[follower]
-                started.append(follower)
-        return started
 
 
 def _listed(stretch: Stretch, node: int) -> tuple[list[int], list[int]]:

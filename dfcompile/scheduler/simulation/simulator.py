@@ -57,14 +57,11 @@ class Replaying:
 
     def __init__(self, dag: CanonicalDag, plan: Plan, earliest: Int64 | None, *, details: bool) -> None:
         """Begin with nothing; see `simulate_plan`."""
-        self._dag = dag
-        self._details = details
-        self._plan = plan
+        self._dag, self._plan, self._details = dag, plan, details
         self.earliest = [0] * len(plan.work)
         if earliest is not None:
             self.earliest[: len(earliest)] = earliest.tolist()
-        self._start = [NEVER] * len(plan.work)
-        self.end = [NEVER] * len(plan.work)
+        self._start, self.end = ([NEVER] * len(plan.work) for _ in range(2))
         self._of_edges = np.zeros((3, dag.edges_count), dtype=np.int64)  # stalls of reads and of writes, and peaks
         self._deadlock: tuple[Wait, ...] = ()
         self._known: dict[tuple[Hashable, tuple[int, ...]], UnitTimes] = {}

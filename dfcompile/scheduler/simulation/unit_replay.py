@@ -113,8 +113,7 @@ class _UnitReplay:
     """The way through a unit, and the sums so far."""
 
     def __init__(self, unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> None:
-        self._unit = unit
-        self._details = details
+        self._unit, self._details = unit, details
         self._ends_come_in_turn = ends_come_in_turn(unit)
         self._progress = Progress(unit, release)
         self._start = [NEVER] * len(unit.nodes)
