@@ -280,7 +280,9 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
     is_exact = schedule.timing is Timing.EXACT
     blocks = {block for block, is_task in zip(schedule.block.tolist(), graph.is_task.tolist(), strict=True) if is_task}
     spilled = dag.edge_volume[graph.is_stream & ~schedule.streamed]
-    makespan = _makespan(where, checked)
+    if not checked.ends and (checked.simulation is None or not checked.simulation.deadlock):
+        raise VerificationError(f"{where}.makespan_cycles: found a deadlock against a replay that ends")
+    makespan = max(schedule.last_out.tolist(), default=0) if checked.ends else None
     if is_exact and makespan is not None:
         audit_times(where, schedule, graph)
     speedup = _ratio(graph.total_work_cycles, makespan)
@@ -320,16 +322,6 @@ def gap_above(bound: int, makespan: int | None, *, is_exact: bool) -> Fraction |
         return None
     gap = Fraction(makespan, bound) - 1 if bound else Fraction(0)
     return None if gap <= 0 and not is_exact else gap
-
-
-def _makespan(where: str, checked: CheckedSchedule) -> int | None:
-    """Return when the last node ends; ``None`` if the replay shows that nobody goes on."""
-    replay = checked.simulation
-    if not checked.ends:
-        if replay is None or not replay.deadlock:
-            raise VerificationError(f"{where}.makespan_cycles: found a deadlock against a replay that ends")
-        return None
-    return max(checked.schedule.last_out.tolist(), default=0)
 
 
 def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[CheckedSchedule]) -> None:

@@ -27,7 +27,10 @@ def study_table(
     lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]
     steps = figures_of(study)
     lines += _step_table(study, steps).lines(width)
-    lines += _place_table(study, steps).lines(width)
+    capacity = study.device.capacity_bytes
+    held = (step.chip_weight_bytes + step.chip_kv_bytes for step in steps)
+    shares = Column("memory\n%", tuple(f"{100 * size / capacity:.1f}" if capacity else "" for size in held))
+    lines += Table("chips", (_names(steps),), (*table_columns("chips", steps), shares)).lines(width)
     for step in steps:
         if step.chunks:
             lines += _chunk_table(step).lines(width)
@@ -84,13 +87,6 @@ def _energy(step: StepFigures) -> str:
     if step.energy_j_per_token is None:
         return ""
     return f"{step.energy_j_per_token:.4g}{' (throttled)' if step.is_throttled else ''}"
-
-
-def _place_table(study: Study, steps: Sequence[StepFigures]) -> Table:
-    capacity = study.device.capacity_bytes
-    held = (step.chip_weight_bytes + step.chip_kv_bytes for step in steps)
-    shares = tuple(f"{100 * size / capacity:.1f}" if capacity else "" for size in held)
-    return Table("chips", (_names(steps),), (*table_columns("chips", steps), Column("memory\n%", shares)))
 
 
 def _names(steps: Sequence[StepFigures]) -> Column:

@@ -195,9 +195,8 @@ def _ended(producers: list[int], start: list[int], work: list[int], pes: int) ->
     rounds = -(-(len(producers) - pes + 1) // pes)
     if rounds <= 0:
         return 0
-    return min(start[producer] for producer in producers) + sum(
-        sorted(work[producer] for producer in producers)[:rounds]
-    )
+    shortest = sorted(work[producer] for producer in producers)[:rounds]
+    return min(start[producer] for producer in producers) + sum(shortest)
 
 
 class _TaskPaths:

@@ -9,18 +9,17 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InternalError, UserError
 from dfcompile.host.child_processes import ending_with_us
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, Times, directions
 from dfcompile.scheduler.bounds.time_table import Windows
 
 if TYPE_CHECKING:
     from dfcompile.scheduler.listing.cp_sat_process import Answer, Constraints
 
-Times: TypeAlias = tuple[list[int], list[int]]  # starts and ends of all nodes
 _PROCESS = Path(__file__).with_name("cp_sat_process.py")
 
 NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
@@ -68,13 +67,7 @@ def _constraints(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: 
     last = max(bound, *hint[1], *(before + after for before, after in needed))
     task = dag.is_computational.tolist()
     ends = ((end, last - after) for end, after in zip(windows.end, windows.after_end, strict=True))
-    after, streams = [], []
-    for node, row in enumerate(directions(dag)[0].awaited):
-        for other, to_start, to_end in row:
-            if to_start == NO_STREAM:
-                after.append((node, other))
-            else:
-                streams.append((node, other, to_start, to_end))
+    links = [(node, *link) for node, row in enumerate(directions(dag)[0].awaited) for link in row]
     return {
         "pes": pes,
         "bound": bound,
@@ -82,8 +75,8 @@ def _constraints(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: 
         "start": [(windows.start[node], last - windows.after_start[node]) for node in range(dag.nodes_count)],
         "end": [window if is_task else None for window, is_task in zip(ends, task, strict=True)],
         "work": dag.work.tolist(),
-        "after": after,
-        "streams": streams,
+        "after": [(node, other) for node, other, to_start, _ in links if to_start == NO_STREAM],
+        "streams": [link for link in links if link[2] != NO_STREAM],
         "hint": hint,
     }
 

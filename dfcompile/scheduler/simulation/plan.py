@@ -292,10 +292,8 @@ def _accesses(dag: CanonicalDag, count: int) -> tuple[list[int], list[int]]:
     A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
     """
     accesses = np.zeros((2, count), dtype=np.int64)
-    for own, volume, other in zip(
-        accesses, (dag.volume_in, dag.volume_out), (dag.volume_out, dag.volume_in), strict=True
-    ):
-        own[: dag.nodes_count] = np.where(dag.work > 0, np.where(volume > 0, volume, other), 0)
+    volumes = np.stack([dag.volume_in, dag.volume_out])
+    accesses[:, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
     reads, writes = accesses.tolist()
     return reads, writes
 
