@@ -171,6 +171,11 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
     if variant.deviation is not None:
         effect = None if variant.effect_of_inputs is None else variant.effect_of_inputs.relative
         verification = filled(report.VerificationSummary, variant.deviation, effect_of_inputs=effect)
+    repetition, repeated = None, point.repetition
+    if repeated is not None:
+        once = point.scheduled.schedule.makespan_cycles, figures.io_elements
+        cycles, elements = (repeated.repeats * each for each in once)
+        repetition = filled(report.RepetitionSummary, repeated, in_sequence_cycles=cycles, io_elements=elements)
     return report.Result(
         pes=point.pes,
         expansions=variant.expansions,
@@ -178,19 +183,11 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         schedule=schedules.schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
-        repetition=_repetition(point),
+        repetition=repetition,
         mapping=mapping,
         traffic=traffic_summary(plans, point),
         verification=verification,
     )
-
-
-def _repetition(point: Point) -> report.RepetitionSummary | None:
-    found, figures = point.repetition, point.scheduled.figures
-    if found is None:
-        return None
-    cycles, elements = (found.repeats * one for one in (point.scheduled.schedule.makespan_cycles, figures.io_elements))
-    return filled(report.RepetitionSummary, found, in_sequence_cycles=cycles, io_elements=elements)
 
 
 def _over_expansions(bound: ExpansionBound, point: Point) -> report.ExpansionsSummary:

@@ -32,7 +32,7 @@ _GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
-_Planned: TypeAlias = tuple[Plan, Schedule]  # what is laid out in time, and its schedule with steady times
+_Choice: TypeAlias = tuple[Plan, Schedule]  # a partition to be laid out in time, and its schedule with steady times
 
 
 class TimedSchedule(Struct, frozen=True, eq=False):
@@ -178,7 +178,7 @@ def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule
     return TimedSchedule(steady, sample=_sample(dag, steady))
 
 
-def _planned(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool) -> _Planned:
+def _planned(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool) -> _Choice:
     blocks = partitioner.blocks(dag, options.pes, barrier=barrier, effort=options.effort)
     plan = Plan(dag, blocks, options, barrier)
     if not barrier and not is_own(partitioner.module):
@@ -190,14 +190,14 @@ def _planned(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
     return plan, plan.steady()
 
 
-def _rivals(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: _Planned) -> Iterator[_Planned]:
+def _rivals(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: _Choice) -> Iterator[_Choice]:
     """Yield plans of the partitioner's rivals, where their replays cost little: by exact times one may be shorter."""
     if partitioner.rivals and exact.is_replayable(dag, own[1], _RIVAL_ACCESSES):
         for rival in partitioner.rivals:
             yield _planned(dag, rival, options, barrier=own[0].barrier)
 
 
-def _exact(planned: Iterable[_Planned], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
+def _exact(planned: Iterable[_Choice], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
     for plan, steady in planned:
         yield from exact.limited_schedules(plan, steady, fifos)
 

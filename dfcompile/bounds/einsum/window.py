@@ -123,13 +123,9 @@ class AxisTables(Struct, frozen=True, eq=False):
 
     def of(self, pairs: Int64) -> "AxisTables":
         """Return the sums of some pairs alone."""
-        return AxisTables(
-            self.outputs[pairs],
-            self.taps[pairs],
-            self.footprint[pairs],
-            {roles: column[pairs] for roles, column in self.shared.items()},
-            {key: column[pairs] for key, column in self.steady.items()},
-        )
+        shared = {roles: column[pairs] for roles, column in self.shared.items()}
+        steady = {key: column[pairs] for key, column in self.steady.items()}
+        return AxisTables(self.outputs[pairs], self.taps[pairs], self.footprint[pairs], shared, steady)
 
 
 # Roles under which the tool may find words again: (the step that it remembers, roles). A step of outputs is

@@ -94,15 +94,9 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
     classes = []
     for (keeps, run, is_whole), words in found.items():
         held: Int64 = prod(map(grid.trips, sorted(run)), start=np.ones(grid.points, dtype=np.int64))
-        classes.append(
-            OrderClass(
-                keeps=keeps,
-                is_whole=is_whole,
-                weight_trips=whole // held if keeps == "W" else whole,
-                result_trips=taps // held if keeps == "O" else taps,
-                input_words=words,
-            )
-        )
+        weight_trips = whole // held if keeps == "W" else whole
+        result_trips = taps // held if keeps == "O" else taps
+        classes.append(OrderClass(keeps, is_whole, weight_trips, result_trips, words))
     return tuple(classes)
 
 

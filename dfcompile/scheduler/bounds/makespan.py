@@ -110,13 +110,9 @@ def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple
     task = dag.is_computational
     if dag.nodes_count * NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
         return head, end
-    free = Replay(
-        pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),
-        order=np.zeros(dag.nodes_count, dtype=np.int64),
-        streamed=dag.between_tasks,
-        fifo_capacity=dag.edge_volume,
-        block=np.zeros(dag.nodes_count, dtype=np.int32),
-    )
+    own = np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32)
+    order, block = np.zeros(dag.nodes_count, dtype=np.int64), np.zeros(dag.nodes_count, dtype=np.int32)
+    free = Replay(own, order, dag.between_tasks, dag.edge_volume, block)
     found = simulate(dag, free.unlimited(dag), details=False)
     start = np.where(task, found.start, np.minimum(found.start, found.end))
     return np.maximum(head, start).tolist(), np.maximum(end, found.end).tolist()

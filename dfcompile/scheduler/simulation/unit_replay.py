@@ -61,16 +61,11 @@ def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: i
 
 def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[int, ...]) -> StreamingUnit:
     """Return the part of a unit that has some of its nodes and edges; other nodes are ended by those in their place."""
-    return StreamingUnit(
-        nodes=tuple(unit.nodes[node] for node in nodes),
-        edges=tuple(unit.edges[edge] for edge in edges),
-        reads=tuple(unit.reads[node] for node in nodes),
-        writes=tuple(unit.writes[node] for node in nodes),
-        source=tuple(by[unit.source[edge]] for edge in edges),
-        target=tuple(by[unit.target[edge]] for edge in edges),
-        capacity=tuple(unit.capacity[edge] for edge in edges),
-        waits=tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes),
-    )
+    own, reads, writes = (tuple(each[node] for node in nodes) for each in (unit.nodes, unit.reads, unit.writes))
+    numbers, capacity = (tuple(each[edge] for edge in edges) for each in (unit.edges, unit.capacity))
+    source, target = (tuple(by[ends[edge]] for edge in edges) for ends in (unit.source, unit.target))
+    waits = tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes)
+    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits)
 
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
