@@ -174,8 +174,8 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
     repetition, repeated = None, point.repetition
     if repeated is not None:
         once = point.scheduled.schedule.makespan_cycles, figures.io_elements
-        cycles, elements = (repeated.repeats * each for each in once)
-        repetition = filled(report.RepetitionSummary, repeated, in_sequence_cycles=cycles, io_elements=elements)
+        in_sequence, elements = (repeated.repeats * each for each in once)
+        repetition = filled(report.RepetitionSummary, repeated, in_sequence_cycles=in_sequence, io_elements=elements)
     return report.Result(
         pes=point.pes,
         expansions=variant.expansions,
