@@ -187,9 +187,8 @@ def _tasks(scopes: Sequence[TaskScope], before: Arrays, pes: int) -> Least:
 
 
 def _soonest(found: Sequence[There]) -> There:
-    return There(
-        min(each.begun for each in found), min(each.whole for each in found), max(each.writers for each in found)
-    )
+    begun, whole, writers = zip(*found, strict=True)
+    return There(min(begun), min(whole), max(writers))
 
 
 def _undivided_work(way: OnnxAlternative, streams: set[str]) -> int:

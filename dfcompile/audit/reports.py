@@ -1,7 +1,6 @@
 """The audit of the whole report on a model, just before it leaves, and of its part on the automatic choice."""
 
 from collections import Counter
-from collections.abc import Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -15,14 +14,14 @@ from dfcompile.audit.schedules import audit_schedule
 from dfcompile.audit.traffic import TrafficAudit
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.choosing import Estimate, OperatorOption, Selection
+from dfcompile.choosing import Estimate, Selection
 from dfcompile.dfmodel_backend.check.machines import PER_S
 from dfcompile.distinct import distinct
 from dfcompile.driver import Exploration, Point
-from dfcompile.frontend import Coverage, ModelNode
+from dfcompile.frontend import Coverage
 from dfcompile.lowering.execution.verification import Array, Outputs
-from dfcompile.report.figures import ModelSummary, RepetitionSummary, Report, VerificationSummary
-from dfcompile.report.operator_figures import AutomaticSummary, OptionSummary, RivalsSummary
+from dfcompile.report.figures import RepetitionSummary, Report, VerificationSummary
+from dfcompile.report.operator_figures import AutomaticSummary, RivalsSummary
 from dfcompile.variants import Variant
 
 _LOST = 5e-13  # of a number with twelve digits
@@ -36,7 +35,10 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
     audit_derived("report", report)
-    _audit_model(report.model, exploration.variants[0].lowered.nodes)
+    model, nodes = report.model, exploration.variants[0].lowered.nodes
+    ways = Counter(node.coverage for node in nodes)  # every one has to be accounted for
+    expect_figures("model", model, nodes=len(nodes), nodes_costed=len(nodes), nodes_folded=ways[Coverage.FOLDED])
+    expect_figures("model", model, nodes_as_tasks=ways[Coverage.COSTED], nodes_as_views=ways[Coverage.VIEW])
     expansions = ExpansionsAudit(exploration.alternatives)
     traffic = TrafficAudit(exploration.model.program, exploration.plans)
     ideals = IdealAudit(exploration.alternatives, traffic.proved_bytes)
@@ -53,21 +55,11 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         if result.mapping is not None:
             cycles = result.mapping.time_s * point.system.accelerator.frequency_ghz * PER_S
             is_told = cycles * _LOST < 1  # which of the cycles it is
-            expect(f"{where}.makespan_cycles", result.makespan_cycles, _whole(cycles), 0 if is_told else _TWELVE_DIGITS)
+            # Rounded up, unless they are above a whole number by what is lost in twelve digits.
+            whole = floor(cycles * (1 - _LOST)) + 1 if cycles else 0
+            expect(f"{where}.makespan_cycles", result.makespan_cycles, whole, 0 if is_told else _TWELVE_DIGITS)
             audit_mapping(f"{where}.mapping", result.mapping, point)
             ideals.audit(f"{where}.mapping", result.mapping, point)
-
-
-def _audit_model(summary: ModelSummary, nodes: Sequence[ModelNode]) -> None:
-    """Count the nodes of a model anew; every one has to be accounted for."""
-    ways = Counter(node.coverage for node in nodes)
-    expect_figures("model", summary, nodes=len(nodes), nodes_costed=len(nodes), nodes_folded=ways[Coverage.FOLDED])
-    expect_figures("model", summary, nodes_as_tasks=ways[Coverage.COSTED], nodes_as_views=ways[Coverage.VIEW])
-
-
-def _whole(cycles: float) -> int:
-    """Return cycles rounded up, unless they are above a whole number by what is lost in twelve digits."""
-    return floor(cycles * (1 - _LOST)) + 1 if cycles else 0
 
 
 def audit_verification(where: str, summary: VerificationSummary | None, variant: Variant) -> None:
@@ -247,17 +239,13 @@ def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) 
     _audit_rivals(f"{where}.rivals", summary.rivals, selection, point)
     options = [(each.origins[0], option) for each in selection.operators for option in each.known]
     for at, found, (origin, option) in expect_rows(f"{where}.options", summary.options, options):
-        _audit_option(at, found, option, point.pes)
+        known = range_of(option.alone, point.pes)
+        expect_figures(at, found, pieces=option.pieces, tasks=known.tasks, work_cycles=known.work_cycles)
+        expect_figures(at, found, least_cycles=known.least_cycles, alone_cycles=option.alone.cycles)
+        _expect_in_range(f"{at}.alone_cycles", option.alone.cycles, known)
         pieces = selection.sketch.candidate.granularity.pieces_of(origin)
         is_chosen = (pieces, dict(selection.expansions.get(origin, {}))) == (option.pieces, dict(option.expansions))
         expect_figures(at, found, is_chosen=is_chosen)
-
-
-def _audit_option(where: str, found: OptionSummary, option: OperatorOption, pes: int) -> None:
-    known = range_of(option.alone, pes)
-    expect_figures(where, found, pieces=option.pieces, tasks=known.tasks, work_cycles=known.work_cycles)
-    expect_figures(where, found, least_cycles=known.least_cycles, alone_cycles=option.alone.cycles)
-    _expect_in_range(f"{where}.alone_cycles", option.alone.cycles, known)
 
 
 def _expect_in_range(where: str, cycles: int, known: Range) -> None:

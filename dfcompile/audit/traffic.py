@@ -139,7 +139,10 @@ def _expect_words(model: BoundedModel, program: Program) -> None:
     Raises:
         VerificationError: naming the tensor or the operator.
     """
-    sizes = _array_bytes(program)
+    sizes = {}  # in bytes, packed where elements are of less than a byte
+    for port in (*program.inputs, *program.outputs):
+        bits = PACKED_BITS.get(port.dtype, 8 * program.sdfg.arrays[port.array].dtype.bytes)
+        sizes[port.array] = -(-prod(port.shape) * bits // 8)
     words = {tensor.name: tensor.words for tensor in model.tensors}
     for tensor in model.tensors:
         if tensor.name in sizes:
@@ -158,15 +161,6 @@ def _expect_words(model: BoundedModel, program: Program) -> None:
             expect_at_least(where, whole, operand.words, "those read")
         for operand in op.writes if op.op_type not in _WRITE_IN_PART else ():
             expect(f"operator {op.name!r}: words written of {operand.tensor!r}", operand.words, words[operand.tensor])
-
-
-def _array_bytes(program: Program) -> Mapping[str, int]:
-    """Return the bytes of each input and output, packed where elements are of less than a byte."""
-    sizes = {}
-    for port in (*program.inputs, *program.outputs):
-        bits = PACKED_BITS.get(port.dtype, 8 * program.sdfg.arrays[port.array].dtype.bytes)
-        sizes[port.array] = -(-prod(port.shape) * bits // 8)
-    return sizes
 
 
 def _compulsory_bytes(model: BoundedModel) -> int:
@@ -205,15 +199,10 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
         for at, name in enumerate(configuration.kernels):
             place.setdefault(origins.get(name, ""), at)
         for store in configuration.stores:
-            needing = readers.get(store.name, {})
-            yield _first_needing(needing, place), store.dram_read_bytes * attained.chips
+            needing = readers.get(store.name, {})  # first in the configuration, else anywhere
+            here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
+            yield next(iter(needing), "") if here is None else here, store.dram_read_bytes * attained.chips
             yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
-
-
-def _first_needing(needing: Mapping[str, None], place: Mapping[str, int]) -> str:
-    """Return who needs a store first: in the configuration, else anywhere."""
-    here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
-    return next(iter(needing), "") if here is None else here
 
 
 def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, None]]]:

@@ -163,8 +163,7 @@ class CanonicalDag:
     @cached_property
     def work(self) -> Int64:
         """``W = max(I, O)`` in cycles on one processing element, 0 for buffers and pseudo nodes, shape [nodes]."""
-        work = np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0)
-        return frozen(work.astype(np.int64))
+        return frozen(np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0).astype(np.int64))
 
     @cached_property
     def out_edges(self) -> Int32:
@@ -227,9 +226,7 @@ def frozen(column: Column) -> Column:
     return column
 
 
-def node_volumes(
-    kind: npt.NDArray[np.int8], edge_source: npt.NDArray[np.int32], edge_target: npt.NDArray[np.int32], volume: Int64
-) -> tuple[Int64, Int64]:
+def node_volumes(kind: Int8, edge_source: Int32, edge_target: Int32, volume: Int64) -> tuple[Int64, Int64]:
     """Return I and O of each node from its edges: the largest edge, of a buffer's inputs the sum, shape [nodes]."""
     largest_in = np.zeros(len(kind), dtype=np.int64)
     np.maximum.at(largest_in, edge_target, volume)
@@ -240,7 +237,7 @@ def node_volumes(
     return np.where(kind == NodeKind.BUFFER, stored, largest_in), volume_out
 
 
-def kinds_of_tasks(volume_in: Int64, volume_out: Int64) -> npt.NDArray[np.int8]:
+def kinds_of_tasks(volume_in: Int64, volume_out: Int64) -> Int8:
     """Return the kind that each pair of volumes makes of a computational node."""
     conditions = [volume_in == 0, volume_out == 0, volume_in == volume_out, volume_in > volume_out]
     kinds = [NodeKind.SOURCE, NodeKind.SINK, NodeKind.ELEMENTWISE, NodeKind.DOWNSAMPLER]

@@ -159,15 +159,9 @@ def space_of(
         for inner in (inner for each in op.expansions for inner in each.operators):
             canonical.setdefault(inner.op_type, set()).update(_suited(inner, pes))
     of_model = _several(table, ONNX, onnx, limits)
-    return Space(
-        onnx=of_model,
-        canonical=_several(table, CANONICAL, canonical, limits),
-        single={
-            (op_type, name): _instead(known, op_type, name) for op_type, names in of_model.items() for name in names
-        },
-        fixed=fixed,
-        granularities=tuple(granularities),
-    )
+    keys = ((op_type, name) for op_type, names in of_model.items() for name in names)
+    single = {key: _instead(known, *key) for key in keys}
+    return Space(of_model, _several(table, CANONICAL, canonical, limits), single, fixed, tuple(granularities))
 
 
 def _several(

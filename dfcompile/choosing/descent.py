@@ -45,15 +45,10 @@ def fastest_options(operators: Sequence[OperatorOptions], most_tasks: int) -> tu
 
 def _step(operators: Sequence[OperatorOptions], number: int, at: int) -> tuple[Fraction, int, int] | None:
     """Return the step to an option of more tasks that gains most by each, its operators and the option."""
-    options = operators[number].options
+    options = [option.alone for option in operators[number].options]
     steps = [
-        (
-            Fraction(other.alone.time - options[at].alone.time, max(other.alone.tasks - options[at].alone.tasks, 1)),
-            number,
-            target,
-        )
-        for target, other in enumerate(options)
-        if target > at
+        (Fraction(other.time - options[at].time, max(other.tasks - options[at].tasks, 1)), number, target)
+        for target, other in enumerate(options[at + 1 :], start=at + 1)
     ]
     return min(steps, default=None)
 

@@ -53,12 +53,8 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
     stays = {name for name, use in flow.uses.items() if _stays(use, memory)}
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
-        reads = [
-            _ways(family, access, flow.uses[access.array], pes)
-            for access in family.scope.reads
-            if access.array not in stays
-        ]
-        moved += _least(reads, memory.sram_bytes)
+        reads = [access for access in family.scope.reads if access.array not in stays]
+        moved += _least([_ways(family, access, flow.uses[access.array], pes) for access in reads], memory.sram_bytes)
         for access in family.scope.writes:
             use = flow.uses[access.array]
             if access.array not in stays:

@@ -167,9 +167,8 @@ class Family(Struct, frozen=True):
 
     def through_memory(self) -> "Family":
         """Return the family where nothing streams."""
-        return replace(
-            self, producers=tuple(Producer(each.number, streams=False, is_paired=False) for each in self.producers)
-        )
+        stored = (Producer(each.number, streams=False, is_paired=False) for each in self.producers)
+        return replace(self, producers=tuple(stored))
 
 
 def _producers(flow: Flow, number: int) -> Iterator[Producer]:
@@ -268,17 +267,16 @@ class Placing:
                 _, order, part = waiting.pop()
                 heappush(pool, (self.rank[part.family], order, part))
             rank, order, part = heappop(pool)
-            placed = self._elements.place(now, part.members, part.cycles, self._next_above(rank))
+            coming = waiting[
+                : -_LOOKED_AHEAD - 1 : -1
+            ]  # the next part that is more urgent, of those that can begin next
+            limit = next((each.ready for _, _, each in coming if self.rank[each.family] < rank), None)
+            placed = self._elements.place(now, part.members, part.cycles, limit)
             self._placed[part.family].append(placed)
             part.members -= placed.members
             if part.members:
                 heappush(pool, (rank, order, part))
             self._note(part.family, placed.members)
-
-    def _next_above(self, rank: int) -> int | None:
-        """Return when the next part can begin that is more urgent, of those that can begin next."""
-        coming = self._waiting[: -_LOOKED_AHEAD - 1 : -1]
-        return next((part.ready for _, _, part in coming if self.rank[part.family] < rank), None)
 
     def _note(self, number: int, members: int) -> None:
         """Note that tasks of a family have been placed; after the last let those wait that need nothing more."""

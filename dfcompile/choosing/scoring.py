@@ -166,7 +166,10 @@ class Makespans:
         """Return time, makespan and FIFOs of a schedule, or what is never the least if it does not end."""
         dag = self.dag(sketch)
         del self._dags[sketch.candidate]  # a million tasks are a hundred megabytes
-        found = timed_schedule(dag, self._options, plan=self._plan_of(sketch))
+        plan: ListedPlan | None = None
+        if self._plan is not None and self._plan[0] == sketch.candidate:  # by which the candidate was compared
+            plan, self._plan = self._plan[1], None
+        found = timed_schedule(dag, self._options, plan=plan)
         if found.deadlock:
             return NEVER
         makespan = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
@@ -201,13 +204,6 @@ class Makespans:
         if self._plan is None or plan.cycles < self._plan[1].cycles:
             self._plan = sketch.candidate, plan
         return (plan.cycles,)
-
-    def _plan_of(self, sketch: Sketch) -> ListedPlan | None:
-        """Return the plan that a candidate was compared by, if it was kept, and keep it no longer."""
-        if self._plan is None or self._plan[0] != sketch.candidate:
-            return None
-        plan, self._plan = self._plan[1], None
-        return plan
 
     def dag(self, sketch: Sketch) -> CanonicalDag:
         """Return the canonical DAG of a choice."""

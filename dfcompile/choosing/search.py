@@ -267,21 +267,16 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
             pieces = candidate.granularity.pieces_of(each.origins[0])
             key = (pieces, *map(names.get, own))
             if key not in found:
-                found[key] = _least_alone(each, pieces, names)
+                takes = (
+                    option.alone.time
+                    for option in each.known
+                    if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
+                )
+                found[key] = min(takes, default=0)  # 0: it is not known
             total += found[key] * len(each.origins)
         return total
 
     return cycles
-
-
-def _least_alone(operators: OperatorOptions, pieces: int | None, names: Mapping[str, str]) -> int:
-    """Return what an operator takes in so many pieces by these expansions; 0 if that is not known."""
-    fitting = [
-        option.alone.time
-        for option in operators.known
-        if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
-    ]
-    return min(fitting, default=0)
 
 
 def _operators(space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches) -> tuple[OperatorOptions, ...]:

@@ -141,15 +141,11 @@ def parse_compatibility(text: str) -> Compatibility:
         elif name in factors and equals:
             if value not in ("0", "1", "2"):
                 raise UserError(f"--compat {word.strip()!r}: found {value!r} against 0, 1 or 2")
-            found = _with(found, name, int(value))
+            found = replace(found, **{name: int(value)})  # type: ignore[arg-type]  # factors are int
         elif name in names and name not in factors and not equals:
-            found = _with(found, name, not word.strip().startswith("no-"))
+            found = replace(found, **{name: not word.strip().startswith("no-")})
         else:
             known = [*PRESETS, *(f"{one}=2" if one in factors else one for one in names)]
             hint = nearest(word, [one.replace("_", "-") for one in known])
             raise UserError(f"--compat {word.strip()!r}: unknown{hint}")
     return found
-
-
-def _with(compatibility: Compatibility, name: str, value: int) -> Compatibility:
-    return replace(compatibility, **{name: value})  # type: ignore[arg-type]  # switches are bool, factors int

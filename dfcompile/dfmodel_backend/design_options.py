@@ -32,6 +32,5 @@ class DesignOptions(Struct, frozen=True):
     @property
     def sharding_objective(self) -> ShardingObjective:
         """What the sharding minimises."""
-        if self.objective is not None:
-            return self.objective
-        return ShardingObjective.BYTES if self.compatibility.sharding_of_fewest_bytes else ShardingObjective.TIME
+        default = ShardingObjective.BYTES if self.compatibility.sharding_of_fewest_bytes else ShardingObjective.TIME
+        return self.objective or default

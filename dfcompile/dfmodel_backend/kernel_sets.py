@@ -7,7 +7,7 @@ some of the down-sets, few whatever the graph.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from operator import or_
 
 import numpy as np
@@ -41,10 +41,7 @@ class DownSets(Struct, frozen=True):
         """
         layer = [down_set]
         for _ in range(most):
-            following: dict[int, None] = {}
-            for smaller in layer:
-                following.update(dict.fromkeys(self.larger[smaller]))
-            layer = sorted(following)
+            layer = sorted({larger for smaller in layer for larger in self.larger[smaller]})
             if not layer:
                 return
             yield from layer
@@ -108,28 +105,22 @@ def topological_orders(predecessors: tuple[int, ...]) -> Iterator[tuple[int, ...
         lambda kernel: (-latest[kernel], kernel),
         lambda kernel: (latest[kernel], kernel),
     ]
+    followers = followers_of(predecessors)
     for rule in rules:
         latest[:] = [-1] * len(predecessors)
-        yield _greedy_order(predecessors, latest, rule)
-
-
-def _greedy_order(
-    predecessors: tuple[int, ...], latest: list[int], rule: Callable[[int], tuple[int, int]]
-) -> tuple[int, ...]:
-    followers = followers_of(predecessors)
-    waits = [needed.bit_count() for needed in predecessors]
-    order: list[int] = []
-    ready = [kernel for kernel, needed in enumerate(predecessors) if not needed]
-    while ready:
-        kernel = min(ready, key=rule)
-        ready.remove(kernel)
-        order.append(kernel)
-        for follower in followers[kernel]:
-            latest[follower] = len(order)
-            waits[follower] -= 1
-            if not waits[follower]:
-                ready.append(follower)
-    return tuple(order)
+        waits = [needed.bit_count() for needed in predecessors]
+        order: list[int] = []
+        ready = [kernel for kernel, needed in enumerate(predecessors) if not needed]
+        while ready:
+            kernel = min(ready, key=rule)
+            ready.remove(kernel)
+            order.append(kernel)
+            for follower in followers[kernel]:
+                latest[follower] = len(order)
+                waits[follower] -= 1
+                if not waits[follower]:
+                    ready.append(follower)
+        yield tuple(order)
 
 
 class FusionShape(Struct, frozen=True):
@@ -326,18 +317,20 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     def grows(added: int) -> bool:
         return is_allowed(added) and may_grow(added)
 
-    pairs = (pair for pair in _pairs(shape, lattice, grows) if is_allowed(pair[0] ^ pair[1]))
-    found = list(islice(pairs, most + 1))
-    return arcs_between(lattice, found, len(shape.predecessors)) if len(found) <= most else None
-
-
-def arcs_between(lattice: DownSets, pairs: Sequence[tuple[int, int]], count: int) -> Arcs:
-    """Return the configurations that lead from one down-set of ``count`` kernels to another one that holds it."""
+    most_kernels = min(shape.most_kernels, len(shape.predecessors))
+    pairs = chain(
+        ((before, after) for before in lattice for after in lattice.supersets(before, most_kernels, grows)),
+        (pair for pair in shape.middle_pairs(lattice) if grows(pair[0] ^ pair[1])),
+    )
+    found = list(islice((pair for pair in pairs if is_allowed(pair[0] ^ pair[1])), most + 1))
+    if len(found) > most:
+        return None
     number = {down_set: place for place, down_set in enumerate(lattice)}
     sets: dict[int, int] = {}
-    rows = [(number[after], number[before], sets.setdefault(after ^ before, len(sets))) for before, after in pairs]
+    rows = [(number[after], number[before], sets.setdefault(after ^ before, len(sets))) for before, after in found]
     after, before, added = np.array(sorted(rows), np.int64).reshape(-1, 3).T
-    return Arcs(tuple(lattice), before, after, added, tuple(sets), members_of(tuple(sets), count))
+    masks = tuple(sets)
+    return Arcs(tuple(lattice), before, after, added, masks, members_of(masks, len(shape.predecessors)))
 
 
 def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
@@ -357,13 +350,3 @@ def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
 def single_arcs(count: int) -> Arcs:
     """Return the configurations of one kernel each, in the order of their numbers."""
     return arcs_of_chain(tuple(1 << kernel for kernel in range(count)), count)
-
-
-def _pairs(shape: FusionShape, lattice: DownSets, grows: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
-    most = min(shape.most_kernels, len(shape.predecessors))
-    for before in lattice:
-        for after in lattice.supersets(before, most, grows):
-            yield before, after
-    for before, after in shape.middle_pairs(lattice):
-        if grows(after ^ before):
-            yield before, after

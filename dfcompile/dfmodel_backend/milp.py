@@ -70,39 +70,24 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
         # PuLP does not know how HiGHS calls the end of its nodes; it has taken over the values before it looks that up.
         has_values = problem.solverModel.getInfo().primal_solution_status == FEASIBLE_IN_HIGHS
         return Outcome.FEASIBLE if has_values else Outcome.NOTHING
-    outcome = _outcome(problem)
-    if outcome is None or (outcome is Outcome.NOTHING and not _met_a_limit(problem, options)):
-        raise UserError(
-            f"solver {options.solver.value!r}: ended without an answer, status {pulp.LpStatus[problem.status]!r}: "
-            "numerical trouble (--solver dp has none)"
-        )
-    return outcome
-
-
-def _outcome(problem: pulp.LpProblem) -> Outcome | None:
-    import pulp
-
-    if problem.status == pulp.LpStatusInfeasible:  # PuLP then says of CBC's "Integer infeasible": no solution found
-        return Outcome.INFEASIBLE
     outcomes = {
         pulp.LpSolutionOptimal: Outcome.OPTIMAL,
         pulp.LpSolutionIntegerFeasible: Outcome.FEASIBLE,
         pulp.LpSolutionInfeasible: Outcome.INFEASIBLE,
         pulp.LpSolutionNoSolutionFound: Outcome.NOTHING,
     }
-    return outcomes.get(problem.sol_status)
-
-
-def _met_a_limit(problem: pulp.LpProblem, options: MilpOptions) -> bool:
-    """Return whether a solve that found nothing was stopped, and did not fail."""
-    import pulp
-
-    if problem.status != pulp.LpStatusNotSolved:
-        return False
-    if options.solver is not MilpSolver.HIGHS:
-        return True
-    ended: str = problem.solverModel.getModelStatus().name
-    return ended in LIMITS_OF_HIGHS
+    outcome = outcomes.get(problem.sol_status)
+    if problem.status == pulp.LpStatusInfeasible:  # PuLP then says of CBC's "Integer infeasible": no solution found
+        outcome = Outcome.INFEASIBLE
+    met_a_limit = problem.status == pulp.LpStatusNotSolved and (
+        options.solver is not MilpSolver.HIGHS or problem.solverModel.getModelStatus().name in LIMITS_OF_HIGHS
+    )
+    if outcome is None or (outcome is Outcome.NOTHING and not met_a_limit):
+        raise UserError(
+            f"solver {options.solver.value!r}: ended without an answer, status {pulp.LpStatus[problem.status]!r}: "
+            "numerical trouble (--solver dp has none)"
+        )
+    return outcome
 
 
 def _solver(options: MilpOptions) -> pulp.LpSolver:

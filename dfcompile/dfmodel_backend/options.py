@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+_Times = npt.NDArray[np.float64]
+
 
 @unique
 class Overlap(StrEnum):
@@ -21,12 +23,7 @@ class Overlap(StrEnum):
         """Return the time of a configuration."""
         return float(max(sums_of(self, compute_ns, memory_ns, network_ns)))
 
-    def times_ns(
-        self,
-        compute_ns: npt.NDArray[np.float64],
-        memory_ns: npt.NDArray[np.float64],
-        network_ns: npt.NDArray[np.float64],
-    ) -> npt.NDArray[np.float64]:
+    def times_ns(self, compute_ns: _Times, memory_ns: _Times, network_ns: _Times) -> _Times:
         """Return the times of many configurations."""
         return np.asarray(reduce(np.maximum, sums_of(self, compute_ns, memory_ns, network_ns)))
 
@@ -65,6 +62,7 @@ class Timed(Struct, frozen=True):
 
 
 DEFAULT_SOLVER = "dp"
+NS_PER_S = 1e9
 
 
 class MappingOptions(Struct, frozen=True):

@@ -142,11 +142,9 @@ def explore_space(
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
     """Return rules whose types, names and patterns are told apart, now that the model is known."""
     origins = operator_origins(program)
-    found = []
-    for rule in rules:
-        choice = addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins)
-        found.append(replace(rule, op_type=choice.op_type, origin=choice.origin))
-    return tuple(found)
+    choices = (addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins) for rule in rules)
+    pairs = zip(rules, choices, strict=True)
+    return tuple(replace(rule, op_type=choice.op_type, origin=choice.origin) for rule, choice in pairs)
 
 
 def _finer_tasks(asked: Asked, space: Space, outlined: OutlinedModel, front: Sequence[Point]) -> tuple[Finer, ...]:
@@ -196,16 +194,11 @@ class _Jobs:
     def outcomes(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Outcome, ...]]:
         """Yield the outcomes of candidates in their order."""
         asked = self._asked
-        jobs = [
-            Job(
-                self._outlined.outline(choices_of(self._space.groups, candidate.picks)).graph,
-                asked.granularities[candidate.granularity],
-                candidate.pes,
-                asked.partition,
-                asked.memories,
-            )
-            for candidate in candidates
-        ]
+        jobs = []
+        for candidate in candidates:
+            graph = self._outlined.outline(choices_of(self._space.groups, candidate.picks)).graph
+            granularity = asked.granularities[candidate.granularity]
+            jobs.append(Job(graph, granularity, candidate.pes, asked.partition, asked.memories))
         places = [job.keys for job in jobs]
         self.addresses.update((place, None) for row in places for place in row)
         known = [[self._store.get(place) for place in row] for row in places]

@@ -111,7 +111,9 @@ def choose_on_chip(stores: Sequence[Store], memory_bytes: int) -> OnChip:
         memory_bytes: of the chip.
     """
     worth = [at for at, store in enumerate(stores) if store.saved_bytes > 0 and store.size_bytes <= memory_bytes]
-    crowds = _crowds(stores, worth, memory_bytes)
+    together = ([worth[at] for at in members] for members in _together([stores[at] for at in worth]))
+    # Those that are there at once and do not all fit.
+    crowds = [members for members in together if sum(stores[at].size_bytes for at in members) > memory_bytes]
     contested = sorted({at for crowd in crowds for at in crowd})
     chosen = set(worth) - set(contested)
     if contested:
@@ -135,13 +137,6 @@ def _together(stores: Sequence[Store]) -> list[list[int]]:
 
 def _meets(store: Store, cycle: int) -> bool:
     return store.first_cycle == cycle or store.first_cycle < cycle < store.end_cycle
-
-
-def _crowds(stores: Sequence[Store], worth: Sequence[int], memory_bytes: int) -> list[list[int]]:
-    """Return the sets of stores that are there at once and do not all fit."""
-    own = [stores[at] for at in worth]
-    together = ([worth[at] for at in members] for members in _together(own))
-    return [members for members in together if sum(stores[at].size_bytes for at in members) > memory_bytes]
 
 
 _States = dict[tuple[int, ...], tuple[int, tuple[int, ...]]]  # on the chip -> saved, all chosen

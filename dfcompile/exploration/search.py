@@ -122,15 +122,14 @@ class _Search:
                 self._schedule(batch)
                 self._notify(self._tries, self._gap())
         left = [part for part in (*self._open, *self._left) if self._gap_of(part.bounds) > 0]
-        groups = self._space.groups
+        sizes = [len(group.options) for group in self._space.groups]
+        ways = (prod(sizes[len(part.some.picks) :]) for part in left)
         by_machine = sorted(self._points, key=lambda one: (one.candidate.pes, one.outcome.memory_bytes, one.figures))
         return Found(
             front=tuple(by_machine),
             schedules=len(self._seen),
             tries=self._tries,
-            open_combinations=sum(
-                prod(len(group.options) for group in groups[len(part.some.picks) :]) for part in left
-            ),
+            open_combinations=sum(ways),
             too_large=self._too_large(),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
             gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),

@@ -136,7 +136,7 @@ def _options(
     op: OperatorAlternatives, default: Mapping[str, str], rules: Sequence[ExpansionRule]
 ) -> Iterator[tuple[Names, OnnxAlternative]]:
     """Yield the options of an operator, the default first: names of the expansions, and what it becomes by them."""
-    found = [each for way in op.expansions for each in _within(op, way) if _is_left(op, each[0], default, rules)]
+    found = [each for way in op.expansions for each in _within(op, way) if _is_left(op.origin, each[0], default, rules)]
     if not found:
         raise UserError(f"--expand: nothing is left of the expansions of operator {op.origin!r} ({op.op_type})")
     is_default = [all(default.get(op_type, name) == name for op_type, name in names) for names, _ in found]
@@ -161,13 +161,11 @@ def _within(op: OperatorAlternatives, alternative: OnnxAlternative) -> Iterator[
         yield tuple({**names, **chosen}.items()), replace(alternative, operators=operators)
 
 
-def _is_left(
-    op: OperatorAlternatives, names: Names, default: Mapping[str, str], rules: Sequence[ExpansionRule]
-) -> bool:
+def _is_left(origin: str, names: Names, default: Mapping[str, str], rules: Sequence[ExpansionRule]) -> bool:
     if not rules:
         return True
     for op_type, name in names:
-        fitting = [(fit, rule.names) for rule in rules if (fit := _fit(rule, op_type, op.origin)) is not None]
+        fitting = [(fit, rule.names) for rule in rules if (fit := _fit(rule, op_type, origin)) is not None]
         if fitting and name not in min(fitting)[1]:
             return False
         if not fitting and default.get(op_type, name) != name:

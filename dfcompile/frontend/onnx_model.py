@@ -9,7 +9,7 @@ from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.normaliser import Normalised, normalise
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import upgraded, with_later_types, with_operator_set
-from dfcompile.frontend.onnx.draft import Constants, Draft, read_only
+from dfcompile.frontend.onnx.draft import Constants, read_only
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.onnx.shapes import Types
@@ -72,12 +72,16 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
         UnsupportedOpError: a node has an attribute that is no number, text or list of these.
     """
     draft = normalised.draft
-    arrays = safe_identifiers(_values(draft))
+    nodes = draft.proto.graph.node
+    constants = [value for value, constant in draft.constants.items() if constant.size]
+    # Of the other results, which nothing reads, there is nothing to compute.
+    used = {*draft.output_names, *(value for node in nodes for value in filter(None, node.input))}
+    produced = [value for node in nodes for value in node.output if value in used]
+    arrays = safe_identifiers([*draft.input_names, *constants, *produced])
     graph = OperatorGraph(name)
     border = {*draft.input_names, *draft.output_names, *draft.constants}
     for value, array in arrays.items():
         graph.array(array, _shape(value, types) or (1,), types[value].dtype, is_transient=value not in border)
-    nodes = draft.proto.graph.node
     labels = labels_of(node.name for node in nodes)
     for node in as_they_come(nodes, len(nodes)):
         attributes = {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
@@ -90,14 +94,6 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
         [Port(value, arrays[value], _shape(value, types), types[value].dtype) for value in names] for names in ends
     )
     return graph.program(inputs, outputs, parameters, normalised.nodes)
-
-
-def _values(draft: Draft) -> tuple[str, ...]:
-    """Return what has an array: of the other results, which nothing reads, there is nothing to compute."""
-    constants = [name for name, value in draft.constants.items() if value.size]
-    used = {*draft.output_names, *(name for node in draft.proto.graph.node for name in filter(None, node.input))}
-    produced = [name for node in draft.proto.graph.node for name in node.output if name in used]
-    return tuple(dict.fromkeys([*draft.input_names, *constants, *produced]))
 
 
 def _shape(value: str, types: Types) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ import onnx
 from msgspec import Struct
 
 from dfcompile.frontend.normaliser.constant_folding import RANDOM, TEXTS
-from dfcompile.frontend.normaliser.control_flow import RULES
+from dfcompile.frontend.normaliser.control_flow.rules import RULES
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
 from dfcompile.frontend.normaliser.wiring import FOLDED
 

@@ -1,6 +1,6 @@
 """Reading a model file of any known kind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -60,7 +60,7 @@ def _found_kind(path: Path) -> FileKind:
     """Return the kind of a file that exists.
 
     Raises:
-        UserError: there is no such file, or its kind is not known.
+        UserError: there is no such file, its kind is not known, or several kinds have its content.
         RegistrationError: two plug-ins read files of one suffix.
     """
     known = FILE_KINDS.collect()
@@ -82,18 +82,10 @@ def _found_kind(path: Path) -> FileKind:
     with path.open("rb") as file:
         if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
             raise UserError(f"{path}: a pointer of Git LFS against the file that it stands for (git lfs pull)")
-    return _kind_of(path, kinds)
-
-
-def _kind_of(path: Path, kinds: Sequence[FileKind]) -> FileKind:
-    """Return the kind whose content a file has, else the one that has no other content.
-
-    Raises:
-        UserError: none or several have it.
-    """
+    # The kind whose content the file has, else the one that has no other content.
     claimed = [kind for kind in kinds if kind.is_of(path)]
-    found = claimed or [kind for kind in kinds if kind.claims is None]
-    if len(found) != 1:
-        names = ", ".join(kind.name for kind in found or kinds)
-        raise UserError(f"{path}: holds {'several' if found else 'none'} of {names} against one")
-    return found[0]
+    one = claimed or [kind for kind in kinds if kind.claims is None]
+    if len(one) != 1:
+        names = ", ".join(kind.name for kind in one or kinds)
+        raise UserError(f"{path}: holds {'several' if one else 'none'} of {names} against one")
+    return one[0]

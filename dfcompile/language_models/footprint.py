@@ -1,14 +1,15 @@
 """Bytes that a chip holds: weights by their formats, and caches by their blocks."""
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
+from dfcompile.language_models.model import DenseMlp, Layer, Model
 from dfcompile.language_models.steps.batch import Batch
 
 
-def layer_weight_bytes(
-    layer: Layer, hidden: int, precision: Precision, *, expert_ranks: int = 1, expert_split: int = 1
-) -> int:
-    """Bytes of a layer: matrices by their class, biases and norms apart; experts of one chip alone."""
+def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks: int = 1, split: int = 1) -> int:
+    """Bytes of a layer: matrices by their class, biases and norms apart; of experts, those of one chip alone.
+
+    Experts are spread over ``ranks`` chips, and ``split`` chips share the columns of each.
+    """
     attention, mlp, precision = layer.attention, layer.mlp, precision.within(layer.formats)
     matrices = attention.weights(hidden)
     rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
@@ -18,25 +19,17 @@ def layer_weight_bytes(
         rest += mlp.parameters(hidden) - matrices
         held += precision.mlp.bytes_of(matrices)
     else:
-        held += _expert_bytes(mlp, hidden, precision, expert_ranks, expert_split)
+        width, count = mlp.width // split, mlp.count // ranks
+        held += count * precision.experts.bytes_of(3 * hidden * width)
+        held += precision.vectors.bytes_of(mlp.bias * count * (2 * width + hidden))
+        held += precision.mlp.bytes_of(mlp.shared.parameters(hidden)) + precision.router.bytes_of(mlp.count * hidden)
         rest += mlp.count * mlp.router_bias
     return held + precision.vectors.bytes_of(rest)
 
 
-def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, split: int) -> int:
-    width, held = mlp.width // split, mlp.count // ranks
-    return (
-        held * precision.experts.bytes_of(3 * hidden * width)
-        + precision.vectors.bytes_of(mlp.bias * held * (2 * width + hidden))
-        + precision.mlp.bytes_of(mlp.shared.parameters(hidden))
-        + precision.router.bytes_of(mlp.count * hidden)
-    )
-
-
 def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
     """Bytes of the tables that are looked up, shared by a tensor group."""
-    table = -(-model.vocabulary // tensor) * model.hidden
-    return precision.embedding.bytes_of(table + model.positions * model.hidden)
+    return precision.embedding.bytes_of((-(-model.vocabulary // tensor) + model.positions) * model.hidden)
 
 
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:

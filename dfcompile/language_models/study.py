@@ -16,7 +16,7 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, Model, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
-from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments, check_offload
+from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments
 from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch
@@ -202,8 +202,7 @@ def study_of(request: Request) -> Study:
         precision, notes = with_dtypes(precision, asked.dtype), ()
     model = with_formats(model, precision.layers)
     precision = replace(precision, mixed=frozenset(device.macs_per_s))
-    _check(model, request)
-    check_offload(device, request.offload)
+    _check(model, device, request)
     calibration = find_calibration(asked.efficiency) if asked.efficiency else None
     held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
     how = *_counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
@@ -222,8 +221,11 @@ def study_of(request: Request) -> Study:
     )
 
 
-def _check(model: Model, request: Request) -> None:
-    """Check that contexts are within what the model was made for, and that a histogram is of its experts."""
+def _check(model: Model, device: Device, request: Request) -> None:
+    """Check that contexts are within what the model was made for, and that a histogram is of its experts.
+
+    A device has to say the bandwidth of the memory to which caches are to be offloaded.
+    """
     most = model.most_context
     for batch in request.batches:
         if most and batch.longest > most:
@@ -235,6 +237,8 @@ def _check(model: Model, request: Request) -> None:
         raise UserError(f"--expert-histogram: found {len(shares)} experts against {sorted(counts) or 'none'}")
     if request.time is TimeModel.CALIBRATED and not request.options.efficiency:
         raise UserError("--time calibrated: found no --efficiency, which says by what")
+    if request.offload != NOTHING and device.offload is None:
+        raise UserError(f"--offload: found no offload.bandwidth of system {device.name!r}")
 
 
 def _counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, AllReduce | None]:

@@ -76,13 +76,7 @@ class Heads(Struct, frozen=True):
 
 
 def separate_heads(
-    build: CanonicalFragment,
-    x: Tensor,
-    heads: int,
-    name: str,
-    *,
-    bias: Tensor | None = None,
-    factor: float = 1.0,
+    build: CanonicalFragment, x: Tensor, heads: int, name: str, *, bias: Tensor | None = None, factor: float = 1.0
 ) -> Tensor:
     """Return ``(X + bias) * factor`` as ``[b, n, s, h]``; a view where nothing has to move.
 

@@ -54,10 +54,11 @@ def rotations(length: int, steps: npt.NDArray[np.int64], turn: int) -> npt.NDArr
 
 
 def pairs(factors: npt.NDArray[np.complex128]) -> Matrix:
-    """Return ``F[i, j]`` as ``F[i, part, j, part]``: the product of a pair with it is that of complex numbers."""
-    found = np.empty((factors.shape[0], 2, factors.shape[1], 2))
-    found[:, 0, :, 0], found[:, 0, :, 1] = factors.real, factors.imag
-    found[:, 1, :, 0], found[:, 1, :, 1] = -factors.imag, factors.real
+    """Return ``F[…, i, j]`` as ``F[…, i, part, j, part]``: the product of a pair with it is that of complex numbers."""
+    *outer, i, j = factors.shape
+    found = np.empty((*outer, i, 2, j, 2))
+    found[..., 0, :, 0], found[..., 0, :, 1] = factors.real, factors.imag
+    found[..., 1, :, 0], found[..., 1, :, 1] = -factors.imag, factors.real
     return found
 
 
@@ -79,11 +80,7 @@ class Stage(Struct, frozen=True):
         length = self.radix * self.blocks
         h, p, r = np.ogrid[: self.radix, : self.blocks, : self.radix]
         steps = r * (h * self.blocks + p)
-        found = rotations(length, steps, turn).transpose(1, 2, 0)
-        result = np.empty((self.blocks, self.radix, 2, self.radix, 2))
-        result[:, :, 0, :, 0], result[:, :, 0, :, 1] = found.real, -found.imag
-        result[:, :, 1, :, 0], result[:, :, 1, :, 1] = found.imag, found.real
-        return result
+        return pairs(rotations(length, steps, turn).transpose(1, 0, 2)).transpose(0, 3, 4, 1, 2)
 
 
 def stages(length: int) -> tuple[Stage, ...]:

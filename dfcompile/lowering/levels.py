@@ -4,7 +4,7 @@ Level 2 has two forms: loop nests, or the SDFG that passes made of them.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
@@ -74,7 +74,9 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
     arrays = {name: declared_array(program.sdfg, name) for name in program.sdfg.arrays}
     steps: list[OperatorNests | View] = []
     chosen = []
-    made_by = _third_party_expansions(program, table)
+    # What is wrong in the operators that an expansion of a third party made is its fault.
+    used = ((one.origin, table.by_operator.get((ONNX, one.op_type), {}).get(one.name)) for one in program.chosen)
+    made_by = {origin: found.origin for origin, found in used if found is not None and not found.is_own}
     for op in as_they_come(canonical_nodes(program, table, steps.append), len(operator_nodes(program))):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
@@ -133,14 +135,6 @@ def program_of(lowered: LevelTwo) -> Program:
     from dfcompile.lowering.nests.sdfg import sdfg_program  # needs DaCe
 
     return sdfg_program(lowered)
-
-
-def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[str, str]:
-    """Return which expansion of a third party made the operators of an origin: what is wrong in them is its fault."""
-    used = (
-        (choice.origin, table.by_operator.get((ONNX, choice.op_type), {}).get(choice.name)) for choice in program.chosen
-    )
-    return {origin: found.origin for origin, found in used if found is not None and not found.is_own}
 
 
 def _expect(program: Program, level: Level) -> None:

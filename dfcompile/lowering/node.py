@@ -95,6 +95,15 @@ class Node(Struct, frozen=True, eq=False):
         operands = ", ".join("omitted" if tensor is None else str(tensor) for tensor in self.inputs)
         return UnsupportedOpError(f"node {self.origin!r}: {self.op_type}({operands}): {reason}")
 
+    def refuse_if(self, condition: object, reason: str) -> None:
+        """Check that an expansion takes a form of the operator, where the check and its reason are one line.
+
+        Raises:
+            UnsupportedOpError: it does not, as the condition holds.
+        """
+        if condition:
+            raise self.unsupported(reason)
+
 
 class Operator(Node, frozen=True, eq=False):
     """An ONNX operator; to passes also a canonical one, whose fields `canonical` reads.
@@ -134,8 +143,7 @@ class Operator(Node, frozen=True, eq=False):
             UnsupportedOpError: it is not an integer, or none of those.
         """
         found = self._attribute(name, default, int, "an integer")
-        if known is not None and found not in known:
-            raise self.unsupported(f"attribute {name!r} is {found} against {wanted}")
+        self.refuse_if(known is not None and found not in known, f"attribute {name!r} is {found} against {wanted}")
         return found
 
     def real(self, name: str, default: float) -> float:
@@ -161,8 +169,7 @@ class Operator(Node, frozen=True, eq=False):
             UnsupportedOpError: it is none of them.
         """
         found = self.text(name, default)
-        if found not in known:
-            raise self.unsupported(f"attribute {name!r} is {found!r} against {wanted or ', '.join(known)}")
+        self.refuse_if(found not in known, f"attribute {name!r} is {found!r} against {wanted or ', '.join(known)}")
         return found
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
@@ -171,10 +178,22 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: it is missing without a default, or not a list of integers.
         """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, list | tuple) or not all(isinstance(item, int) for item in found):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against a list of integers")
-        return tuple(item for item in found if isinstance(item, int))
+        return self._list(name, self.attributes.get(name, default), int, "is", "integers")
+
+    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """Return a list attribute of numbers.
+
+        Raises:
+            UnsupportedOpError: it is missing without a default, or not a list of numbers.
+        """
+        return tuple(map(float, self._list(name, self.attributes.get(name, default), (int, float), "is", "numbers")))
+
+    def _list(
+        self, name: str, found: object, kind: type[T] | tuple[type[T], ...], verb: str, wanted: str
+    ) -> tuple[T, ...]:
+        if not isinstance(found, list | tuple) or not all(isinstance(item, kind) for item in found):
+            raise self.unsupported(f"attribute {name!r} {verb} {found!r} against a list of {wanted}")
+        return tuple(item for item in found if isinstance(item, kind))
 
     def items(self, name: str) -> tuple[AttributeValue, ...]:
         """Return a list attribute, whatever is in it.
@@ -190,9 +209,7 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: they are no list of texts.
         """
-        if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
-            raise self.unsupported(f"attribute {name!r} has {found!r} against a list of texts")
-        return tuple(item for item in found if isinstance(item, str))
+        return self._list(name, found, str, "has", "texts")
 
     def static_integers(self, position: int, name: str) -> tuple[int, ...] | None:
         """Return the values of an operand that fixes the structure (axes, shape …); ``None`` if it is omitted.
@@ -233,15 +250,12 @@ class Operator(Node, frozen=True, eq=False):
             UnsupportedOpError: it has, naming the first.
         """
         for position, name in (operands or {}).items():
-            if self.optional_input(position) is not None:
-                raise self.unsupported(f"the operand {name!r} has no expansion")
+            self.refuse_if(self.optional_input(position) is not None, f"the operand {name!r} has no expansion")
         for position, name in (results or {}).items():
-            if self.optional_output(position) is not None:
-                raise self.unsupported(f"the result {name!r} has no expansion")
+            self.refuse_if(self.optional_output(position) is not None, f"the result {name!r} has no expansion")
         for name, known in (attributes or {}).items():
             found = self.attributes.get(name, known)
-            if found != known:
-                raise self.unsupported(f"attribute {name!r} is {found!r} against {known!r}")
+            self.refuse_if(found != known, f"attribute {name!r} is {found!r} against {known!r}")
 
     def axis(self, name: str = "axis", default: int = 0, rank: int | None = None) -> int:
         """Return an axis attribute, counted from the front.
@@ -257,8 +271,7 @@ class Operator(Node, frozen=True, eq=False):
         Raises:
             UnsupportedOpError: it is outside of the rank.
         """
-        if not -rank <= axis < max(rank, 1):
-            raise self.unsupported(f"axis {axis} against rank {rank}")
+        self.refuse_if(not -rank <= axis < max(rank, 1), f"axis {axis} against rank {rank}")
         return axis % rank if rank else 0
 
 

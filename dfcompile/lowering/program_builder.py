@@ -3,8 +3,8 @@
 import copy
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
+from typing import TypeAlias
 
 import dace
 import numpy as np
@@ -14,17 +14,17 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, number_elements
+from dfcompile.frontend.sdfg import operator_graph
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name
+from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, frozen
 from dfcompile.records import replace
 
-_KEPT = 4096  # prototypes of arrays: some MB
+Values: TypeAlias = npt.NDArray[np.generic]
 
 
 class ProgramBuilder:
@@ -34,16 +34,13 @@ class ProgramBuilder:
     """
 
     def __init__(self, program: Program) -> None:
-        self._name = program.name
-        self._applied = program.applied
-        self._outputs = list(program.outputs)
-        self._inputs = program.inputs
-        self._parameters = dict(program.parameters)
+        self._program = program
+        self._outputs, self._parameters = list(program.outputs), dict(program.parameters)
         self.sdfg = dace.SDFG(program.sdfg.name)
         self.whole = WholeMemlets(self.sdfg)
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
         self._current: dict[str, AccessNode] = {}
-        self._views: dict[str, str] = {}
+        self._views = set[str]()
         self._renamed: dict[str, View] = {}  # outputs that another array became
         # Names of arrays that there are, or that this level may still give to arrays.
         self._taken: ChainMap[str, object] = ChainMap(self.sdfg.arrays, program.sdfg.arrays)
@@ -76,8 +73,11 @@ class ProgramBuilder:
                     self.add_canonical(step)
                 case Tensor(value=None):
                     self.add_array(step.name, step.shape, step.dtype, materialised=step.name in fragment.materialised)
-                case Tensor():
-                    self._add_parameter(step)
+                case Tensor(value=value):  # a constant that lowering itself computed
+                    assert value is not None
+                    self.add_array(step.name, step.shape, step.dtype)
+                    self.sdfg.arrays[step.name].transient = False
+                    self._parameters[step.name] = frozen(value)
 
     def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> None:
         """Add a transient array (a model output is not transient).
@@ -87,22 +87,13 @@ class ProgramBuilder:
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        like = _array(tuple(shape), dtype, not self._is_output(name), materialised)
-        self.sdfg.add_datadesc(name, like.copy())
+        like = array_copy(tuple(shape), dtype, is_transient=not self._is_output(name), is_materialised=materialised)
+        self.sdfg.add_datadesc(name, like)
 
     def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""
         for tensor in op.results():
             self._copy_array(source, tensor.name)
-
-    def _add_parameter(self, tensor: Tensor) -> None:
-        """Add a constant array that lowering itself computed."""
-        assert tensor.value is not None
-        self.add_array(tensor.name, tensor.shape, tensor.dtype)
-        self.sdfg.arrays[tensor.name].transient = False
-        frozen = tensor.value.copy()
-        frozen.setflags(write=False)
-        self._parameters[tensor.name] = frozen
 
     def add_view(self, view: View) -> None:
         """Add a view: the same elements in the same order under another shape, or the same bits as another type.
@@ -124,9 +115,8 @@ class ProgramBuilder:
         is_same = dtype == declared_tensor(self.sdfg, source).dtype
         self.sdfg.add_view(name, list(view.tensor.shape), same if is_same else scalar_type(dtype))
         node = self._add_access(name)
-        full = self.whole.of(source)
-        self.state.add_edge(self.access(source), None, node, "views", full)
-        self._views[name] = source
+        self.state.add_edge(self.access(source), None, node, "views", self.whole.of(source))
+        self._views.add(name)
 
     def access(self, name: str) -> AccessNode:
         """Return the access node to read an array from, or to write (a part of) it to."""
@@ -157,21 +147,19 @@ class ProgramBuilder:
 
     def finish(self, level: Level, nodes: tuple[ModelNode, ...], chosen: tuple[ChosenExpansion, ...] = ()) -> Program:
         """Drop what nothing uses, validate and freeze."""
-        used = drop_unused(self.sdfg, (*self._inputs, *self._outputs))
-        values = {name: value for name, value in self._parameters.items() if name in used}
-        parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(values)
-        outputs = tuple(self._outputs)
-        return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)
+        name, inputs, outputs, applied = self._program.name, self._program.inputs, self._outputs, self._program.applied
+        parameters = drop_unused(self.sdfg, (*inputs, *outputs), self._parameters)
+        return Program(name, level, self.sdfg, inputs, tuple(outputs), parameters, nodes, chosen, applied)
 
 
-def drop_unused(sdfg: dace.SDFG, border: Iterable[Port]) -> set[str]:
-    """Remove the arrays that no node and no port has, and number what is left; return those that nodes have."""
+def drop_unused(sdfg: dace.SDFG, border: Iterable[Port], parameters: Mapping[str, Values]) -> Mapping[str, Values]:
+    """Remove the arrays that no node and no port has, and number what is left; return the parameters that are used."""
     used = {node.data for node in sdfg.start_state.data_nodes()}
     kept = used | {port.array for port in border}
     for name in [name for name in sdfg.arrays if name not in kept]:
         sdfg.remove_data(name, validate=False)
     number_elements(sdfg)
-    return used
+    return MappingProxyType({name: value for name, value in parameters.items() if name in used})
 
 
 def add_operator(
@@ -190,26 +178,6 @@ def add_operator(
         access: gives the access node of an array.
         whole: of the state's program.
     """
-    operands = {input_connector(at): tensor.name for at, tensor in enumerate(op.inputs) if tensor is not None}
-    results = {output_connector(at): tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
-    node = NodeCopies().operator(
-        op.name,
-        dialect=op.dialect,
-        op_type=op.op_type,
-        origin=op.origin,
-        attributes=attributes,
-        inputs=tuple(operands),
-        outputs=tuple(results),
-    )
-    state.add_node(node)
-    for connector, name in operands.items():
-        state.add_edge(access(name), None, node, connector, whole.of(name))
-    for connector, name in results.items():
-        state.add_edge(node, connector, access(name), None, whole.of(name))
-    return node
-
-
-@lru_cache(_KEPT)
-def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[dace.data.Array]:  # noqa: FBT001
-    storage = dace.StorageType.CPU_Heap if materialised else dace.StorageType.Default
-    return Prototype(dace.data.Array(scalar_type(dtype), shape, transient=transient, storage=storage))
+    read, written = (["" if tensor is None else tensor.name for tensor in ends] for ends in (op.inputs, op.outputs))
+    described = operator_graph.Operator(op.name, op.op_type, op.origin, read, written, attributes)
+    return operator_graph.add_operator(state, described, op.dialect, access, whole)

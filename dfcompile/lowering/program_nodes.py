@@ -1,6 +1,7 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,9 +46,7 @@ def onnx_operators(
 
     for node in in_order(state):
         if isinstance(node, OperatorNode):
-            inputs = {edge.dst_conn: tensor(edge.data.data) for edge in state.in_edges(node)}
-            outputs = {edge.src_conn: declared_tensor(sdfg, edge.data.data) for edge in state.out_edges(node)}
-            op = operator_of(node, inputs, outputs)
+            op = operator_of(state, node, tensor, partial(declared_tensor, sdfg))
             yield op
             if op.inputs and all(operand.is_constant for operand in op.operands()):
                 known.update(result.name for result in op.results())
@@ -98,10 +97,13 @@ def operator_nodes(program: Program) -> "tuple[OperatorNode, ...]":
     return tuple(node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
 
 
-def operator_of(node: "OperatorNode", inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> Operator:
-    """Return a node with its attributes, and with tensors that are given by its connectors."""
+def operator_of(
+    state: "SDFGState", node: "OperatorNode", operand: Callable[[str], Tensor], result: Callable[[str], Tensor]
+) -> Operator:
+    """Return a node with its attributes and tensors, which are told by the names of arrays."""
+    operands = _by_position({edge.dst_conn: operand(edge.data.data) for edge in state.in_edges(node)})
+    results = _by_position({edge.src_conn: result(edge.data.data) for edge in state.out_edges(node)})
     attributes = MappingProxyType(node.attributes)
-    operands, results = _by_position(inputs), _by_position(outputs)
     return Operator(node.name, node.dialect, node.op_type, node.origin, operands, results, attributes)
 
 

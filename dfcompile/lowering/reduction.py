@@ -24,10 +24,8 @@ class Reduction(Enum):
                 return "0"
             case Reduction.PRODUCT:
                 return "1"
-            case Reduction.MAX:
-                return _extreme(dtype, least=True)
-            case Reduction.MIN:
-                return _extreme(dtype, least=False)
+            case Reduction.MAX | Reduction.MIN:
+                return _extreme(dtype, least=self is Reduction.MAX)
         assert_never(self)
 
     def combined(self, operands: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import add_operator, drop_unused
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
-from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, is_materialised
+from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, frozen, is_materialised
 from dfcompile.records import replace
 
 Attributes: TypeAlias = Mapping[str, AttributeValue]
@@ -183,8 +183,7 @@ class ProgramRewriter:
                 raise VerificationError(f"operator {name!r}: {tensor.name!r} is written already")
         dialect = ONNX if self._program.level is Level.ONNX else CANONICAL
         op_type, given = self._form(operator, attributes)
-        frozen = MappingProxyType(dict(given))
-        new = Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), frozen)
+        new = Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), MappingProxyType(dict(given)))
         self._nodes[name] = self._add(operator, new)
         return self._operator(self._nodes[name])
 
@@ -241,9 +240,7 @@ class ProgramRewriter:
         """Add a constant tensor and return it; a name that is taken gets underscores behind it."""
         tensor = self.add_tensor(name, value.shape, value.dtype.name)
         self._sdfg.arrays[tensor.name].transient = False
-        frozen = value.copy()
-        frozen.setflags(write=False)
-        self._parameters[tensor.name] = frozen
+        self._parameters[tensor.name] = frozen(value)
         return self.tensor(tensor.name)
 
     def place_in_memory(self, tensor: Tensor) -> None:
@@ -258,14 +255,14 @@ class ProgramRewriter:
             return self._program
         for node in [node for node in self._state.data_nodes() if not self._state.degree(node)]:
             self._state.remove_node(node)
-        used = drop_unused(self._sdfg, (*self._program.inputs, *self._program.outputs))
-        parameters = {name: value for name, value in self._parameters.items() if name in used}
+        border = (*self._program.inputs, *self._program.outputs)
+        parameters = drop_unused(self._sdfg, border, self._parameters)
         gone = {node.origin for node in operator_nodes(self._program)} - self._merged
         gone -= {node.origin for node in self._nodes.values()}
         nodes = tuple(
             replace(node, coverage=Coverage.FOLDED) if node.name in gone else node for node in self._program.nodes
         )
-        return replace(self._program, sdfg=self._sdfg, parameters=MappingProxyType(parameters), nodes=nodes)
+        return replace(self._program, sdfg=self._sdfg, parameters=parameters, nodes=nodes)
 
     # How it is done.
 
@@ -317,6 +314,4 @@ class ProgramRewriter:
         self._sdfg.remove_data(tensor.name, validate=False)
 
     def _operator(self, node: OperatorNode) -> Operator:
-        inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
-        outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
-        return operator_of(node, inputs, outputs)
+        return operator_of(self._state, node, self.tensor, self.tensor)

@@ -55,6 +55,13 @@ class Tensor(Struct, frozen=True, eq=False):
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+def frozen(value: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Return a copy of a constant's value that cannot be written."""
+    copied = value.copy()
+    copied.setflags(write=False)
+    return copied
+
+
 def free_name(name: str, *taken: Container[str]) -> str:
     """Return a name for a tensor: with so many underscores behind it that nothing else has it."""
     while any(name in names for names in taken):

@@ -104,19 +104,14 @@ def html_page(content: Content) -> str:
     view = view_of(Record(_named(content.report, content.subject)))
     style, scripts = _text("style.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
     vendored = tuple(_text(name) for name in VENDORED)
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {' '.join(policy_hash(script) for script in (*vendored, *scripts))}",
-            f"style-src {policy_hash(style)} {STYLE_OF_PLOT}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    policy = f"default-src 'none'; script-src {' '.join(map(policy_hash, (*vendored, *scripts)))}; "
+    policy += f"style-src {policy_hash(style)} {STYLE_OF_PLOT}; img-src data:; base-uri 'none'; form-action 'none'"
     shown, left_out = _shown_timelines(content.timelines)
-    template = _environment().get_template("page.html.j2")
-    return template.render(
+    environment = Environment(
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["printable"] = printable
+    return environment.get_template("page.html.j2").render(
         view=view,
         policy=policy,
         style=Markup(style),  # noqa: S704  # our own file
@@ -183,11 +178,3 @@ def _shown_timelines(timelines: Sequence[tuple[str, Timeline]]) -> tuple[list[tu
 @cache
 def _text(name: str) -> str:
     return files("dfcompile.page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["printable"] = printable
-    return environment

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
@@ -322,15 +323,12 @@ class Report:
     @property
     def best(self) -> Mapping[int, Result]:
         """Per number of processing elements the result of least makespan, then of smallest FIFOs; no deadlock."""
-        best: dict[int, Result] = {}
-        least: dict[int, tuple[int, int]] = {}
+        ending: dict[int, list[Result]] = {}
         for result in self.results:
-            if result.makespan_cycles is None:
-                continue
-            cost = result.makespan_cycles, result.schedule.fifo_elements
-            if result.pes not in least or cost < least[result.pes]:
-                best[result.pes], least[result.pes] = result, cost
-        return MappingProxyType(best)
+            if result.makespan_cycles is not None:
+                ending.setdefault(result.pes, []).append(result)
+        costs = attrgetter("makespan_cycles", "schedule.fifo_elements")
+        return MappingProxyType({pes: min(results, key=costs) for pes, results in ending.items()})
 
 
 def report_schema() -> dict[str, Json]:

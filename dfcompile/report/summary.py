@@ -15,7 +15,7 @@ from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.driver import Exploration, Point
 from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import PUBLISHED
-from dfcompile.frontend import Coverage, ModelNode
+from dfcompile.frontend import Coverage
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, longest_chain
 from dfcompile.options import Options
@@ -149,7 +149,10 @@ class Ideals:
 
 def summarize(exploration: Exploration) -> report.Report:
     """Return the report of a run."""
-    first = exploration.variants[0]
+    lowered = exploration.variants[0].lowered
+    ways = Counter(node.coverage for node in lowered.nodes)
+    counts = (ways[Coverage.COSTED], ways[Coverage.VIEW], ways[Coverage.FOLDED])
+    model = report.ModelSummary(lowered.name, len(lowered.nodes), sum(counts), *counts)
     ideals = Ideals(exploration.alternatives, exploration.plans.model.compulsory_bytes)
     found = tuple((point, *ideals.of(point)) for point in exploration.points)
     mapped = ((point, _mapping(point, ideal, time_s)) for point, ideal, time_s in found)
@@ -158,15 +161,7 @@ def summarize(exploration: Exploration) -> report.Report:
     types = dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
     own = _assumptions(exploration.options, exploration.points)
     assumptions = (*own, *ideal, *schedules.complex_assumptions(types))
-    return report.Report(_model(first.lowered.name, first.lowered.nodes), results, assumptions, exploration.warnings)
-
-
-def _model(name: str, nodes: Sequence[ModelNode]) -> report.ModelSummary:
-    def count(coverage: Coverage) -> int:
-        return sum(node.coverage is coverage for node in nodes)
-
-    ways = (count(Coverage.COSTED), count(Coverage.VIEW), count(Coverage.FOLDED))
-    return report.ModelSummary(name, len(nodes), sum(ways), *ways)
+    return report.Report(model, results, assumptions, exploration.warnings)
 
 
 def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: TrafficPlans) -> report.Result:
@@ -176,6 +171,11 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
     if variant.deviation is not None:
         effect = None if variant.effect_of_inputs is None else variant.effect_of_inputs.relative
         verification = filled(report.VerificationSummary, variant.deviation, effect_of_inputs=effect)
+    repetition, repeated = None, point.repetition
+    if repeated is not None:
+        once = point.scheduled.schedule.makespan_cycles, figures.io_elements
+        in_sequence, elements = (repeated.repeats * each for each in once)
+        repetition = filled(report.RepetitionSummary, repeated, in_sequence_cycles=in_sequence, io_elements=elements)
     return report.Result(
         pes=point.pes,
         expansions=variant.expansions,
@@ -183,19 +183,11 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         schedule=schedules.schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
-        repetition=_repetition(point),
+        repetition=repetition,
         mapping=mapping,
         traffic=traffic_summary(plans, point),
         verification=verification,
     )
-
-
-def _repetition(point: Point) -> report.RepetitionSummary | None:
-    found, figures = point.repetition, point.scheduled.figures
-    if found is None:
-        return None
-    cycles, elements = (found.repeats * one for one in (point.scheduled.schedule.makespan_cycles, figures.io_elements))
-    return filled(report.RepetitionSummary, found, in_sequence_cycles=cycles, io_elements=elements)
 
 
 def _over_expansions(bound: ExpansionBound, point: Point) -> report.ExpansionsSummary:
@@ -279,9 +271,8 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[report.Assu
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     is_before_passes = any(point.selection is not None and point.selection.is_before_passes for point in points)
     passes = [("expansions were chosen", "for the model before its passes: it is large")] * is_before_passes
-    for point in points:
-        for one in point.variant.lowered.applied:
-            passes.append((f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}"))
+    applied = (one for point in points for one in point.variant.lowered.applied)
+    passes += [(f"pass {one.name!r}", f"{one.before} {one.of} became {one.after}") for one in applied]
     found = [
         schedules.PROCESSING_ELEMENT,
         report.AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
@@ -303,16 +294,17 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> oper
         makespan_cycles: of the schedule that was made of it, if it was taken.
     """
     sketch, default = selection.sketch, selection.default
-    taken = selection.expansions
+    tasks = sketch.candidate.granularity
+    single = (f"{origin}:{'declared' if count is None else f'pieces={count}'}" for origin, count in tasks.own)
     return operator_figures.AutomaticSummary(
         is_taken=selection.is_taken,
         # Without a rule, the command that repeats the choice would choose.
-        expand=tuple(_expand(taken)) or (PUBLISHED,) * selection.is_taken,
-        granularity=_granularity(sketch.candidate.granularity),
+        expand=tuple(_expand(selection.expansions)) or (PUBLISHED,) * selection.is_taken,
+        granularity=(str(Granularity(tasks.max_tasks, tasks.split, tasks.pieces)), *single),
         estimated_cycles=sketch.estimate.cycles,
         published_cycles=None if default is None else default.estimate.cycles,
         rivals=_rivals(selection, makespan_cycles) if selection.is_taken else None,
-        options=tuple(option for each in selection.operators for option in _options(each, taken, selection)),
+        options=tuple(option for each in selection.operators for option in _options(each, selection)),
     )
 
 
@@ -340,19 +332,11 @@ def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
                 yield from (f"{origin}:{op_type}={name}" for origin in origins)
 
 
-def _granularity(found: Granularity) -> tuple[str, ...]:
-    every = str(Granularity(found.max_tasks, found.split, found.pieces))
-    single = (f"{origin}:{'declared' if count is None else f'pieces={count}'}" for origin, count in found.own)
-    return (every, *single)
-
-
-def _options(
-    operators: OperatorOptions, taken: Mapping[str, Mapping[str, str]], selection: Selection
-) -> Iterator[operator_figures.OptionSummary]:
+def _options(operators: OperatorOptions, selection: Selection) -> Iterator[operator_figures.OptionSummary]:
     origin = operators.origins[0]
     pieces = selection.sketch.candidate.granularity.pieces_of(origin)
     for option in operators.known:
         expansions = dict(option.expansions)
-        is_chosen = option.pieces == pieces and expansions == dict(taken.get(origin, {}))
+        is_chosen = option.pieces == pieces and expansions == dict(selection.expansions.get(origin, {}))
         own = {"operators": operators.origins, "expansions": MappingProxyType(expansions), "is_chosen": is_chosen}
         yield filled(operator_figures.OptionSummary, option, option.alone, **own)

@@ -81,11 +81,8 @@ def automatic_notes(result: Result, found: AutomaticSummary) -> Iterator[str]:
 
 
 def _compared(pes: int, rivals: RivalsSummary) -> str:
-    counts = (
-        (rivals.scheduled, "by schedules"),
-        (rivals.excluded, "excluded by bounds"),
-        (rivals.estimated, "by estimates"),
-    )
+    ways = ("by schedules", "excluded by bounds", "by estimates")
+    counts = zip((rivals.scheduled, rivals.excluded, rivals.estimated), ways, strict=True)
     parts = ", ".join(f"{count} {what}" for count, what in counts if count)
     more = " (more: --expand auto)" if rivals.is_quick and rivals.estimated else ""
     return f"compared on {pes} PEs with uniform choices: {parts}{more}"

@@ -282,7 +282,16 @@ class _Profiles:
         unit = stretch.unit
         for place, node in enumerate(unit.nodes):
             if node < self._dag.nodes_count and self._schedule.pe[node] != NO_PE:
-                self._add_task(node, accesses_of_task(stretch, place), unit.edges)
+                begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
+                accesses = accesses_of_task(stretch, place)
+                waits = np.flatnonzero((accesses.wait > 0) & (accesses.time > begin))
+                until = accesses.time[waits]
+                since = np.maximum(until - accesses.wait[waits], begin)
+                waited = np.concatenate([[0], np.cumsum(until - since)])
+                # Waited cycles as a broken line over time: level, then rising during each wait.
+                times = np.concatenate([[begin], np.stack([since, until], axis=1).ravel(), [end]])
+                heights = np.concatenate([[0], np.stack([waited[:-1], waited[1:]], axis=1).ravel(), [waited[-1]]])
+                self._add_phases(node, times, heights, (until, accesses.edge[waits], until - since, unit.edges))
         for place, edge in enumerate(unit.edges):
             self._seen[edge] = True
             self._count(stretch.puts(place), 1)
@@ -323,17 +332,6 @@ class _Profiles:
         removal = schedule.start[target], schedule.last_out[target]
         held = [np.interp(self._marks, each, (0, volume)).astype(np.int64) for each in (arrival, removal)]
         self._change[:-1] += np.diff(np.maximum(held[0] - held[1], 0), prepend=0)
-
-    def _add_task(self, node: int, accesses: Accesses, edges: tuple[int, ...]) -> None:
-        begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
-        waits = np.flatnonzero((accesses.wait > 0) & (accesses.time > begin))
-        until = accesses.time[waits]
-        since = np.maximum(until - accesses.wait[waits], begin)
-        waited = np.concatenate([[0], np.cumsum(until - since)])
-        # Waited cycles as a broken line over time: level, then rising during each wait.
-        times = np.concatenate([[begin], np.stack([since, until], axis=1).ravel(), [end]])
-        heights = np.concatenate([[0], np.stack([waited[:-1], waited[1:]], axis=1).ravel(), [waited[-1]]])
-        self._add_phases(node, times, heights, (until, accesses.edge[waits], until - since, edges))
 
     def _add_phases(
         self, node: int, times: Int64, waited: Int64, waits: tuple[Int64, Int64, Int64, tuple[int, ...]] | None

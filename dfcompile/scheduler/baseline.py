@@ -83,9 +83,10 @@ class GapIndex:
         chunk = self._chunks[position]
         if chunk[place][0] > latest:
             return None
-        gap = chunk.pop(place)
+        gap, count = chunk.pop(place), len(self._chunks)
         if not chunk:
-            self._close_chunk(position)
+            self._limits[:, position : count - 1] = self._limits[:, position + 1 : count]
+            del self._chunks[position], self._first[position]
         return gap
 
     def _search(self, limit: int, chunks: tuple[int, int], ready: int, duration: int) -> tuple[int, int] | None:
@@ -127,11 +128,6 @@ class GapIndex:
         self._chunks.insert(position, chunk)
         self._first.insert(position, chunk[0])
         self._summarise(position)
-
-    def _close_chunk(self, position: int) -> None:
-        count = len(self._chunks)
-        self._limits[:, position : count - 1] = self._limits[:, position + 1 : count]
-        del self._chunks[position], self._first[position]
 
 
 def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:

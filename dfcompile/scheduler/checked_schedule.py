@@ -80,25 +80,20 @@ class Scheduling:
         with work_of(2) as steps:
             timed = timed_schedule(self.dag, options) if known is None else known
             steps.add()
-            return self._checked(options, timed)
-
-    def _checked(self, options: ScheduleOptions, timed: TimedSchedule) -> CheckedSchedule:
-        baseline = self._baseline(options.pes, timed.non_streaming)
-        found, ends = timed.schedule, not timed.deadlock
-        deepest = int(found.fifo_capacity.max(initial=0))
-        if options.max_fifo is not None and deepest > options.max_fifo:
-            raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {options.max_fifo}")
-        if found.timing.is_exact or options.fifos in {None, "rule"}:
-            check(self.dag, found)
-            if not timed.is_replayed:
-                recompute_times(self.dag, found)
-        simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
-        bound = timed.bound_cycles or self._bound(options.pes)
-        of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
-        return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
-
-    def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
-        if pes not in self._baselines:
-            self._baselines[pes] = schedule_non_streaming(self.dag, pes) if known is None else known
-            check_non_streaming(self.dag, self._baselines[pes])
-        return self._baselines[pes]
+            if options.pes not in self._baselines:
+                made = timed.non_streaming or schedule_non_streaming(self.dag, options.pes)
+                check_non_streaming(self.dag, made)
+                self._baselines[options.pes] = made
+            baseline = self._baselines[options.pes]
+            found, ends = timed.schedule, not timed.deadlock
+            deepest, most = int(found.fifo_capacity.max(initial=0)), options.max_fifo
+            if most is not None and deepest > most:
+                raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {most}")
+            if found.timing.is_exact or options.fifos in {None, "rule"}:
+                check(self.dag, found)
+                if not timed.is_replayed:
+                    recompute_times(self.dag, found)
+            simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
+            bound = timed.bound_cycles or self._bound(options.pes)
+            of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
+            return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)

@@ -79,7 +79,7 @@ def repeated(dag: CanonicalDag, schedule: Schedule, repeats: int, pes: int) -> R
     start, end = _busy(dag, schedule)
     least = max(1, -(-int((end - start).sum()) // pes))
     makespan = schedule.makespan_cycles
-    interval = _interval((start, end), pes, least, makespan)
+    interval = _interval(start, end, pes, least, makespan)
     in_flight = min(repeats, -(-makespan // interval))
     found = Repetition(repeats, interval, makespan + (repeats - 1) * interval, in_flight, least, pes, schedule)
     check_repetition(dag, schedule, found)
@@ -105,9 +105,8 @@ def check_repetition(dag: CanonicalDag, schedule: Schedule, repetition: Repetiti
         raise VerificationError(f"repetition: makespan {repetition.makespan_cycles} against {last}")
 
 
-def _interval(busy: tuple[Int64, Int64], pes: int, least: int, whole: int) -> int:
+def _interval(start: Int64, end: Int64, pes: int, least: int, whole: int) -> int:
     """Return an interval that fits: intervals are tried from the least one on, each 2 % longer; then between two."""
-    start, end = busy
     before, found = least - 1, min(least, whole)
     while found < whole and not _fits(start, end, pes, found):
         before, found = found, min(whole, max(found + 1, int(found * _GROWTH)))

@@ -1,6 +1,7 @@
 """The front of the scheduler: from a canonical DAG to a streaming schedule."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -29,6 +30,9 @@ _SAMPLED_ACCESSES = 2**22  # half a second
 _RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
 _GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
+
+
+_Choice: TypeAlias = tuple[Plan, Schedule]  # a partition to be laid out in time, and its schedule with steady times
 
 
 class TimedSchedule(Struct, frozen=True, eq=False):
@@ -174,37 +178,28 @@ def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule
     return TimedSchedule(steady, sample=_sample(dag, steady))
 
 
-def _planned(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool
-) -> tuple[Plan, Schedule]:
+def _planned(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool) -> _Choice:
     blocks = partitioner.blocks(dag, options.pes, barrier=barrier, effort=options.effort)
     plan = Plan(dag, blocks, options, barrier)
     if not barrier and not is_own(partitioner.module):
-        _check_gangs(plan, partitioner)
+        # What a third party puts on the machine together has to fit on it.
+        largest = plan.gangs(streamable_edges(dag, blocks.block)).largest(dag)
+        with faults_of("partitioner", partitioner.origin):
+            if largest > options.pes:
+                raise VerificationError(f"{largest} tasks that stream to one another against at most {options.pes}")
     return plan, plan.steady()
 
 
-def _rivals(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: tuple[Plan, Schedule]
-) -> Iterator[tuple[Plan, Schedule]]:
+def _rivals(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: _Choice) -> Iterator[_Choice]:
     """Yield plans of the partitioner's rivals, where their replays cost little: by exact times one may be shorter."""
     if partitioner.rivals and exact.is_replayable(dag, own[1], _RIVAL_ACCESSES):
         for rival in partitioner.rivals:
             yield _planned(dag, rival, options, barrier=own[0].barrier)
 
 
-def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
+def _exact(planned: Iterable[_Choice], fifos: Fifos) -> Iterator[exact.ReplayedSchedule]:
     for plan, steady in planned:
         yield from exact.limited_schedules(plan, steady, fifos)
-
-
-def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
-    """Check that what a third party puts on the machine together fits on it."""
-    gangs = plan.gangs(streamable_edges(plan.dag, plan.blocks.block))
-    largest, pes = gangs.largest(plan.dag), plan.options.pes
-    with faults_of("partitioner", partitioner.origin):
-        if largest > pes:
-            raise VerificationError(f"{largest} tasks that stream to one another against at most {pes}")
 
 
 def _steady(plan: Plan, steady: Schedule) -> Schedule:

@@ -6,7 +6,7 @@ each layer between. The same graph has the same places each time.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import cycle, pairwise
 
@@ -170,35 +170,25 @@ def dag_to_svg(dag: CanonicalDag) -> str:
     width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
     left = (width - layout.width) / 2
     height = TOP + max(layout.layers - 1, 0) * PITCH + HEIGHT + MARGIN
-    colours = _colours(families)
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="11">'
-    )
+    operators = dict.fromkeys(family.origin for family in families if not family.in_memory)
+    colours = dict(zip(operators, cycle(PALETTE), strict=False))  # as in the Gantt chart
+    buffers = int(np.count_nonzero(dag.is_buffer))
     parts = [
-        opening,
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="11">'
+        ),
         f'<rect width="{width}" height="{height}" fill="white"/>',
-        *_head(dag),
+        f'<text x="{MARGIN}" y="22" font-size="14" font-weight="bold">{escape(dag.name)}</text>',
+        (
+            f'<text x="{MARGIN}" y="40" fill="#555555">{dag.tasks_count:,} tasks, {buffers:,} buffers; '
+            "volumes in elements; dashed: through memory</text>"
+        ),
         *_drawn_arrows(arrows, families, layout, left),
         *(part for number, family in enumerate(families) for part in _shape(family, layout, number, left, colours)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _head(dag: CanonicalDag) -> Iterator[str]:
-    buffers = int(np.count_nonzero(dag.is_buffer))
-    yield f'<text x="{MARGIN}" y="22" font-size="14" font-weight="bold">{escape(dag.name)}</text>'
-    yield (
-        f'<text x="{MARGIN}" y="40" fill="#555555">{dag.tasks_count:,} tasks, {buffers:,} buffers; '
-        "volumes in elements; dashed: through memory</text>"
-    )
-
-
-def _colours(families: list[Family]) -> Mapping[str, str]:
-    """Return the colour of each operator, as in the Gantt chart."""
-    operators = dict.fromkeys(family.origin for family in families if not family.in_memory)
-    return dict(zip(operators, cycle(PALETTE), strict=False))
 
 
 def _arrows(dag: CanonicalDag, families: list[Family]) -> dict[tuple[int, int], list[str]]:
@@ -214,15 +204,6 @@ def _arrows(dag: CanonicalDag, families: list[Family]) -> dict[tuple[int, int], 
 
 def _width(family: Family) -> float:
     return CHARACTER * len(family.label) + 28
-
-
-def _label_places(arrows: Collection[tuple[int, int]]) -> list[_At]:
-    """Return where labels stand: away from the end at which several arrows meet."""
-    leaving, arriving = Counter(source for source, _ in arrows), Counter(target for _, target in arrows)
-    return [
-        (_At.MIDDLE, _At.TARGET, _At.SOURCE, _At.MIDDLE)[(leaving[source] > 1) + 2 * (arriving[target] > 1)]
-        for source, target in arrows
-    ]
 
 
 def _shape(family: Family, layout: Layout, number: int, left: float, colours: Mapping[str, str]) -> Iterator[str]:
@@ -255,14 +236,17 @@ def _shape(family: Family, layout: Layout, number: int, left: float, colours: Ma
 def _drawn_arrows(
     arrows: Mapping[tuple[int, int], list[str]], families: list[Family], layout: Layout, left: float
 ) -> Iterator[str]:
-    for number, ((source, target), at) in enumerate(zip(arrows, _label_places(arrows), strict=True)):
-        first, bends = layout.layer[source], layout.bends[number]
+    leaving, arriving = Counter(source for source, _ in arrows), Counter(target for _, target in arrows)
+    for (source, target), bends in zip(arrows, layout.bends, strict=True):
+        first = layout.layer[source]
         places = [layout.centre[source], *bends, layout.centre[target]]
-        rows = [first, *range(first + 1, first + 1 + len(bends)), layout.layer[target]]
+        rows = [*range(first, first + 1 + len(bends)), layout.layer[target]]
         points = [(left + x, TOP + row * PITCH + HEIGHT / 2) for x, row in zip(places, rows, strict=True)]
         points[0] = (points[0][0], points[0][1] + HEIGHT / 2)
         points[-1] = (points[-1][0], points[-1][1] - HEIGHT / 2 - 5)
         through_memory = families[source].in_memory or families[target].in_memory
+        # A label stands away from the end at which several arrows meet.
+        at = (_At.MIDDLE, _At.TARGET, _At.SOURCE, _At.MIDDLE)[(leaving[source] > 1) + 2 * (arriving[target] > 1)]
         yield from _arrow(points, ", ".join(arrows[source, target]), at, through_memory=through_memory)
 
 

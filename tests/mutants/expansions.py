@@ -20,16 +20,12 @@ EXPANSIONS = (
     Mutant(f"{_FOLDER}/gemm.py", 'added = "b" if beta == 1.0 else f"{beta!r} * b"', 'added = "b"'),
     Mutant(
         f"{_FOLDER}/conv.py",
-        'linear_index(["i0", *spatial], (batch, *counts))',
-        'linear_index([*spatial, "i0"], (*counts, batch))',
+        'linear_index(["i0", *spatial], (y.shape[0], *windows.counts))',
+        'linear_index([*spatial, "i0"], (*windows.counts, y.shape[0]))',
     ),
     Mutant("lowering/windows.py", "+ (extent - 1) * dilation + 1", "+ extent * dilation"),
     Mutant("lowering/windows.py", '(total + (auto_pad == "SAME_LOWER")) // 2', "total // 2"),
-    Mutant(
-        f"{_FOLDER}/conv_transpose.py",
-        'total // 2 if auto_pad == "SAME_UPPER" else total - total // 2',
-        'total - total // 2 if auto_pad == "SAME_UPPER" else total // 2',
-    ),
+    Mutant(f"{_FOLDER}/conv_transpose.py", '(auto_pad != "SAME_UPPER")', '(auto_pad == "SAME_UPPER")'),
     Mutant(f"{_FOLDER}/softmax.py", '"exp(a - b)"', '"exp(a)"'),
     Mutant(
         f"{_FOLDER}/normalization.py",

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import dfcompile as df
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph, flow_of
-from dfcompile.dfmodel_backend import Overlap, System, TaskModel, load_system, map_tasks
+from dfcompile.dfmodel_backend import Overlap, System, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical

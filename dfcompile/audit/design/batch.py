@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import astuple
 
 from dfcompile.dfmodel_backend import StepFigures
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
@@ -34,14 +34,9 @@ class Memory(Struct, frozen=True):
     waiting_tensors: float
 
     @property
-    def parts(self) -> dict[str, float]:
-        """Each of them by its name."""
-        return asdict(self)
-
-    @property
     def total(self) -> float:
         """All of it."""
-        return sum(self.parts.values())
+        return float(sum(astuple(self)))
 
 
 def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:

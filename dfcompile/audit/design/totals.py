@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
+from msgspec.structs import asdict
+
 from dfcompile.audit.comparing import (
     MULTIPLIED,
     ROUNDING,
@@ -52,9 +54,8 @@ def audit_design(
     decided = DecidedDesign(solution.design, solution.decision, solution.options.compatibility)
     account = DesignAccount(decided, solution.figures.steps)
     _audit_figures("figures", report.figures, account)
-    _audit_memory("figures", report.figures, account)
-    _audit_search("search", report.search, solution, account)
-    _audit_configurations("configurations", report.configurations, solution, account)
+    _audit_search("search", report, solution, account)
+    _audit_configurations(report, solution, account)
     _audit_kernels("kernels", report.kernels, account)
     audit_placements("placements", report.placements, solution, placed)
     audit_corrections("corrections", report.corrections, solution, account, corrections)
@@ -62,6 +63,7 @@ def audit_design(
 
 def _audit_figures(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
     machine, batch, groups = account.design.machine, account.design.execution.batch, account.groups
+    memory = account.memory
     time_s, rate, power = account.batch_ns / PER_S, account.peak_flop_per_s, account.power_w
     peak = rate * machine.chips * time_s
     expect_figures(f"{where}: of the machine", summary, chips=machine.chips)
@@ -77,21 +79,15 @@ def _audit_figures(where: str, summary: reported.DesignSummary, account: DesignA
     expect_figures(where, summary, MULTIPLIED, dram_traffic_bytes=account.dram_traffic_bytes)
     expect_figures(where, summary, MULTIPLIED, network_traffic_bytes=account.network_traffic_bytes)
     expect_figures(where, summary, MULTIPLIED, sharding_bytes=account.decided.sharding_bytes)
-
-
-def _audit_memory(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
-    machine, memory = account.design.machine, account.memory
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
     expect_figures(where, summary, MULTIPLIED, dram_bytes=memory.total)
     if machine.dram_bytes:
         expect_at_least(f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
-    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **memory.parts)
+    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **asdict(memory))
 
 
-def _audit_search(
-    where: str, summary: reported.SearchSummary, solution: DesignSolution, account: DesignAccount
-) -> None:
-    time_s = account.batch_ns / PER_S
+def _audit_search(where: str, report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
+    summary, time_s = report.search, account.batch_ns / PER_S
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
     points = count_of_choices(solution.asked, solution.options.compatibility)
     expect_figures(where, summary, solver=solution.solver)
@@ -100,11 +96,9 @@ def _audit_search(
     expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
 
 
-def _audit_configurations(
-    where: str, summaries: Sequence[reported.StepSummary], solution: DesignSolution, account: DesignAccount
-) -> None:
+def _audit_configurations(report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
     steps = [(number, step) for number, step in enumerate(account.steps) if step.kernels]
-    for at, summary, (number, step) in expect_rows(where, summaries, steps):
+    for at, summary, (number, step) in expect_rows("configurations", report.configurations, steps):
         kernels = tuple(kernel.name for kernel in step.kernels)
         weight_tiles = solution.figures.steps[number].weight_tiles
         expect_figures(at, summary, configuration=number, stage=step.stage, kernels=kernels, weight_tiles=weight_tiles)
@@ -251,7 +245,11 @@ def audit_corrections(
         expect_figures(at, summary, switch=switch.replace("_", "-"), text=CORRECTIONS[switch], applied=is_right)
         expect_figures(at, summary, figure=correction.figure)
         if not correction.steps:
-            _audit_more_pmus(at, summary, correction, solution)
+            # Memory units that a configuration needs: turned, they are more than those of the chip.
+            grid = solution.design.machine.pmu
+            if grid is None or not correction.value <= grid.pmus < correction.other_value:
+                raise VerificationError(f"{at}: found {correction.value} PMUs, then {correction.other_value}")
+            expect_figures(at, summary, value=correction.value, other_value=correction.other_value)
             continue
         if switch not in turned:
             turned[switch] = _turned(at, solution, correction, is_right=is_right)
@@ -268,16 +266,6 @@ def _named(account: DesignAccount) -> Mapping[str, float]:
         "cost (USD)": account.price_usd,
         "power (W)": account.power_w,
     }
-
-
-def _audit_more_pmus(
-    where: str, summary: reported.CorrectionSummary, correction: Correction, solution: DesignSolution
-) -> None:
-    """Hold memory units that a configuration needs against those of the chip: turned, they are too many."""
-    grid = solution.design.machine.pmu
-    if grid is None or not correction.value <= grid.pmus < correction.other_value:
-        raise VerificationError(f"{where}: found {correction.value} PMUs, then {correction.other_value}")
-    expect_figures(where, summary, value=correction.value, other_value=correction.other_value)
 
 
 def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_right: bool) -> Mapping[str, float]:

@@ -122,8 +122,7 @@ class IdealAudit:
     """The audit for one model; what does not depend on the mapping is computed once."""
 
     def __init__(self, known: KnownAlternatives | None, proved_bytes: int) -> None:
-        self._known = known
-        self._bytes = proved_bytes
+        self._known, self._bytes = known, proved_bytes
         self._work = 0 if known is None else sum(divided_work(known).values())
         self._chain = cache(lambda word: 0 if known is None else chain_cycles(known, word))
 

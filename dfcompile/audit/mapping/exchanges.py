@@ -19,10 +19,8 @@ class ShardedGraph:
     """A dataflow graph on several chips: how each tensor is made and needed, and what each exchange of it takes."""
 
     def __init__(self, graph: DataflowGraph, system: System, sharding: Sharding) -> None:
-        self._graph = graph
-        self.network = ChipNetwork(system.network)
+        self._graph, self.sharding, self.network = graph, sharding, ChipNetwork(system.network)
         self.chips = self.network.chips
-        self.sharding = sharding
         self.tensors = {tensor.name: tensor for tensor in graph.tensors}
         self.kernels = {kernel.name: kernel for kernel in graph.kernels}
         self._whole: Layout = (None,) * len(self.chips)
@@ -71,7 +69,7 @@ class ShardedGraph:
     def _require_needs(self, where: str, there: Mapping[str, Sequence[Layout]]) -> None:
         for name, layouts in there.items():
             tensor = self.tensors[name]
-            if tensor.kind is TensorKind.OUTPUT and not any(_is_complete(layout) for layout in layouts):
+            if tensor.kind is TensorKind.OUTPUT and all(map(_is_partial, layouts)):
                 raise VerificationError(f"{where}: nobody completes {name!r}, an output of the model")
             for use in tensor.uses:
                 for needed in self.needed(tensor, use.kernel):
@@ -178,8 +176,8 @@ def _can_keep(layout: Layout, needed: Layout, elements: int) -> bool:
     )
 
 
-def _is_complete(layout: Layout) -> bool:
-    return not any(isinstance(held, Partial) for held in layout)
+def _is_partial(layout: Layout) -> bool:
+    return any(isinstance(held, Partial) for held in layout)
 
 
 def _require_change(where: str, exchange: Exchange) -> None:

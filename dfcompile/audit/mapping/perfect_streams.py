@@ -1,14 +1,12 @@
 """The audit of the mapping with perfect streams: each chip's share of kernels and tensors, and what it takes, anew."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from dfcompile.audit.comparing import ROUNDING, expect_at_least, expect_bound, expect_figures, expect_rows
 from dfcompile.audit.mapping.bounds import require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.audit.mapping.times import audit_bound_by
-from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, System, TensorKind, check_mapping
+from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, TensorKind, check_mapping
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns
 from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.driver import Point
@@ -26,11 +24,17 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
     """
     mapping, graph = point.mapping, point.variant.graph
     figures, exchanged = mapping.figures, list[Exchange]()
-    require_part(f"{where}.chips", mapping.system, _at_hand(point))
+    # Without a limit of SRAM where an assumption says that it has none.
+    is_roomy = any(said.name == "SRAM of perfect streams" for said in mapping.assumptions)
+    roomy = replace(point.system, accelerator=replace(point.system.accelerator, sram=Amount(0.0)))
+    require_part(f"{where}.chips", mapping.system, roomy if is_roomy else point.system)
     if mapping.chips > 1:
         sharded = ShardedGraph(graph, mapping.system, dict(mapping.sharding))
         exchanged = sharded.recounted(f"{where}.exchanges", figures.exchanges)
-        _audit_exchanges(where, figures.exchanges, exchanged)
+        for number, (exchange, found) in enumerate(zip(figures.exchanges, exchanged, strict=True)):
+            at = f"{where}: exchange {number} of {exchange.tensor!r}"  # its configurations add it up
+            expect_figures(at, exchange, message_bytes=found.message_bytes, moved_bytes=found.moved_bytes)
+            expect_figures(at, exchange, ROUNDING, time_ns=found.time_ns)
         check_mapping(sharded.share(figures.exchanges), mapping.system, mapping, graph)
     expect_figures(where, summary, chips=mapping.system.chips, configs=len(figures.configs), solver=mapping.solver)
     expect_at_least(f"{where}.chips", point.chips, summary.chips, "chips in use")
@@ -46,22 +50,6 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
     expect_figures(where, summary, ROUNDING, time_s=figures.time_s)
     expect_at_least(f"{where}.dram_bytes", summary.dram_bytes, _unavoidable_bytes(graph), "what must be moved")
     _audit_bound(where, summary, point)
-
-
-def _at_hand(point: Point) -> System:
-    """Return the machine; without a limit of SRAM where an assumption says that it has none."""
-    chip = point.system.accelerator
-    roomy = replace(point.system, accelerator=replace(chip, sram=Amount(0.0)))
-    is_said = any(said.name == "SRAM of perfect streams" for said in point.mapping.assumptions)
-    return roomy if is_said else point.system
-
-
-def _audit_exchanges(where: str, exchanges: Sequence[Exchange], recounted: Sequence[Exchange]) -> None:
-    """Hold what the mapping charges for exchanges against what they take: its configurations add it up."""
-    for number, (exchange, found) in enumerate(zip(exchanges, recounted, strict=True)):
-        at = f"{where}: exchange {number} of {exchange.tensor!r}"
-        expect_figures(at, exchange, message_bytes=found.message_bytes, moved_bytes=found.moved_bytes)
-        expect_figures(at, exchange, ROUNDING, time_ns=found.time_ns)
 
 
 def _audit_bound(where: str, summary: PerfectStreamsSummary, point: Point) -> None:

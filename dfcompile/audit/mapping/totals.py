@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
-from dfcompile.report.mapping_figures import ExchangeSummary, KernelGroupSummary, LayoutSummary, MappingSummary
+from dfcompile.report.mapping_figures import ExchangeSummary, KernelGroupSummary, MappingSummary
 
 
 def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
@@ -47,7 +47,11 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     audit_parts(f"{where}.parts", summary.parts, times, blocks)
     audit_kernels(f"{where}.kernels", summary.kernels, times)
     audit_roofs(f"{where}.roofs", summary.roofs, system)
-    _audit_sharding(f"{where}.sharding", summary.sharding, point, times)
+    layouts = sorted(_layouts(point, times), key=lambda held: held[0])
+    for at, held, (place, kernel, array, access, most) in expect_rows(f"{where}.sharding", summary.sharding, layouts):
+        expect_figures(at, held, configuration=place, kernel=kernel, tensor=array.name, access=access)
+        expect_figures(at, held, elements=array.elements, chip_elements=most)
+        expect(f"{at}.held: dimensions", len(held.held), len(in_use))
     _audit_totals(where, summary, point, times)
     audit_bound(where, summary, point, times)
     audit_perfect_streams(f"{where}.perfect_streams", summary.perfect_streams, point)
@@ -83,16 +87,6 @@ def _audit_exchanges(where: str, summaries: Sequence[ExchangeSummary], point: Po
         expect_figures(at, summary, message_bytes=figures.message_bytes, moved_bytes=figures.moved_bytes)
         expect_figures(at, summary, ROUNDING, time_s=figures.time_ns / PER_S)
     return found
-
-
-def _audit_sharding(where: str, summaries: Sequence[LayoutSummary], point: Point, times: TaskTimes) -> None:
-    """Find anew which part of an array the chip with most of it holds, for each kernel that reads or writes it."""
-    expected = sorted(_layouts(point, times), key=lambda held: held[0])
-    dimensions = len(point.attained.system.network.dimensions)
-    for at, summary, (place, kernel, array, access, most) in expect_rows(where, summaries, expected):
-        expect_figures(at, summary, configuration=place, kernel=kernel, tensor=array.name, access=access)
-        expect_figures(at, summary, elements=array.elements, chip_elements=most)
-        expect(f"{at}.held: dimensions", len(summary.held), dimensions)
 
 
 def _layouts(point: Point, times: TaskTimes) -> Iterator[tuple[int, str, KernelTensor, str, int]]:

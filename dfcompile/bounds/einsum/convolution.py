@@ -158,7 +158,10 @@ class _Tilings:
 
     def curves(self, kind: OrderClass) -> Iterator[Curve]:
         """Yield curves whose least is that of a class of orders."""
-        places = self._useful(kind)
+        places = np.arange(self.grid.points)
+        whole = [other for other in self.classes if other.is_whole and other.keeps == kind.keeps]
+        if whole and not kind.is_whole:  # where it may be better than the class that keeps its tile throughout
+            places = np.flatnonzero((kind.input_words < whole[0].input_words).any(axis=0))
         if not len(places):
             return
         for sizes, traffic, tiles in self.columns(kind, places, reduces=True):
@@ -167,13 +170,6 @@ class _Tilings:
             channels, filters, batch = (sizes[place] for sizes, place in zip(tiles, where[:3], strict=True))
             tilings = np.column_stack((batch, channels, filters, self.grid.tiles[places[where[3]]])).astype(np.int64)
             yield front(sizes[kept], traffic[kept], tilings)
-
-    def _useful(self, kind: OrderClass) -> Int64:
-        """Return the pairs of tiles for which a class may be better than the one that keeps its tile throughout."""
-        better = [whole for whole in self.classes if whole.is_whole and whole.keeps == kind.keeps]
-        if kind.is_whole or not better:
-            return np.arange(self.grid.points)
-        return np.flatnonzero((kind.input_words < better[0].input_words).any(axis=0))
 
     def columns(
         self, kind: OrderClass, places: Int64 | None = None, *, reduces: bool

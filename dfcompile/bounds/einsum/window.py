@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Int64
-from dfcompile.bounds.tilings import Tiles, tile_sizes
+from dfcompile.bounds.tilings import Tiles, tile_sizes, trips_of
 from dfcompile.distinct import distinct
 from dfcompile.errors import UserError
 
@@ -97,14 +97,8 @@ Roles = tuple[Role, Role]  # of the loop over tiles of outputs, and over tiles o
 
 STAYS = (Role.OUTER, Role.OUTER)
 TRUE_ROLES: tuple[Roles, ...] = (
-    STAYS,
-    (Role.OUTER, Role.INNER),
-    (Role.INNER, Role.OUTER),
-    (Role.INNER, Role.INNER),
-    (Role.STEP, Role.OUTER),
-    (Role.STEP, Role.INNER),
-    (Role.OUTER, Role.STEP),
-    (Role.INNER, Role.STEP),
+    *((outputs, taps) for outputs in (Role.OUTER, Role.INNER) for taps in (Role.OUTER, Role.INNER)),
+    *((Role.STEP, Role.OUTER), (Role.STEP, Role.INNER), (Role.OUTER, Role.STEP), (Role.INNER, Role.STEP)),
 )
 
 
@@ -129,13 +123,9 @@ class AxisTables(Struct, frozen=True, eq=False):
 
     def of(self, pairs: Int64) -> "AxisTables":
         """Return the sums of some pairs alone."""
-        return AxisTables(
-            self.outputs[pairs],
-            self.taps[pairs],
-            self.footprint[pairs],
-            {roles: column[pairs] for roles, column in self.shared.items()},
-            {key: column[pairs] for key, column in self.steady.items()},
-        )
+        shared = {roles: column[pairs] for roles, column in self.shared.items()}
+        steady = {key: column[pairs] for key, column in self.steady.items()}
+        return AxisTables(self.outputs[pairs], self.taps[pairs], self.footprint[pairs], shared, steady)
 
 
 # Roles under which the tool may find words again: (the step that it remembers, roles). A step of outputs is
@@ -224,18 +214,8 @@ def _undominated(axis: WindowAxis, found: AxisTables) -> Int64:
     """Return the pairs of tiles that no other is as good as in everything; of equal ones the first."""
     gains = [-column for roles, column in found.shared.items() if roles != STAYS]
     gains += [-column for column in found.steady.values()]
-    costs = np.stack(
-        [
-            found.outputs,
-            found.taps,
-            -(-axis.outputs // found.outputs),
-            -(-axis.taps // found.taps),
-            found.footprint,
-            found.shared[STAYS],
-            *gains,
-        ],
-        axis=1,
-    )
+    trips = trips_of(axis.outputs, found.outputs), trips_of(axis.taps, found.taps)
+    costs = np.stack([found.outputs, found.taps, *trips, found.footprint, found.shared[STAYS], *gains], axis=1)
     kept: list[int] = []
     for pair in np.lexsort(costs.T[::-1]).tolist():
         if not kept or not (costs[kept] <= costs[pair]).all(axis=1).any():

@@ -94,15 +94,9 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
     classes = []
     for (keeps, run, is_whole), words in found.items():
         held: Int64 = prod(map(grid.trips, sorted(run)), start=np.ones(grid.points, dtype=np.int64))
-        classes.append(
-            OrderClass(
-                keeps=keeps,
-                is_whole=is_whole,
-                weight_trips=whole // held if keeps == "W" else whole,
-                result_trips=taps // held if keeps == "O" else taps,
-                input_words=words,
-            )
-        )
+        weight_trips = whole // held if keeps == "W" else whole
+        result_trips = taps // held if keeps == "O" else taps
+        classes.append(OrderClass(keeps, is_whole, weight_trips, result_trips, words))
     return tuple(classes)
 
 
@@ -180,7 +174,11 @@ class _OrdersOfPoints:
 
     def _saved(self, inside: frozenset[Loop], loop: Loop) -> Int64:
         """Return the words that the advances of a loop save, with some loops inside it."""
-        saved = self._product(_roles(self._grid, inside, loop))
+
+        def role(other: Loop) -> Role:
+            return Role.STEP if other == loop else Role.INNER if other in inside else Role.OUTER
+
+        saved = self._product([(role((axis, 0)), role((axis, 1))) for axis in range(len(self._grid.axes))])
         if loop == FILTERS:
             return (self._trips - 1) * saved
         return saved[None] if FILTERS in inside else self._trips * saved
@@ -189,13 +187,6 @@ class _OrdersOfPoints:
         """Return `WindowGrid.shared` of the points."""
         columns = (self._columns[each] for each in enumerate(roles))
         return prod(columns, start=np.ones(len(self._points), dtype=np.int64))
-
-
-def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[Roles]:
-    def role(loop: Loop) -> Role:
-        return Role.STEP if loop == advancing else Role.INNER if loop in inside else Role.OUTER
-
-    return [(role((axis, 0)), role((axis, 1))) for axis in range(len(grid.axes))]
 
 
 # What the innermost loop may be where the tool's rule forgets: 0 of outputs or 1 of taps, what it keeps, the step that

@@ -57,11 +57,6 @@ class Segment(Struct, frozen=True):
         """Words of the weights of each layer."""
         return tuple(a * b for a, b in pairwise(self.widths))
 
-    @property
-    def held_words(self) -> int:
-        """Words of its ends that are on the chip as a whole."""
-        return self.rows * (self.widths[0] + self.widths[-1]) - sum(self.ends())
-
     def ends(self) -> tuple[int, int]:
         """Return the words of the operand and of the result that move at least."""
         first, last = (not is_held for is_held in self.held)
@@ -96,7 +91,9 @@ def template_curve(segment: Segment, templates: Sequence[Template], rules: Rules
         rules: how traffic is counted.
     """
     points = _rows_inside(segment, rules) if tuple(templates) == FLASH else _row_tiles(segment, templates, rules)
-    return least([front(sizes, traffic) for sizes, traffic in points]).shifted(segment.held_words)
+    # Of its ends those that are on the chip as a whole.
+    held_words = segment.rows * (segment.widths[0] + segment.widths[-1]) - sum(segment.ends())
+    return least([front(sizes, traffic) for sizes, traffic in points]).shifted(held_words)
 
 
 def useful_sequences(segment: Segment) -> Iterator[tuple[Template, ...]]:

@@ -52,8 +52,7 @@ class _Reader:
     """Bounds of the words that are made within a segment, up to some operators before; and the tensors looked at."""
 
     def __init__(self, model: BoundedModel, depth: int) -> None:
-        self.depth = depth
-        self.model = model
+        self.model, self.depth = model, depth
         self.tensors = {tensor.name: tensor for tensor in model.tensors}
         self.makers = {operand.tensor: op for op in model.operators for operand in op.writes}
         self.seen: set[str] = set()

@@ -75,8 +75,7 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     if options.granularity.split is None:
         return flow
     pieces = options.granularity.split
-    families = split(flow.families, flow.big_tasks(pieces), pieces)
-    return find_flow(families, graph.arrays, whole_arrays=whole_arrays)
+    return find_flow(split(flow.families, flow.big_tasks(pieces), pieces), graph.arrays, whole_arrays=whole_arrays)
 
 
 class _Assembly:
@@ -94,7 +93,14 @@ class _Assembly:
         self._add_nodes()
         for number in self._flow.order:
             self._add_edges(number)
-        self._add_tensors()
+        for kernel in filter(None, (self._flow.families[number].scope.kernel for number in self._flow.order)):
+            for name in (*kernel.inputs, *kernel.outputs):
+                if name not in self._flow.uses:
+                    raise UserError(f"kernel {kernel.name!r}: no array {name!r} against one per tensor")
+                self._add_tensor(self._flow.uses[name])
+        for name in self._buffers:
+            if not self._flow.uses[name].writers:  # a table that is looked up is an operand of no kernel
+                self._add_tensor(self._flow.uses[name])
         return self._builder.finish()
 
     def _add_nodes(self) -> None:
@@ -157,21 +163,6 @@ class _Assembly:
         ends = np.resize(producers, count), np.resize(consumers, count)
         volumes = self._flow.stream_volumes(stream).column()
         self._builder.add_edges(*ends, volumes, array.element_bytes, _order_text(order, array))
-
-    # -- tensors
-
-    def _add_tensors(self) -> None:
-        for number in self._flow.order:
-            kernel = self._flow.families[number].scope.kernel
-            if kernel is None:
-                continue
-            for name in (*kernel.inputs, *kernel.outputs):
-                if name not in self._flow.uses:
-                    raise UserError(f"kernel {kernel.name!r}: no array {name!r} against one per tensor")
-                self._add_tensor(self._flow.uses[name])
-        for name in self._buffers:
-            if not self._flow.uses[name].writers:  # a table that is looked up is an operand of no kernel
-                self._add_tensor(self._flow.uses[name])
 
     def _add_tensor(self, use: ArrayUse) -> None:
         array = use.array

@@ -108,8 +108,7 @@ class TaskFamily(Struct, frozen=True, dict=True):
 
     def over_members(self, access: Access) -> tuple[Loop, ...]:
         """Return the loops over the members: how the base of a member's traversal moves."""
-        steps = zip(self.cuts, access.strides, strict=True)
-        return tuple(Loop(cut.tasks, cut.size * stride) for cut, stride in steps)
+        return tuple(Loop(cut.tasks, cut.size * stride) for cut, stride in zip(self.cuts, access.strides, strict=True))
 
     def places(self, access: Access) -> Int64 | None:
         """Return where in the array each member begins, shape [members]; ``None``: it depends on data."""

@@ -94,13 +94,10 @@ class Flow(Struct, frozen=True):
         total = sum(work)
         ends = [(stream.producer, stream.consumer) for use in self.uses.values() for stream in use.streams]
         component = connected(len(work), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
-        together = Counter[int]()
-        for root, cycles in zip(component, work, strict=True):
+        parts, together = list(zip(component, work, strict=True)), Counter[int]()
+        for root, cycles in parts:
             together[root] += cycles
-        return tuple(
-            cycles * pieces > together[root] and cycles * pieces**2 > total
-            for root, cycles in zip(component, work, strict=True)
-        )
+        return tuple(cycles * pieces > together[root] and cycles * pieces**2 > total for root, cycles in parts)
 
 
 def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, whole_arrays: bool) -> Flow:
@@ -199,21 +196,19 @@ def _unequal(flow: Flow) -> list[Stream]:
     for number, streams in into.items():
         family = flow.families[number]
         stored = len(streams) < len(family.scope.reads)
-        dropped += _offending(flow, streams, family, family.iterations(), stored=stored)
+        dropped += _offending(flow, streams, family.iterations(), stored=stored)
     for number, streams in out_of.items():
         family = flow.families[number]
         stored = any(flow.uses[access.array].is_buffer for access in family.scope.writes)
-        dropped += _offending(flow, streams, family, family.written(streams[0].write), stored=stored)
+        dropped += _offending(flow, streams, family.written(streams[0].write), stored=stored)
     return dropped
 
 
-def _offending(
-    flow: Flow, streams: Sequence[Stream], family: TaskFamily, own: MemberVolumes, *, stored: bool
-) -> list[Stream]:
+def _offending(flow: Flow, streams: Sequence[Stream], own: MemberVolumes, *, stored: bool) -> list[Stream]:
     """Return the streams that differ from ``own``, unless all edges of each task are equal as they are."""
     volumes = [flow.stream_volumes(stream) for stream in streams]
     edges = [*volumes, own] if stored else volumes
-    if family.members == 1:
+    if own.members == 1:
         equal = all(edge.is_even and edge.whole == edges[0].first for edge in edges)
     else:
         equal = all(edge == edges[0] for edge in edges)
@@ -235,13 +230,11 @@ def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: 
     """
     # Nothing but divided loops and places decides: no names, no other accesses.
     written, wanted = (replace(access, array="") for access in (write, read))
-    return _keep_one_order(producer.cuts, written, consumer.cuts, wanted)
+    return _keep_order(producer.cuts, written, consumer.cuts, wanted)
 
 
 @lru_cache(_KEPT)
-def _keep_one_order(
-    producer_cuts: tuple[Cut, ...], write: Access, consumer_cuts: tuple[Cut, ...], read: Access
-) -> bool:
+def _keep_order(producer_cuts: tuple[Cut, ...], write: Access, consumer_cuts: tuple[Cut, ...], read: Access) -> bool:
     producer = TaskFamily(_NO_SCOPE, producer_cuts, is_single=False)
     consumer = TaskFamily(_NO_SCOPE, consumer_cuts, is_single=False)
     written = producer.member(write).completion

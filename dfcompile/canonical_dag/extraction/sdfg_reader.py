@@ -58,7 +58,14 @@ class _StateReader:
             view_edge = self._view_edge(node)
             self._read_view(node, view_edge)
         elif node.data not in self._arrays:
-            self._arrays[node.data] = self._read_array(node.data, descriptor)
+            self._arrays[node.data] = Array(
+                name=node.data,
+                shape=_integers(descriptor.shape, f"array {node.data!r}: shape"),
+                strides=_integers(descriptor.strides, f"array {node.data!r}: strides") if descriptor.strides else (),
+                element_bytes=int(descriptor.dtype.bytes),
+                is_transient=bool(descriptor.transient),
+                is_materialised=not descriptor.transient or descriptor.storage == dace.StorageType.CPU_Heap,
+            )
         for edge in self._state.out_edges(node):
             if isinstance(edge.dst, AccessNode) and not edge.data.is_empty() and edge is not view_edge:
                 target = edge.dst
@@ -82,16 +89,6 @@ class _StateReader:
         begin = [0] * len(strides) if subset is None else _integers(subset.min_element(), f"view {node.data!r}: start")
         self._views[node.data] = (viewed.data, sum(at * stride for at, stride in zip(begin, strides, strict=True)))
 
-    def _read_array(self, name: str, descriptor: dace.data.Data) -> Array:
-        return Array(
-            name=name,
-            shape=_integers(descriptor.shape, f"array {name!r}: shape"),
-            strides=_integers(descriptor.strides, f"array {name!r}: strides") if descriptor.strides else (),
-            element_bytes=int(descriptor.dtype.bytes),
-            is_transient=bool(descriptor.transient),
-            is_materialised=not descriptor.transient or descriptor.storage == dace.StorageType.CPU_Heap,
-        )
-
     def _root(self, name: str) -> tuple[str, int]:
         offset = 0
         while name in self._views:
@@ -107,8 +104,7 @@ class _StateReader:
         name = annotation.scope
         if annotation.calls:
             found = f"found a call of {annotation.calls}, which can be run (dfcompile.run) but not scheduled,"
-            wanted = "canonical tasks (name another expansion)"
-            raise UserError(f"node {annotation.origin!r}: {found} against {wanted}")
+            raise UserError(f"node {annotation.origin!r}: {found} against canonical tasks (name another expansion)")
         parameters = [str(parameter) for parameter in entry.map.params]
         for parameter in annotation.spatial:
             if parameter not in parameters:

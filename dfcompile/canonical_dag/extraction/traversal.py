@@ -144,8 +144,7 @@ def reused_elements(loops: Sequence[Loop]) -> int | None:
     if not moving.is_injective:
         return None
     still = next((at for at, loop in enumerate(loops) if not loop.stride and loop.extent > 1), len(loops))
-    inside = [loop.extent for loop in loops[still:] if loop.stride]
-    return prod(inside) if still < len(loops) else 0
+    return prod(loop.extent for loop in loops[still:] if loop.stride) if still < len(loops) else 0
 
 
 def loops_of(order: str) -> tuple[Loop, ...]:

@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from tokenize import TokenError
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -128,7 +128,15 @@ def _array(archive: zipfile.ZipFile, name: str) -> Integers:
     """
     most = _LARGEST_HEAD if name == _HEAD else LARGEST_NODES if name in _NODE_COLUMNS else LARGEST_EDGES
     with archive.open(f"{name}.npy") as file:
-        length, dtype = _header(file, name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if np.lib.format.read_magic(file) != (1, 0):
+                raise UserError(f"{name}: another version of NumPy's format against 1.0")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_BYTES)
+        if len(shape) != 1 or shape[0] < 0 or dtype.kind not in "iu":
+            found = f"{shortened(str(dtype))} of shape {shortened(str(shape))}"
+            raise UserError(f"{name}: {found} against whole numbers [count]")
+        (length,) = shape
         if length > most:
             raise UserError(f"{name}: {length} numbers announced against at most {most}")
         if name == _HEAD and dtype != np.uint8:
@@ -138,18 +146,6 @@ def _array(archive: zipfile.ZipFile, name: str) -> Integers:
         if len(data) != size or file.read(1):  # reading to the end also compares the checksum
             raise UserError(f"{name}: more or less data against {length} numbers of {dtype}")
     return np.frombuffer(data, dtype=dtype)
-
-
-def _header(file: IO[bytes], name: str) -> tuple[int, np.dtype[np.integer]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise UserError(f"{name}: another version of NumPy's format against 1.0")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_BYTES)
-    if len(shape) != 1 or shape[0] < 0 or dtype.kind not in "iu":
-        found = f"{shortened(str(dtype))} of shape {shortened(str(shape))}"
-        raise UserError(f"{name}: {found} against whole numbers [count]")
-    return shape[0], dtype
 
 
 def _check(columns: Mapping[str, Integers], scopes: int, orders: int) -> None:

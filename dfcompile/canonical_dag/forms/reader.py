@@ -18,8 +18,6 @@ LARGEST_EDGES = 40_000_000
 TASK = "task"  # in a file: a computational node of whatever kind its volumes make of it
 
 Ends: TypeAlias = range | Int64  # nodes in succession, or one by one
-# Volume, distinct, bytes per element, number of the order.
-_Fields: TypeAlias = tuple[int | Int64, int | Int64, int, int]
 
 _KINDS = {kind.name.lower(): kind for kind in NodeKind}
 _MOST_RUNS = 2**17  # of edges, kept as numbers until they become columns: some ten MB
@@ -137,22 +135,15 @@ class DagReader(DagBuilder):
             fault = f"{self._edges} edges announced against at most {LARGEST_EDGES}"
         if fault:
             raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
-        different_ones = volume if distinct is None else distinct
-        self._add(start, end, (volume, different_ones, element_bytes, self.add_order(order)))
-
-    def _add(self, source: Ends, target: Ends, fields: _Fields) -> None:
-        """Add edges from one node to many, from many to one, or in parallel; what is one number holds for all.
-
-        A run is kept as a few numbers, so that no object per edge is made.
-        """
-        if isinstance(source, range) and isinstance(target, range) and isinstance(fields[0], int):
-            count = max(len(source), len(target))
-            self._runs.append((source.start, len(source) > 1, target.start, len(target) > 1, count, *fields))
+        fields = volume, volume if distinct is None else distinct, element_bytes, self.add_order(order)
+        if isinstance(start, range) and isinstance(end, range) and isinstance(volume, int):
+            # A run is kept as a few numbers, so that no object per edge is made.
+            self._runs.append((start.start, starts > 1, end.start, stops > 1, count, *fields))
             if len(self._runs) > _MOST_RUNS:
                 self._flush()
         else:
             self._flush()
-            columns = np.broadcast_arrays(_numbers(source), _numbers(target), *fields)
+            columns = np.broadcast_arrays(_numbers(start), _numbers(end), *fields)
             self.add_edge_columns(*(column.astype(np.int64) for column in columns))
 
     def _flush(self) -> None:

@@ -26,8 +26,7 @@ from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
 from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, KERNEL_FIELDS, Choice, Fields, format_loops, read_edges
 from dfcompile.canonical_dag.forms.reference import numbers_text, parse_numbers, quoted, shortened, unquoted
-from dfcompile.canonical_dag.forms.runs import EdgeRun, NodeRun, edge_runs, node_runs
-from dfcompile.canonical_dag.kernel import Kernel
+from dfcompile.canonical_dag.forms.runs import NodeRun, edge_runs, node_runs
 from dfcompile.errors import UserError, nearest
 
 _TOKEN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\S)+')
@@ -69,7 +68,15 @@ def _tokens(line: str) -> list[str]:
 def _lines(dag: CanonicalDag) -> Iterator[str]:
     yield f"{FORMAT} {quoted(dag.name)}"
     for kernel in dag.kernels:
-        yield _kernel_line(kernel)
+        sizes = f"outer={kernel.outer} m={kernel.m} k={kernel.k} n={kernel.n}"
+        memory = f" memory_bytes={kernel.memory_bytes}" if kernel.memory_bytes else ""
+        loops = f" loops={quoted(format_loops(kernel.loops))}" if kernel.loops else ""
+        inputs, outputs = (",".join(map(quoted, names)) for names in (kernel.inputs, kernel.outputs))
+        yield (
+            f"kernel {quoted(kernel.name)} op={quoted(kernel.op)} origin={quoted(kernel.origin)} "
+            f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} "
+            f"inputs={inputs} outputs={outputs}{memory}{loops}"
+        )
     for tensor in dag.tensors:
         yield f"tensor {quoted(tensor.name)} elements={tensor.elements} bytes={tensor.element_bytes} role={tensor.role}"
     used = list(dict.fromkeys(dag.edge_order.tolist()))
@@ -77,20 +84,12 @@ def _lines(dag: CanonicalDag) -> Iterator[str]:
         yield from (f"order {_order_token(order)}" for order in dag.orders)
     for nodes in node_runs(dag):
         yield _nodes_line(nodes)
-    for edges in edge_runs(dag):
-        yield _edges_line(edges)
-
-
-def _kernel_line(kernel: Kernel) -> str:
-    sizes = f"outer={kernel.outer} m={kernel.m} k={kernel.k} n={kernel.n}"
-    memory = f" memory_bytes={kernel.memory_bytes}" if kernel.memory_bytes else ""
-    loops = f" loops={quoted(format_loops(kernel.loops))}" if kernel.loops else ""
-    inputs, outputs = (",".join(map(quoted, names)) for names in (kernel.inputs, kernel.outputs))
-    return (
-        f"kernel {quoted(kernel.name)} op={quoted(kernel.op)} origin={quoted(kernel.origin)} "
-        f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} "
-        f"inputs={inputs} outputs={outputs}{memory}{loops}"
-    )
+    for run in edge_runs(dag):
+        element_bytes = "" if run.element_bytes == 4 else f" bytes={run.element_bytes}"
+        order = "" if run.order == UNORDERED else f" order={_order_token(run.order)}"
+        distinct = "" if run.distinct is None else f" distinct={run.distinct}"
+        volume = f"volume={run.volume}" if isinstance(run.volume, int) else f"volumes={numbers_text(run.volume)}"
+        yield f"edge {run.source} -> {run.target} {volume}{distinct}{element_bytes}{order}"
 
 
 def _nodes_line(run: NodeRun) -> str:
@@ -99,14 +98,6 @@ def _nodes_line(run: NodeRun) -> str:
     if run.nodes.size == 0:
         return f"scope {quoted(run.nodes.scope)}{kernel}{origin}"
     return f"{TASK if run.kind is None else run.kind.name.lower()} {run.nodes}{kernel}{origin}"
-
-
-def _edges_line(run: EdgeRun) -> str:
-    element_bytes = "" if run.element_bytes == 4 else f" bytes={run.element_bytes}"
-    order = "" if run.order == UNORDERED else f" order={_order_token(run.order)}"
-    distinct = "" if run.distinct is None else f" distinct={run.distinct}"
-    volume = f"volume={run.volume}" if isinstance(run.volume, int) else f"volumes={numbers_text(run.volume)}"
-    return f"edge {run.source} -> {run.target} {volume}{distinct}{element_bytes}{order}"
 
 
 def _order_token(order: str) -> str:

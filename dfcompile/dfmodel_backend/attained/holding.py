@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int8, Int64
 from dfcompile.dfmodel_backend.attained.footprints import Fetches, Spans, sums
+from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.distinct import distinct
 
 _GRID = 2048  # cycles at which what is held may change while it is chosen; between them the most counts
@@ -79,7 +80,13 @@ class Holding:
         self._room = Room(fifos, Spans.joined(wholes.spans, self._spans), room)
         self.is_shared, self.is_held, self.stays = np.zeros((3, len(fetches.size)), dtype=np.bool_)
         self.is_whole = np.zeros(len(wholes.moved), dtype=np.bool_)
-        self._whole_saves, self.wanted = self._worth()
+        is_first = np.ones(len(fetches.size), dtype=np.bool_)
+        is_first[self._next + 1] = False
+        least = sums(fetches.keeper[is_first], fetches.distinct[is_first], len(self.is_whole))
+        best = np.minimum(np.where(self._can_share, fetches.once, fetches.size), fetches.distinct)
+        # What each whole saves against the best of its fetches.
+        self._whole_saves = sums(fetches.keeper, best, len(self.is_whole)) + wholes.written - wholes.moved
+        self.wanted: Bool = (least + wholes.written > wholes.moved) & (self._whole_saves > 0)
         tried = self.wanted & (are_arrays_first | ~wholes.is_array)
         self._put(~tried[fetches.keeper], np.flatnonzero(tried))
         left = tried & ~self.is_whole
@@ -93,16 +100,6 @@ class Holding:
         self.moved_by_fetch = np.where(self.is_whole[fetches.keeper], 0, self._moved_each())
         of_wholes = np.where(self.is_whole, wholes.moved, wholes.written)
         self.moved = int(self.moved_by_fetch.sum()) + int(of_wholes.sum())
-
-    def _worth(self) -> tuple[Int64, Bool]:
-        """Return what each whole saves against the best of its fetches, and whether it is worth holding."""
-        fetches, wholes, count = self._fetches, self._wholes, len(self.is_whole)
-        is_first = np.ones(len(fetches.size), dtype=np.bool_)
-        is_first[self._next + 1] = False
-        least = sums(fetches.keeper[is_first], fetches.distinct[is_first], count)
-        best = np.minimum(np.where(self._can_share, fetches.once, fetches.size), fetches.distinct)
-        saved = sums(fetches.keeper, best, count) + wholes.written - wholes.moved
-        return saved, (least + wholes.written > wholes.moved) & (saved > 0)
 
     def _put(self, which: Bool, wholes: Int64) -> None:
         """Share streams of some fetches; then hold what they bring, and some wholes, what saves most first."""
@@ -173,8 +170,7 @@ class Holding:
         """Return of which fetches all elements are held: where no less will do, or they stay."""
         stays = self.stays.copy()
         stays[1:] |= self.stays[:-1]
-        kept: Bool = self.is_held & (stays | (self._fetches.rolling == self._fetches.distinct))
-        return kept
+        return np.asarray(self.is_held & (stays | (self._fetches.rolling == self._fetches.distinct)))
 
     def _moved_each(self) -> Int64:
         fetches = self._fetches
@@ -208,8 +204,7 @@ class Room:
             heaviest = np.argsort(-np.bincount(place, weight), kind="stable")[: _GRID - 1]
             cycles = distinct(np.append(cycles[heaviest], cycles[-1]))
         self._cycles = cycles
-        self._left = np.full(len(cycles), room)
-        self._left = self._left - self._change(taken, np.arange(len(taken.size)))
+        self._left: Column = np.full(len(cycles), room) - self._change(taken, np.arange(len(taken.size)))
 
     def _places(self, spans: Spans) -> tuple[Int64, Int64]:
         """Return the first place of the grid that each span touches, and the one behind its last."""
@@ -264,7 +259,7 @@ class Room:
                 order, looked = order[fits], number + _LOOKS
         return is_in
 
-    def _least_left(self, spans: Spans, which: Int64) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _least_left(self, spans: Spans, which: Int64) -> Column:
         """Return the least that is left while each span lasts: of two runs of a power of two that cover it."""
         first, behind = self._places(spans.take(which))
         length = np.maximum(behind - first, 1)
@@ -280,13 +275,10 @@ class Room:
 def _ranges(first: Int64, behind: Int64) -> Int64:
     """Return the numbers of several ranges, one after another."""
     count = behind - first
-    found: Int64 = np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
-    return found
+    return np.asarray(np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count))
 
 
-def _runs(
-    values: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> Iterator[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def _runs(values: Column) -> Iterator[Column]:
     """Yield the least of every 1, 2, 4 … neighbours."""
     runs, reach = values, 1
     while True:

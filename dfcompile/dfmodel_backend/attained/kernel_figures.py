@@ -65,7 +65,10 @@ def kernel_figures(
     np.minimum.at(first, kernel[tasks], schedule.start[tasks])
     np.maximum.at(last, kernel[tasks], schedule.last_out[tasks])
     moved = _dram_bytes(model.stores, (kernel, place), ~schedule.streamed, configurations)
-    chip_bytes = _chip_bytes(model.stores, kernel, len(owners))
+    chip_bytes = np.zeros(len(owners), dtype=np.int64)
+    for ends in (model.dag.edge_source, model.dag.edge_target):
+        at_tasks = model.stores.moves_data & (kernel[ends] != NO_UNIT)
+        chip_bytes += sums(kernel[ends[at_tasks]], model.stores.edge_bytes[at_tasks], len(owners))
     figures = []
     for at in np.argsort(place, kind="stable").tolist():
         owner, exchanges = owners[at], () if model.chips is None else model.chips.exchanges
@@ -91,15 +94,6 @@ def kernel_figures(
     return tuple(figures)
 
 
-def _chip_bytes(stores: StoreTable, kernel: Int64, count: int) -> Int64:
-    """Return the bytes on all edges at the tasks of each kernel, shape [kernels]."""
-    found = np.zeros(count, dtype=np.int64)
-    for ends in (stores.dag.edge_source, stores.dag.edge_target):
-        which = stores.moves_data & (kernel[ends] != NO_UNIT)
-        found += sums(kernel[ends[which]], stores.edge_bytes[which], count)
-    return found
-
-
 def _dram_bytes(
     stores: StoreTable, kernels: tuple[Int64, Int64], stored: Bool, configurations: Sequence[TaskConfiguration]
 ) -> list[int]:
@@ -121,11 +115,10 @@ def _dram_bytes(
         which = kernel[ends] != NO_UNIT
         pairs, at = numbered(store[which] * len(moved) + kernel[ends[which]])
         amounts: dict[tuple[int, int], dict[int, int]] = {}
-        for pair, amount in zip(
-            pairs.tolist(), sums(at, stores.edge_bytes[edges[which]], len(pairs)).tolist(), strict=True
-        ):
-            own = pair % len(moved)
-            amounts.setdefault((int(place[own]), pair // len(moved)), {})[own] = amount
+        sizes = sums(at, stores.edge_bytes[edges[which]], len(pairs))
+        for pair, amount in zip(pairs.tolist(), sizes.tolist(), strict=True):
+            at_store, own = divmod(pair, len(moved))
+            amounts.setdefault((int(place[own]), at_store), {})[own] = amount
         for (number, at_store), parts in amounts.items():
             use = named[number][stores.name(at_store)]
             total = use.dram_read_bytes if is_read else use.dram_write_bytes

@@ -235,11 +235,8 @@ class LeastCosts(Struct, frozen=True, dict=True):
     def fits_dram(self, before: int, units: int) -> bool:
         """Return whether DRAM holds all that is alive while units run after others."""
         capacity = self.model.system.dram_capacity_bytes
-        return not capacity or self._everything <= capacity or self.live_bytes(before, units) <= capacity
-
-    @cached_property
-    def _everything(self) -> int:
-        return int(self._stores.whole.sum())
+        everything = self._stores.whole.sum()
+        return not capacity or everything <= capacity or self.live_bytes(before, units) <= capacity
 
     def live_bytes(self, before: int, units: int) -> int:
         """Return the DRAM bytes alive while units run after others: inputs, weights, results, what waits to be read."""
@@ -275,17 +272,14 @@ class LeastCosts(Struct, frozen=True, dict=True):
     def _all_memory_ns(self) -> float:
         members = np.array([[False], [True]]).repeat(self.model.units.count, axis=1)
         ns = float(self.memory_ns(members, np.array([0]), np.array([1]))[0])
-        return ns + self._more_of_given() / self.model.system.dram_gb_per_s
-
-    def _more_of_given(self) -> float:
-        """Return by how many bytes what a unit takes at most of what is given is more than the mean of the units."""
+        # That takes the mean of the units for what is given: what one of them takes at most may be more.
         stores, (store, _, taken) = self._stores, self._taken
         readers = np.bincount(store, minlength=len(stores.whole))
         most, mean = np.zeros((2, len(stores.whole)))
         np.maximum.at(most, store, taken * readers[store])
         np.add.at(mean, store, taken)
         more = np.minimum(stores.whole, most) - np.minimum(stores.whole, mean)
-        return float(more[stores.of_all(stores.written) == 0].sum())
+        return ns + float(more[stores.of_all(stores.written) == 0].sum()) / self.model.system.dram_gb_per_s
 
     def bound_ns(self) -> float:
         """Return a time that no schedule of the lowering beats on this machine.

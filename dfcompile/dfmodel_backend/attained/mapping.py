@@ -15,13 +15,13 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.footprints import largest
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
+from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.options import NS_PER_S, Overlap
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.distinct import numbered
@@ -136,7 +136,6 @@ def time_parts(
     )
 
 
-NS_PER_S = 1e9
 NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ by
 
 
@@ -219,50 +218,46 @@ def map_tasks(model: TaskModel) -> TaskMapping:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
     with work_of(2) as steps:
-        found = fastest_chain(model)
+        configurations, is_proved = fastest_chain(model)
         steps.add()
-        return _mapping_of(model, found)
-
-
-def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
-    shared = model.chips or ChipsInUse(model.system.one_chip, (), (), ())
-    system, exchanges = shared.system, shared.exchanges
-    schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
-    time_ns = sum(configuration.time_ns for configuration in found.configurations)
-    least = LeastCosts(model)
-    bound_ns = least.bound_ns()
-    is_optimal = time_ns <= bound_ns * (1 + NOTHING)
-    power = power_w(system)
-    return TaskMapping(
-        dag=model.dag,
-        system=system,
-        machine_dag=model.machine_dag,
-        configurations=found.configurations,
-        schedule=schedule,
-        time_s=time_ns / NS_PER_S,
-        bound_time_s=min(time_ns, bound_ns) / NS_PER_S if is_optimal else bound_ns / NS_PER_S,
-        least_cycles=least.cycles,
-        is_optimal=is_optimal,
-        is_best_chain=found.is_optimal or is_optimal,
-        parts=time_parts(
-            model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
-        ),
-        phases=phases_of(found.configurations),
-        kernels=kernel_figures(model, schedule, found.configurations),
-        roofs=roofs_of(system),
-        dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in found.configurations),
-        sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),
-        cost_usd=cost_usd(system),
-        power_w=power,
-        energy_j=power * time_ns / NS_PER_S,
-        assumptions=_assumptions(system),
-        chips=system.chips,
-        sharding=shared.sharding,
-        network_chips=tuple(dimension.chips for dimension in system.network.dimensions),
-        exchanges=exchanges,
-        network_bytes=sum(exchange.message_bytes for exchange in exchanges),
-        moved_bytes=sum(exchange.moved_bytes for exchange in exchanges),
-    )
+        shared = model.chips or ChipsInUse(model.system.one_chip, (), (), ())
+        system, exchanges = shared.system, shared.exchanges
+        schedule = concatenated(model.machine_dag, configurations, model.scheduling)
+        time_ns = sum(configuration.time_ns for configuration in configurations)
+        least = LeastCosts(model)
+        bound_ns = least.bound_ns()
+        is_optimal = time_ns <= bound_ns * (1 + NOTHING)
+        power = power_w(system)
+        return TaskMapping(
+            dag=model.dag,
+            system=system,
+            machine_dag=model.machine_dag,
+            configurations=configurations,
+            schedule=schedule,
+            time_s=time_ns / NS_PER_S,
+            bound_time_s=min(time_ns, bound_ns) / NS_PER_S if is_optimal else bound_ns / NS_PER_S,
+            least_cycles=least.cycles,
+            is_optimal=is_optimal,
+            is_best_chain=is_proved or is_optimal,
+            parts=time_parts(
+                model.machine_dag, schedule, configurations, system.accelerator.frequency_ghz, model.overlap
+            ),
+            phases=phases_of(configurations),
+            kernels=kernel_figures(model, schedule, configurations),
+            roofs=roofs_of(system),
+            dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in configurations),
+            sram_bytes=max((configuration.sram_bytes for configuration in configurations), default=0),
+            cost_usd=cost_usd(system),
+            power_w=power,
+            energy_j=power * time_ns / NS_PER_S,
+            assumptions=_assumptions(system),
+            chips=system.chips,
+            sharding=shared.sharding,
+            network_chips=tuple(dimension.chips for dimension in system.network.dimensions),
+            exchanges=exchanges,
+            network_bytes=sum(exchange.message_bytes for exchange in exchanges),
+            moved_bytes=sum(exchange.moved_bytes for exchange in exchanges),
+        )
 
 
 def _assumptions(system: System) -> tuple[Assumption, ...]:

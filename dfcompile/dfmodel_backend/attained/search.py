@@ -8,15 +8,15 @@ is limited in tasks to schedule, not in time, so that the result is the same on 
 from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
 from operator import or_
+from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of, sums_over
+from dfcompile.dfmodel_backend.columns import Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, PathCosts, least_chain
-from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_within
+from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_within, joined
 from dfcompile.distinct import distinct
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
@@ -70,7 +70,7 @@ def _along_orders(shape: FusionShape) -> Arcs:
     while most > len(layers):
         most //= 2
     if not most:
-        lattice, most = _one_order(count), 1
+        lattice, most = joined([tuple(range(count))]), 1
         layers = _layers(lattice, 1, 2**62)
     before, after = np.concatenate(layers[:most], axis=1)
     down_sets = tuple(lattice)
@@ -112,12 +112,6 @@ def _layers(lattice: DownSets, most: int, most_arcs: int) -> list[Numbers]:
     return layers
 
 
-def _one_order(count: int) -> DownSets:
-    prefixes = [(1 << done) - 1 for done in range(count + 1)]
-    larger = {before: (after,) for before, after in pairwise(prefixes)}
-    return DownSets({**larger, prefixes[-1]: ()})
-
-
 # What may be looked at, in tasks; a set of kernels counts for at least so many.
 LEAST_TASKS = 60
 REPLAYED = 40_000  # if all sets together have no more, each that may be of use is replayed
@@ -132,20 +126,12 @@ NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 
-class FoundChain(Struct, frozen=True):
-    """A chain of configurations.
-
-    Attributes:
-        configurations: in order of execution.
-        is_optimal: whether it is proved that the chain is as fast as any.
-    """
-
-    configurations: tuple[TaskConfiguration, ...]
-    is_optimal: bool
+# Configurations in order of execution, and whether it is proved that their chain is as fast as any.
+FoundChain: TypeAlias = tuple[tuple[TaskConfiguration, ...], bool]
 
 
 def fastest_chain(model: TaskModel) -> FoundChain:
-    """Return the chain of configurations that takes the least time.
+    """Return the chain of configurations that takes the least time, and whether that is proved.
 
     Args:
         model: of the lowering on a chip.
@@ -182,7 +168,10 @@ class _Search:
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
         self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
         self._known: dict[int, TaskConfiguration] = {}
-        self._time, self._dram = self._least_figures()
+        pairs = members_of(self._arcs.down_sets, units.count), self._arcs.before, self._arcs.after
+        memory_ns = self._least.memory_ns(*pairs)
+        times_ns = self._least.compute_ns(*pairs), memory_ns, self._least.network_ns(*pairs)
+        self._time, self._dram = model.overlap.times_ns(*times_ns), memory_ns * model.system.dram_gb_per_s
         self._tie = TIE * float(self._time.sum())
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
         self._left = 0  # tasks that may be planned
@@ -244,8 +233,8 @@ class _Search:
         """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
         chain = self._shortest(_PLANNED) or []
         begins, ends = self._arcs.before[chain].tolist(), self._arcs.after[chain].tolist()
-        joined = (self._arc_of.get(pair) for pair in zip(begins, ends[1:], strict=False))
-        open_arcs = self._below([arc for arc in joined if arc is not None], _PLANNED)
+        both = (self._arc_of.get(pair) for pair in zip(begins, ends[1:], strict=False))
+        open_arcs = self._below([arc for arc in both if arc is not None], _PLANNED)
         return sorted(open_arcs, key=lambda arc: (self._tasks(arc), arc))
 
     def _replayed(self, level: int) -> FoundChain:
@@ -282,14 +271,6 @@ class _Search:
         is_near = sum(self._time[other].tolist()) <= sum(self._time[chain].tolist()) * NEARLY
         has_another_way = not is_whole and self._model.scheduling != self._model.planning
         return other if is_near or has_another_way else []
-
-    def _least_figures(self) -> tuple[Column, Column]:
-        members = members_of(self._arcs.down_sets, self._model.units.count)
-        ends = self._arcs.before, self._arcs.after
-        memory_ns = self._least.memory_ns(members, *ends)
-        compute_ns = self._least.compute_ns(members, *ends)
-        time = self._model.overlap.times_ns(compute_ns, memory_ns, self._least.network_ns(members, *ends))
-        return time, memory_ns * self._model.system.dram_gb_per_s
 
     def _tasks(self, arc: int) -> int:
         return int(self._tasks_of[self._arcs.added[arc]])
@@ -335,7 +316,7 @@ class _Search:
         self._level[arc] = level
 
     def _found(self, arcs: list[int], *, is_optimal: bool) -> FoundChain:
-        return FoundChain(tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal)
+        return tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal
 
     def _infeasible(self) -> InfeasibleError:
         model = self._model

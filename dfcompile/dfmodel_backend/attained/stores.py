@@ -23,7 +23,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
 from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
-from dfcompile.dfmodel_backend.attained.footprints import Fetches, MemoryEdges, Spans, fetches_of, largest, sums
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans, fetches_of, largest, sums
 from dfcompile.dfmodel_backend.attained.holding import Holding, Wholes, hold
 from dfcompile.distinct import numbered
 
@@ -193,8 +193,10 @@ class _Uses:
         self._whole[self._is_buffer] = table.whole_bytes[place]
 
     def held(self, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
-        edges = self._edges
-        fetches = self._fetches()
+        edges, table = self._edges, self._table
+        edge, keeper = edges.edge[edges.is_read], self._row[edges.is_read]
+        is_all = (table.distinct_bytes[edge] == self._whole[keeper]) | self._is_handed[edges.is_read]
+        fetches = fetches_of(table.dag, edges, keeper, is_all, table.reused_bytes[edge])
         held = hold(self._wholes(), fetches, edges.fifos, room)
         is_link = np.zeros(len(held.stays), dtype=np.bool_)
         is_link[1:] = held.stays[:-1]
@@ -212,12 +214,6 @@ class _Uses:
         )
         read = sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
         return self._store_uses(held, read, np.bincount(fetches.keeper, is_kept, len(self._keepers)) > 0), residency
-
-    def _fetches(self) -> Fetches:
-        which = self._edges.is_read
-        edge, keeper = self._edges.edge[which], self._row[which]
-        is_all = (self._table.distinct_bytes[edge] == self._whole[keeper]) | self._is_handed[which]
-        return fetches_of(self._table.dag, self._edges, keeper, is_all, self._table.reused_bytes[edge])
 
     def _wholes(self) -> Wholes:
         edges, count = self._edges, len(self._keepers)

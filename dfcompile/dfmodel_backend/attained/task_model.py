@@ -252,11 +252,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         self, found: TaskConfiguration, units: int, part: DagPart, likes: tuple[Likeness, Likeness]
     ) -> TaskConfiguration:
         """Return a configuration as that of another set which is alike."""
-        first, like = likes
-        names = {
-            self.stores.name(store): self.stores.name(other)
-            for store, other in zip(first.stores, like.stores, strict=True)
-        }
+        names = dict(zip(*(map(self.stores.name, like.stores) for like in likes), strict=True))
         return replace(
             found,
             kernels=tuple(self.units.names[unit] for unit in self.units.members(units)),

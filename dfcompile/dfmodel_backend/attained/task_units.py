@@ -7,6 +7,7 @@ import numpy as np
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
 from dfcompile.canonical_dag.dag import Int64, Scope
 from dfcompile.canonical_dag.part import DagPart, part_of
+from dfcompile.dfmodel_backend.kernel_sets import predecessors_of
 from dfcompile.distinct import distinct
 
 NO_UNIT = -1
@@ -45,20 +46,16 @@ class TaskUnits:
         self.count, self.unit = len(order), number[group]
         self.kernels = tuple(tuple(names[member] for member in members) for members in order)
         self.names = tuple(map("+".join, self.kernels))
-        masks, not_with = [0] * len(order), [0] * len(order)
-        for before, after in follows:
-            if number[before] != number[after]:
-                masks[int(number[after])] |= 1 << int(number[before])
-        for before, after in later:
-            not_with[int(number[after])] |= 1 << int(number[before])
-        self.predecessors = tuple(masks)
-        self._parted = [(unit, others) for unit, others in enumerate(not_with) if others]
+        numbers = number.tolist()
+        ends, not_with = ([(numbers[one], numbers[other]) for one, other in pairs] for pairs in (follows, later))
+        self.predecessors = predecessors_of(self.count, [(one, other) for one, other in ends if one != other])
+        self._parted = [(unit, others) for unit, others in enumerate(predecessors_of(self.count, not_with)) if others]
         tasks = np.flatnonzero(self.unit != NO_UNIT)
         self._tasks = _split(tasks, self.unit[tasks], self.count)
         self.tasks_count = tuple(map(len, self._tasks))
-        ends = np.concatenate([self.unit[dag.edge_source], self.unit[dag.edge_target]])
-        edges = np.tile(np.arange(dag.edges_count), 2)[ends != NO_UNIT]
-        self._edges = tuple(map(distinct, _split(edges, ends[ends != NO_UNIT], self.count)))
+        units = np.concatenate([self.unit[dag.edge_source], self.unit[dag.edge_target]])
+        edges = np.tile(np.arange(dag.edges_count), 2)[units != NO_UNIT]
+        self._edges = tuple(map(distinct, _split(edges, units[units != NO_UNIT], self.count)))
 
     def may_share(self, units: int) -> bool:
         """Return whether a set may be one configuration: nothing in it waits for an exchange of what it makes."""

@@ -78,45 +78,21 @@ class _Wiring(Struct, frozen=True):
     exchanged_messages: Count
 
 
-WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
+# Of a ring, a switch, and fully connected chips, in the order of `_Wiring`.
+_COUNTS: Mapping[Figure, tuple[Callable[..., float], ...]] = MappingProxyType(
     {
-        "r": _Wiring(
-            is_grid=True,
-            paid_links=lambda n: n,
-            switch_ports=lambda _, __: 2,
-            cut=lambda _: 2,
-            ports=lambda _: 2,
-            hops=lambda n: n - 1,
-            gathered_shares=lambda n: n - 1,
-            exchanged_messages=lambda n: n * n / 8,
-        ),
-        "sw": _Wiring(
-            is_grid=False,
-            paid_links=lambda n: n,
-            switch_ports=lambda n, _: n,
-            cut=lambda n: n,
-            ports=lambda _: 1,
-            hops=lambda n: n - 1,
-            gathered_shares=lambda n: n - 1,
-            exchanged_messages=lambda n: n / 4,
-        ),
-        "fc": _Wiring(
-            is_grid=False,
-            paid_links=lambda n: n * (n - 1),
-            switch_ports=lambda n, is_outer: n * n * is_outer,
-            cut=lambda n: n * n / 4,
-            ports=lambda n: n - 1,
-            hops=lambda _: 1,
-            gathered_shares=lambda _: 1,
-            exchanged_messages=lambda _: 1,
-        ),
+        "paid_links": (lambda n: n, lambda n: n, lambda n: n * (n - 1)),
+        "switch_ports": (lambda _, __: 2, lambda n, _: n, lambda n, is_outer: n * n * is_outer),
+        "cut": (lambda _: 2, lambda n: n, lambda n: n * n / 4),
+        "ports": (lambda _: 2, lambda _: 1, lambda n: n - 1),
+        "hops": (lambda n: n - 1, lambda n: n - 1, lambda _: 1),
+        "gathered_shares": (lambda n: n - 1, lambda n: n - 1, lambda _: 1),
+        "exchanged_messages": (lambda n: n * n / 8, lambda n: n / 4, lambda _: 1),
     }
 )
-
-
-_COUNTED: tuple[Figure, ...] = (
-    "paid_links", "switch_ports", "cut", "ports", "hops", "gathered_shares", "exchanged_messages",
-)  # fmt: skip
+WIRINGS: Mapping[str, _Wiring] = MappingProxyType(
+    {kind: _Wiring(kind == "r", *counts) for kind, *counts in zip(("r", "sw", "fc"), *_COUNTS.values(), strict=True)}
+)
 
 
 def _wiring_of(kind: str) -> _Wiring:
@@ -124,7 +100,7 @@ def _wiring_of(kind: str) -> _Wiring:
     if kind in WIRINGS:
         return WIRINGS[kind]
     (declared,) = topology(kind).kinds
-    return _Wiring(declared.forms_grid, *(partial(declared.count, figure) for figure in _COUNTED))
+    return _Wiring(declared.forms_grid, *(partial(declared.count, figure) for figure in _COUNTS))
 
 
 class ChipNetwork:

@@ -41,7 +41,11 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
     for content in contents:
         _check_configuration(graph, system, mapping.options, content)
     _check_totals(graph if whole is None else whole, system, mapping)
-    _check_exchanged(graph, mapping)
+    found, expected = mapping.figures.exchanges, graph.exchanges
+    if found != expected:
+        raise VerificationError(f"exchanges: found {len(found)} that are not the {len(expected)} of the graph")
+    _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in expected))
+    _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in expected))
 
 
 def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
@@ -163,7 +167,8 @@ def _bytes(content: _Content) -> tuple[int, int, int, int]:
             resident += 2 * max(_tile(tensor, config.tiles, [_accepts(kernels[use.kernel], use)]) for use in here)
         if not made_here:
             continue
-        gives = _gives(kernels[tensor.source])
+        maker = kernels[tensor.source]
+        gives = maker.outer * maker.n * (1 if maker.variant.is_gemm else maker.m)
         resident += max(
             (
                 (levels[use.kernel] - levels[tensor.source] + 1)
@@ -180,10 +185,6 @@ def _bytes(content: _Content) -> tuple[int, int, int, int]:
 
 def _tile(tensor: Tensor, tiles: int, limits: list[int]) -> int:
     return -(-tensor.size_bytes // min(tiles, *limits))
-
-
-def _gives(kernel: Kernel) -> int:
-    return kernel.outer * kernel.n * (1 if kernel.variant.is_gemm else kernel.m)
 
 
 def _accepts(kernel: Kernel, use: Use) -> int:
@@ -211,11 +212,3 @@ def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> Non
         _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {figures.time_s} s")
-
-
-def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
-    found, expected = mapping.figures.exchanges, graph.exchanges
-    if found != expected:
-        raise VerificationError(f"exchanges: found {len(found)} that are not the {len(expected)} of the graph")
-    _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
-    _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))

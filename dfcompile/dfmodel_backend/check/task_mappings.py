@@ -195,10 +195,19 @@ def _moved(dag: CanonicalDag) -> Int64:
 
 def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
     """Return the bytes of DRAM of each kernel, and how often they were rounded."""
+    dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
+    # The bytes of each kernel by configuration, store, and whether it reads or writes them.
+    through_memory: dict[tuple[int, str, bool], Counter[int]] = {}
+    for touch in times.touches:
+        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
+            if len(edges):
+                sums = through_memory.setdefault((touch.configuration, touch.name, is_read), Counter())
+                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
+                    sums[kernel] += size
     stores = [{store.name: store for store in one.stores} for one in times.attained.configurations]
     exact = dict.fromkeys(range(len(times.names)), Fraction(0))
     rounded = Counter[int]()
-    for (place, name, is_read), parts in _through_memory(times).items():
+    for (place, name, is_read), parts in through_memory.items():
         use = stores[place][name]
         total = use.dram_read_bytes if is_read else use.dram_write_bytes
         everything = sum(parts.values())
@@ -206,19 +215,6 @@ def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
             exact[kernel] += Fraction(total * part, everything)
             rounded[kernel] += len(parts) > 1
     return exact, rounded
-
-
-def _through_memory(times: TaskTimes) -> dict[tuple[int, str, bool], Counter[int]]:
-    """Return the bytes of each kernel by configuration, store, and whether it reads or writes them."""
-    dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
-    found: dict[tuple[int, str, bool], Counter[int]] = {}
-    for touch in times.touches:
-        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
-            if len(edges):
-                sums = found.setdefault((touch.configuration, touch.name, is_read), Counter())
-                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
-                    sums[kernel] += size
-    return found
 
 
 def check_task_share(whole: CanonicalDag, share: CanonicalDag, system: System, mapping: TaskMapping) -> None:

@@ -198,15 +198,12 @@ class _Configuration:
         if len(flags) > 1:
             raise VerificationError(f"{self._where}: {touch.name!r} is held whole and not whole")
         if flags == {True}:
-            self._put(*self._touched(touch.reads, touch.writes), min(touch.written + touch.fetched, touch.whole))
+            nodes = np.concatenate([self._dag.edge_target[touch.reads], self._dag.edge_source[touch.writes]])
+            begin, end = int(self._schedule.start[nodes].min()), int(self._schedule.last_out[nodes].max())
+            self._put(begin, end, min(touch.written + touch.fetched, touch.whole))
             return touch.fetched, touch.written if touch.leaves else 0, 0, 1
         dram_read, held = self._fetched(touch)
         return dram_read, touch.written, 1, held
-
-    def _touched(self, reads: Int64, writes: Int64) -> tuple[int, int]:
-        schedule = self._schedule
-        nodes = np.concatenate([self._dag.edge_target[reads], self._dag.edge_source[writes]])
-        return int(schedule.start[nodes].min()), int(schedule.last_out[nodes].max())
 
     def _fetched(self, touch: Touch) -> tuple[int, int]:
         """Return the bytes that are read from DRAM, and how many fetches there are."""
@@ -319,10 +316,8 @@ class TaskPlaces:
         if lost.any():
             raise VerificationError(f"node {dag.node_name(int(np.argmax(lost)))!r}: in no configuration")
         self.place: dict[str, int] = {}
-        pairs = zip(
-            self.kernel[dag.is_computational].tolist(), self.configuration[dag.is_computational].tolist(), strict=True
-        )
-        for kernel, place in dict.fromkeys(pairs):
+        of_tasks = (column[dag.is_computational].tolist() for column in (self.kernel, self.configuration))
+        for kernel, place in dict.fromkeys(zip(*of_tasks, strict=True)):
             if self.place.setdefault(self.names[kernel], place) != place:
                 both = f"{self.place[self.names[kernel]]} and {place}"
                 raise VerificationError(f"kernel {self.names[kernel]!r}: found in configurations {both}")

@@ -83,12 +83,9 @@ def _in_kernel(kernel: schema.Kernel, execution: schema.Execution) -> Iterator[s
         yield f"field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}"
     if variant.tiling == schema.TILING_UNSET:
         yield "field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
-    is_gemm = isinstance(variant, Gemm)
-    for field, value, forbidden in (
-        ("tiling", variant.tiling, schema.K_TILING),
-        ("sharding", variant.sharding, schema.K_SHARDING),
-    ):
-        if value == forbidden and not is_gemm:
+    by_k = {"tiling": variant.tiling == schema.K_TILING, "sharding": variant.sharding == schema.K_SHARDING}
+    for field in () if isinstance(variant, Gemm) else by_k:
+        if by_k[field]:
             yield f"field {field!r}: found K against a dimension of an elementwise kernel"
     shards = execution.HasField("llm") and not execution.skip_inter_chip_optimization
     if shards and variant.tiling == schema.NO_TILING:
@@ -162,9 +159,15 @@ def _in_order(message: schema.DSE) -> Iterator[str]:
     """
     kernels = {kernel.id: kernel for kernel in message.dataflow_graph.kernels}
     least = {number: kernel.config for number, kernel in kernels.items()}
-    slots, pinned = message.execution.num_config, _has_pins(message)
+    slots = message.execution.num_config
+    # Given configurations do not count if positions in the file are the order [ko24].
+    pinned = message.execution.execution_style != schema.KERNEL_BY_KERNEL and slots not in (0, len(kernels))
     trains = any(kernel.fwd_bwd == schema.BWD for kernel in kernels.values())
-    for giver, taker in _edges_in_order(message):
+    place = {number: position for position, number in enumerate(kernels)}
+    edges = [(connection.startIdx, connection.endIdx) for connection in message.dataflow_graph.connections]
+    order = topological_order(len(place), [(place[giver], place[taker]) for giver, taker in edges])
+    rank = {position: number for number, position in enumerate(order)}
+    for giver, taker in sorted(edges, key=lambda edge: rank[place[edge[0]]]):  # what enters a kernel before what leaves
         kernel = kernels[taker]
         if kernels[giver].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
             yield (
@@ -185,23 +188,6 @@ def _in_order(message: schema.DSE) -> Iterator[str]:
         else:
             continue
         yield f"kernel {kernel.name!r}: field 'config': found {kernel.config} against {found}"
-
-
-def _has_pins(message: schema.DSE) -> bool:
-    """Return whether given configurations count: not if positions in the file are the order [ko24]."""
-    execution = message.execution
-    one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
-    return not one_by_one and execution.num_config not in (0, len(message.dataflow_graph.kernels))
-
-
-def _edges_in_order(message: schema.DSE) -> list[tuple[int, int]]:
-    """Return the edges such that all that enter a kernel come before those that leave it."""
-    graph = message.dataflow_graph
-    place = {kernel.id: number for number, kernel in enumerate(graph.kernels)}
-    edges = [(connection.startIdx, connection.endIdx) for connection in graph.connections]
-    order = topological_order(len(place), [(place[giver], place[taker]) for giver, taker in edges])
-    rank = {graph.kernels[number].id: position for position, number in enumerate(order)}
-    return sorted(edges, key=lambda edge: rank[edge[0]])
 
 
 def pmu_grid_of(message: schema.DSE, where: str) -> PmuGrid | None:

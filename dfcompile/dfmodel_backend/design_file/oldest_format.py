@@ -50,9 +50,8 @@ def translated(oldest: schema.Oldest_DSE, where: str) -> schema.DSE:
         _translate_kernel(kernel, message.dataflow_graph.kernels.add(), where)
     message.dataflow_graph.connections.extend(oldest.dataflow_graph.connections)
     _translate_system(oldest.system, message.system, where)
-    message.cost.link_unit_price = oldest.cost.link_unit_price
-    message.cost.switch_unit_price = oldest.cost.switch_unit_price
-    message.cost.dram_unit_price = oldest.cost.dram_unit_price
+    for price in ("link_unit_price", "switch_unit_price", "dram_unit_price"):
+        setattr(message.cost, price, getattr(oldest.cost, price))
     _translate_training(oldest.training, message.execution, where)
     return message
 

@@ -133,15 +133,10 @@ def _machine(message: schema.DSE, where: str) -> Machine:
     topology = system.WhichOneof("topology_variant")
     if topology is None:
         raise UserError(f"{where}: field 'system': no topology against r, sw, fc, r_r, …")
-    positive: tuple[tuple[str, float], ...] = (
-        ("system.num_chip", system.num_chip),
-        ("system.accelerator.core", chip.core),
-        ("system.accelerator.systolic_width", chip.systolic_width),
-        ("system.accelerator.systolic_height", chip.systolic_height),
-        ("system.accelerator.freq", chip.freq),
-        ("system.memory.dram_bw", system.memory.dram_bw),
-    )
-    for field, value in positive:
+    of_chip = ("core", "systolic_width", "systolic_height", "freq")
+    positive = {f"system.accelerator.{field}": getattr(chip, field) for field in of_chip}
+    positive = {"system.num_chip": system.num_chip, **positive, "system.memory.dram_bw": system.memory.dram_bw}
+    for field, value in positive.items():
         if not value > 0:
             raise UserError(f"{where}: field {field!r}: found {value} against a positive number")
     for field in ("second_dram_bw", "second_dram_cap"):

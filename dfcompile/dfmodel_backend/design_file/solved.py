@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
@@ -24,24 +25,29 @@ def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
     """
     solved = schema.DSE()
     solved.CopyFrom(message)
-    options = solution.options
-    model = DesignModel(
-        solution.design, solution.decision.sharding, solution.decision.tiles, options.compatibility
-    )  # fmt: skip
-    _fill_kernels(solved, model, solution)
+    decision, links = solution.decision, solution.design.machine.links
+    model = DesignModel(solution.design, decision.sharding, decision.tiles, solution.options.compatibility)
+    _fill_kernels(solved, model, decision)
     _fill_connections(solved, model)
-    _fill_choices(solved, solution.design, solution.decision.tiles)
+    topology = getattr(solved.system, solution.design.machine.topology)
+    for axis, link in zip("wxyz" if len(links) == 4 else "xyz", links, strict=False):
+        setattr(topology, axis, link.chips)
+    if solved.execution.WhichOneof("workload_variant") == "llm":
+        llm = solved.execution.llm
+        llm.micro_batch_size = max(1, solution.design.execution.batch.micro_batch)
+        if decision.tiles > 1 and not llm.tile_size:
+            llm.tile_size = -(-llm.seq_len // decision.tiles)
     return solved
 
 
-def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSolution) -> None:
+def _fill_kernels(solved: schema.DSE, model: DesignModel, decision: Decision) -> None:
     position = {share.kernel.id: number for number, share in enumerate(model.shares)}
     levels = model.design.levels
     for kernel in solved.dataflow_graph.kernels:
         number = position[kernel.id]
         share = model.shares[number]
         kernel.topological_number = levels[number]
-        kernel.config = solution.decision.configs[kernel.id]
+        kernel.config = decision.configs[kernel.id]
         variant = variant_of(kernel)
         split = "NO" if share.sharding is Dim.NONE else share.sharding.name
         variant.sharding = getattr(schema, f"{split}_SHARDING")
@@ -67,18 +73,6 @@ def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
         for collective, _ in edge.exchange:
             connection.communication_type = getattr(schema, collective)
             connection.communication_size = giver.kernel.output_bytes
-
-
-def _fill_choices(solved: schema.DSE, design: Design, tiles: int) -> None:
-    topology = getattr(solved.system, design.machine.topology)
-    for axis, link in zip("wxyz" if len(design.machine.links) == 4 else "xyz", design.machine.links, strict=False):
-        setattr(topology, axis, link.chips)
-    if solved.execution.WhichOneof("workload_variant") != "llm":
-        return
-    llm = solved.execution.llm
-    llm.micro_batch_size = max(1, design.execution.batch.micro_batch)
-    if tiles > 1 and not llm.tile_size:
-        llm.tile_size = -(-llm.seq_len // tiles)
 
 
 def solve_message(message: schema.DSE, where: str, options: DesignOptions) -> DesignSolution:

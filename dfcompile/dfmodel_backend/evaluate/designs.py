@@ -12,11 +12,10 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation,
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
-from dfcompile.dfmodel_backend.options import Overlap, Timed
+from dfcompile.dfmodel_backend.options import NS_PER_S, Overlap, Timed
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError
 
-NS_PER_S = 1e9
 ROUNDING = 1e-12
 
 

@@ -1,5 +1,6 @@
 """A mapping, and its pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,15 +13,13 @@ from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions, Timed
+from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
 
 Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configuration, in order of execution
-
-NS_PER_S = 1e9
 
 
 class Configuration(Timed, frozen=True):
@@ -52,22 +51,10 @@ class Figures(Struct, frozen=True):
     exchanges: tuple[Exchange, ...] = ()
 
 
-def evaluate_mapping(
-    graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions | None = None
-) -> Figures:
-    """Return the figures of an assignment on one chip; formulas [ko24, sections 4 and 5].
-
-    Raises:
-        UserError: a kernel is unknown, missing or assigned twice, or an edge runs backwards.
-        InfeasibleError: a configuration breaks a limit of cores or SRAM.
-    """
-    return evaluate_sharding(graph, system.one_chip, {}, assignment, options or MappingOptions())
-
-
 def evaluate_sharding(
     graph: DataflowGraph, system: System, sharding: Sharding, assignment: Assignment, options: MappingOptions
 ) -> Figures:
-    """Return the figures of a sharding and an assignment on all chips of a system.
+    """Return the figures of a sharding and an assignment on all chips of a system; formulas [ko24, sections 4 and 5].
 
     Args:
         graph: that is mapped.
@@ -77,8 +64,8 @@ def evaluate_sharding(
         options: of the mapping.
 
     Raises:
-        UserError: as `evaluate_mapping`.
-        InfeasibleError: as `evaluate_mapping`.
+        UserError: a kernel is unknown, missing or assigned twice, or an edge runs backwards.
+        InfeasibleError: a configuration breaks a limit of cores or SRAM.
     """
     share = None if system.chips == 1 else share_graph(graph, system, sharding)
     mapped = graph if share is None else share.graph
@@ -139,7 +126,7 @@ def _core_splits(model: GraphModel, row: Members) -> tuple[CoreSplit, ...]:
         return ()
     (cycles,) = model.cycles(row[None, :]).tolist()
     tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
-    return tuple(table.splits[table.fewest(cycles)] for table in tables)
+    return tuple(table.splits[bisect_right(table.cycles, cycles) - 1] for table in tables)
 
 
 def total_figures(

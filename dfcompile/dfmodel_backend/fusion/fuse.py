@@ -118,19 +118,17 @@ class DesignFusion:
         problem = _DesignProblem(model, limits, fusion=self)
         if self._solver.lists:
             self.arcs(problem)  # which may change what is complete
-        if self._pipelined:
-            return self._fuse_stages(model, problem, below_ns)
-        found = self._active.solve(problem)
-        self.is_exact = self.is_exact and found.is_optimal
-        return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
-
-    def _fuse_stages(self, model: DesignModel, problem: "_DesignProblem", below_ns: float) -> Fused | None:
-        stages = StageProblem(model, problem, below_ns, self._options.time_limit_s, lambda: self.arcs(problem))
-        found = self._active.solve_stages(stages)
-        self.is_exact = self.is_exact and found.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
-        if found.outcome is Outcome.NOTHING:
+        if not self._pipelined:
+            found = self._active.solve(problem)
+            self.is_exact = self.is_exact and found.is_optimal
+            return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
+        parted = self._active.solve_stages(
+            StageProblem(model, problem, below_ns, self._options.time_limit_s, lambda: self.arcs(problem))
+        )
+        self.is_exact = self.is_exact and parted.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
+        if parted.outcome is Outcome.NOTHING:
             return fuse_stages(model, problem.listed_along_orders(), below_ns)
-        return found.fused
+        return parted.fused
 
     def require_search(self) -> None:
         """Check that what was not found is not there, as far as ours can tell.

@@ -193,12 +193,9 @@ class FusionProblem(Struct, frozen=True, dict=True):
         return len(self.model.works)
 
     @cached_property
-    def _held(self) -> dict[int, int]:
-        return {1 << position: round(size) for position, size in enumerate(self.model.growth_limit[0])}
-
-    @cached_property
     def _sums(self) -> dict[int, int]:
-        return {0: 0}
+        """What sets of kernels hold, as far as it was asked for: at first of kernels alone."""
+        return {0: 0, **{1 << kernel: round(size) for kernel, size in enumerate(self.model.growth_limit[0])}}
 
     def may_grow(self, kernels: int) -> bool:
         """Return whether a larger set may be possible: what several kernels hold is all there, weights are whole."""
@@ -208,7 +205,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
     def _sum(self, kernels: int) -> int:
         if kernels not in self._sums:
             lowest = kernels & -kernels
-            self._sums[kernels] = self._sum(kernels ^ lowest) + self._held[lowest]
+            self._sums[kernels] = self._sum(kernels ^ lowest) + self._sums[lowest]
         return self._sums[kernels]
 
     def set_times(self, sets: tuple[int, ...]) -> Column:
@@ -253,6 +250,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
         model, rules, machine = self.model, self.model.rules, self.model.machine
         inputs = model.inputs.tolist()
         kept, peak = model.stage_bytes, rules.utilization * machine.peak_gflops
+        is_roomy = model.dram_room >= kept.sum() + model.most_waiting
         return FusionTerms(
             least_ns=model.least_ns(),
             cores=machine.cores,
@@ -264,9 +262,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
             held=tuple(self._held_terms()),
             tiled=tuple(self._tiled()) if model.sram_capacity else (),
             sram_bytes=self._with_slack(model.sram_capacity) if model.sram_capacity else math.inf,
-            dram_bytes=math.inf
-            if model.dram_room >= kept.sum() + model.most_waiting
-            else self._with_slack(model.dram_room),
+            dram_bytes=math.inf if is_roomy else self._with_slack(model.dram_room),
             kept_bytes=kept,
             waiting=tuple(self._tiles.astype(int).tolist()),
             repeats=tuple(max(1, count) for count in inputs),

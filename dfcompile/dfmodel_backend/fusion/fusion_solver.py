@@ -59,8 +59,10 @@ class FusionSolver(Struct, frozen=True):
             found = self.run(problem)
             if found.chain is not None:
                 require_chain(problem, found.chain)
-                if not is_own(self.module):
-                    _require_limits(problem, found.chain)
+                times_ns = [] if is_own(self.module) else problem.chain_times(found.chain).tolist()
+                for number, time_ns in enumerate(times_ns):
+                    if not np.isfinite(time_ns):
+                        raise VerificationError(f"configuration {number}: breaks a limit of cores, SRAM or DRAM")
         return found
 
     def found_nothing(self) -> InfeasibleError:
@@ -82,12 +84,10 @@ class FusionSolver(Struct, frozen=True):
         """Return the stages of a pipeline that the solver finds.
 
         Raises:
-            UserError: it does no pipelines.
             PluginError: a plug-in raises.
             InternalError: a solver of ours failed.
         """
-        self.require_stages()
-        assert self.fuse_stages is not None
+        assert self.fuse_stages is not None  # as `require_stages` has it
         with faults_of("solver", f"{self.module}.{self.name}"):
             return self.fuse_stages(problem)
 
@@ -155,12 +155,6 @@ def _require_place(shape: FusionShape, number: int, kernels: int, done: int) -> 
         needed = shape.predecessors[kernel]
         if needed & ~done:
             raise VerificationError(f"{where}: found kernel {kernel} before {_listed(needed & ~done)}")
-
-
-def _require_limits(problem: FusionProblem, chain: Chain) -> None:
-    for number, time_ns in enumerate(problem.chain_times(chain).tolist()):
-        if not np.isfinite(time_ns):
-            raise VerificationError(f"configuration {number}: breaks a limit of cores, SRAM or DRAM")
 
 
 def _listed(kernels: int) -> str:

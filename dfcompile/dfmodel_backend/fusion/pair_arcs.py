@@ -58,8 +58,19 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     before, after, dram_bytes = map(np.concatenate, fitting)
     order = np.lexsort((before, after))
     before, after, dram_bytes = before[order], after[order], dram_bytes[order]
-    time_ns = _times(model, members, before, after, dram_bytes)
-    _settle_single_kernels(model, members, (before, after), time_ns, dram_bytes)
+    exchanged = sums_over(members, model.network_parts()[0])
+    network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
+    compute_ns = _compute_ns(model, members, before, after)
+    time_ns = model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
+    # Kernels alone: only they may have their weights in several tiles.
+    times, moved = set_figures(model, np.eye(len(model.works), dtype=bool))
+    sizes = members.sum(axis=1)
+    alone = np.flatnonzero(sizes[after] - sizes[before] == 1)
+    at_a_time = max(1, min(PAIRS, CELLS // max(1, members.shape[1])))
+    for start in range(0, len(alone), at_a_time):
+        part = alone[start : start + at_a_time]
+        kernels = np.argmax(members[after[part]] & ~members[before[part]], axis=1)
+        time_ns[part], dram_bytes[part] = times[kernels], moved[kernels]
     possible = np.isfinite(time_ns)
     return PairArcs(down_sets, before[possible], after[possible], time_ns[possible], dram_bytes[possible])
 
@@ -76,24 +87,18 @@ def _ordered(down_sets: tuple[int, ...], kernels: int, most: int, budget: int) -
         reach = int(np.searchsorted(sizes, sizes[first] + most, side="right")) - first
         last = min(len(members), first + max(1, min(ROWS, PAIRS // max(1, reach))))
         end = int(np.searchsorted(sizes, sizes[last - 1] + most, side="right"))
-        before, after = _within(members[first:last], members[first:end], sizes[first:end], most)
+        smaller, larger = members[first:last], members[first:end]
+        changing = np.flatnonzero(larger.any(axis=0) & ~smaller.all(axis=0))
+        part = smaller[:, changing].astype(np.float32)
+        shared = part @ larger[:, changing].astype(np.float32).T
+        more = sizes[None, first:end] - sizes[first:last, None]
+        before, after = np.nonzero((shared == part.sum(axis=1)[:, None]) & (more > 0) & (more <= most))
         budget -= len(before)
         if budget < 0:
             return None
         blocks.append(_Block(first, last, end, before.astype(np.int32), after.astype(np.int32)))
         first = last
     return members, blocks
-
-
-def _within(
-    smaller: Members, larger: Members, sizes: npt.NDArray[np.int64], most: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    changing = np.flatnonzero(larger.any(axis=0) & ~smaller.all(axis=0))
-    part = smaller[:, changing].astype(np.float32)
-    shared = part @ larger[:, changing].astype(np.float32).T
-    more = sizes[None, :] - sizes[: len(smaller), None]
-    pairs = np.nonzero((shared == part.sum(axis=1)[:, None]) & (more > 0) & (more <= most))
-    return pairs[0], pairs[1]
 
 
 def _fitting(model: GraphModel, tables: PairBytes, members: Members, block: _Block) -> tuple[Numbers, Numbers, Column]:
@@ -106,13 +111,6 @@ def _fitting(model: GraphModel, tables: PairBytes, members: Members, block: _Blo
     for live in alive:
         fits &= live <= model.dram_room
     return first + before[fits].astype(np.int64), first + after[fits].astype(np.int64), traffic[fits]
-
-
-def _times(model: GraphModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:
-    exchanged = sums_over(members, model.network_parts()[0])
-    network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
-    compute_ns = _compute_ns(model, members, before, after)
-    return model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
 
 
 def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Numbers) -> Column:
@@ -148,18 +146,3 @@ def _different(counts: Numbers, before: Numbers, after: Numbers) -> tuple[Number
     keys = counts @ np.array(places, np.int64)
     _, first, inverse = np.unique(keys[after] - keys[before], return_index=True, return_inverse=True)
     return first, inverse
-
-
-def _settle_single_kernels(
-    model: GraphModel, members: Members, ends: tuple[Numbers, Numbers], time_ns: Column, dram_bytes: Column
-) -> None:
-    """Put in the figures of kernels alone: only they may have their weights in several tiles."""
-    before, after = ends
-    times, moved = set_figures(model, np.eye(len(model.works), dtype=bool))
-    sizes = members.sum(axis=1)
-    alone = np.flatnonzero(sizes[after] - sizes[before] == 1)
-    at_a_time = max(1, min(PAIRS, CELLS // max(1, members.shape[1])))
-    for start in range(0, len(alone), at_a_time):
-        part = alone[start : start + at_a_time]
-        kernels = np.argmax(members[after[part]] & ~members[before[part]], axis=1)
-        time_ns[part], dram_bytes[part] = times[kernels], moved[kernels]

@@ -181,11 +181,8 @@ def micro_batch_choices(design: Design, compatibility: Compatibility) -> tuple[D
     sizes = micro_batch_sizes(design, degrees_of(design))
     if compatibility.weights_not_read and compatibility.gradients_not_kept:
         sizes = sizes[:1]
-    execution = design.execution
-    return tuple(
-        replace(design, execution=replace(execution, batch=replace(execution.batch, micro_batch=size)))
-        for size in sizes
-    )  # fmt: skip
+    batches = (replace(design.execution.batch, micro_batch=size) for size in sizes)
+    return tuple(replace(design, execution=replace(design.execution, batch=batch)) for batch in batches)
 
 
 def tile_counts(design: Design, compatibility: Compatibility) -> tuple[int, ...]:

@@ -80,8 +80,12 @@ class NetworkTime:
             handed = found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s
             spread = found.sizes[Collective.BROADCAST] / links[-1].gb_per_s
             return ExchangeNs(nothing, handed), ExchangeNs(nothing, spread)
-        exchanged = found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte()
-        return (ExchangeNs(nothing, exchanged + periodic),)
+        machine, compatibility = self._design.machine, self._compatibility
+        chips, gb_per_s = [link.chips for link in links], [link.gb_per_s for link in links]
+        exchange_ns = all_to_all_ns_per_byte(topology(machine.topology), chips, gb_per_s, compat=compatibility)
+        if kind is WorkloadKind.DLRM and not compatibility.all_to_all_as_given:  # a file gives the sum of one chip
+            exchange_ns /= self._degrees.data
+        return (ExchangeNs(nothing, found.sizes[Collective.ALL_TO_ALL] * exchange_ns + periodic),)
 
     def ratio_ns_per_byte(self, collective: Collective) -> float:
         """Return the time per byte of a collective in the tensor parallel group."""
@@ -124,11 +128,3 @@ class NetworkTime:
                 separate, links = execution.separate_reduce_scatter, self._design.machine.links
                 return everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
         assert_never(execution.batch.kind)
-
-    def _exchange_ns_per_byte(self) -> float:
-        """Return the time per byte that each chip sends to each other; recommendation models give one chip's sum."""
-        machine = self._design.machine
-        chips, gb_per_s = [link.chips for link in machine.links], [link.gb_per_s for link in machine.links]
-        ratio = all_to_all_ns_per_byte(topology(machine.topology), chips, gb_per_s, compat=self._compatibility)
-        is_sum = self._design.execution.batch.kind is WorkloadKind.DLRM
-        return ratio / self._degrees.data if is_sum and not self._compatibility.all_to_all_as_given else ratio

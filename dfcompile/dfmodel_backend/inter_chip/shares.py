@@ -170,19 +170,14 @@ def _extents(kernel: DesignKernel) -> dict[Dim, int]:
     return {Dim.OUTER: kernel.outer, Dim.M: kernel.m, Dim.K: kernel.k, Dim.N: kernel.n}
 
 
-def reduced_dim(kernel: DesignKernel) -> Dim | None:
-    """Return along which dimension a normalization or a softmax reduces: rows, unless these come in tiles.
-
-    A tile holds all that its results depend on.
-    """
-    if kernel.variant.is_gemm or not any(word in kernel.name.lower() for word in REDUCING):
-        return None
-    return Dim.N if kernel.tiling.shard is Dim.M else Dim.M
-
-
 def exchanged_statistics(kernel: DesignKernel, sharding: Dim, rows: int, columns: int) -> int:
-    """Return how many statistics chips all-reduce that share a kernel of ``rows`` by ``columns``; 0 if none."""
-    if sharding is Dim.NONE or sharding is not reduced_dim(kernel):
+    """Return how many statistics chips all-reduce that share a kernel of ``rows`` by ``columns``; 0 if none.
+
+    A normalization or a softmax reduces along rows, unless these come in tiles: a tile holds all that its results
+    depend on.
+    """
+    reduces = not kernel.variant.is_gemm and any(word in kernel.name.lower() for word in REDUCING)
+    if not reduces or sharding is not (Dim.N if kernel.tiling.shard is Dim.M else Dim.M):
         return 0
     return STATISTICS * (columns if sharding is Dim.M else rows)
 
@@ -214,17 +209,13 @@ def layer_edges(design: Design) -> tuple[DesignEdge, ...]:
     made = {edge.target for edge in design.edges}
     last = [k for k in design.kernels if k.id not in read and k.collective is not Collective.ALL_REDUCE_PERIODIC]
     first = [k for k in design.kernels if k.id not in made and not k.variant.is_gemm]
+    matrix = {k.id: (k.backward, k.outer * k.m, k.n) for k in design.kernels}
     return tuple(
         DesignEdge(giver.id, taker.id, zero_out=False)
         for giver in last
         for taker in first
-        if giver.id != taker.id and _hands_over(giver, taker)
+        if giver.id != taker.id and matrix[giver.id] == matrix[taker.id]
     )
-
-
-def _hands_over(giver: DesignKernel, taker: DesignKernel) -> bool:
-    extents = [(kernel.outer * kernel.m, kernel.n) for kernel in (giver, taker)]
-    return giver.backward is taker.backward and extents[0] == extents[1]
 
 
 class Share(Struct, frozen=True):
@@ -305,22 +296,18 @@ def _share(
         if dim is not Dim.NONE:
             extents[dim] = -(-extents[dim] // parts)
     word = design.execution.word_bytes
+    # Of its own; 0: those of the chip.
+    stages = max(1, design.execution.effective_stage) if kernel.systolic and kernel.use_effective_stage else 0
     rows, k, n = extents[Dim.M], extents[Dim.K], extents[Dim.N]
     output = rows * n * word
     return Share(
         kernel=kernel,
         sharding=sharding,
-        work=KernelWork(kernel.name, kernel.systolic, rows, k, n, stages_per_core=_stages(design, kernel)),
+        work=KernelWork(kernel.name, kernel.systolic, rows, k, n, stages_per_core=stages),
         output_bytes=output,
         weight_bytes=rows * k * word if kernel.has_weight else 0,
         exchange=tuple(_exchange(design, degrees, kernel, sharding, output, micro_batches)),
     )
-
-
-def _stages(design: Design, kernel: DesignKernel) -> int:
-    """Return the stages that a kernel has to itself; 0: those of the chip."""
-    is_staged = kernel.systolic and kernel.use_effective_stage
-    return max(1, design.execution.effective_stage) if is_staged else 0
 
 
 def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:

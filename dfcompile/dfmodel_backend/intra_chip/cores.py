@@ -37,10 +37,6 @@ class CoreTable(Struct, frozen=True):
     cores: tuple[int, ...]
     least_area: int  # the least cores x cycles of any choice
 
-    def fewest(self, cycles: int) -> int:
-        """Return the row with the fewest cores among those of at most ``cycles``; there must be one."""
-        return bisect_left(self.cycles, cycles + 1) - 1
-
 
 def core_table(kernel: KernelWork, chip: Machine) -> CoreTable:
     """Return all core splits of a kernel that no other split beats in both cores and cycles."""

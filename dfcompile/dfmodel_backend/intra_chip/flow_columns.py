@@ -11,7 +11,7 @@ whole and below 2**53: sums are exact.
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,11 +42,6 @@ class Users(Struct, frozen=True, eq=False, dict=True):
         return Users(np.array(kernels, np.intp), np.cumsum(counts) - counts)
 
     @cached_property
-    def is_single(self) -> bool:
-        """Whether every tensor has one kernel."""
-        return len(self.kernels) == len(self.first)
-
-    @cached_property
     def places(self) -> list[tuple[int, int]]:
         """Where the kernels of each tensor begin and end."""
         ends = np.append(self.first, len(self.kernels))[1:]
@@ -54,18 +49,20 @@ class Users(Struct, frozen=True, eq=False, dict=True):
 
     def any(self, members: Members) -> Touched:
         """Return of which tensors a set has a kernel; the last column of ``members`` may be nobody's."""
-        found = members[:, self.kernels]
-        return found if self.is_single else np.logical_or.reduceat(found, self.first, axis=1)
+        return np.asarray(self._reduced(np.logical_or, members[:, self.kernels]), bool)
 
     def all(self, members: Members) -> Touched:
         """Return of which tensors a set has all kernels."""
-        found = members[:, self.kernels]
-        return found if self.is_single else np.logical_and.reduceat(found, self.first, axis=1)
+        return np.asarray(self._reduced(np.logical_and, members[:, self.kernels]), bool)
 
     def largest(self, members: Members, sizes: Column) -> Column:
         """Return the largest of the sizes of a tensor's kernels in a set, ``[set, tensor]``."""
-        found = members[:, self.kernels] * sizes
-        return np.asarray(found if self.is_single else np.maximum.reduceat(found, self.first, axis=1))
+        return np.asarray(self._reduced(np.maximum, members[:, self.kernels] * sizes), float)
+
+    def _reduced(self, ufunc: np.ufunc, columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return one column per tensor of those of its kernels; where every tensor has one kernel they are that."""
+        is_single = len(self.kernels) == len(self.first)
+        return columns if is_single else np.asarray(ufunc.reduceat(columns, self.first, axis=1))
 
 
 class FlowColumns(Struct, frozen=True, eq=False, dict=True):
@@ -105,13 +102,10 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
             written=tile,
         )
 
-    @cached_property
-    def _has_nobody(self) -> bool:
-        return bool((self.source == NOBODY).any() or not self.is_read.all())
-
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
-        return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
+        has_nobody = (self.source == NOBODY).any() or not self.is_read.all()
+        return np.pad(members, ((0, 0), (0, 1))) if has_nobody else members
 
     def _needed(self, padded: Members) -> Touched:
         """Return which tensors somebody needs who is not in a set."""

@@ -28,9 +28,12 @@ class GraphModel(SetModel):
         used = [weight for weight in weights if weight.uses]
         size = np.array([weight.size_bytes for weight in used], float)
         users = Users.of([[graph.index[use.kernel] for use in weight.uses] for weight in used])
+        network_ns = {kernel.name: 0.0 for kernel in graph.kernels}  # each is charged for exchanges of what it makes
+        for exchange in graph.exchanges:
+            network_ns[exchange.source] += exchange.time_ns
         super().__init__(
             machine,
-            _works(graph),
+            tuple(KernelWork.of(kernel, network_ns[kernel.name]) for kernel in graph.kernels),
             self._flows_in_tiles(FINEST),
             HeldColumns(users, size, size),
             Rules(options.overlap, utilization=options.compute_utilization),
@@ -60,14 +63,6 @@ class GraphModel(SetModel):
         )
 
 
-def _works(graph: DataflowGraph) -> tuple[KernelWork, ...]:
-    """Return what cores see of the kernels; each is charged for the exchanges of what it makes."""
-    network_ns = {kernel.name: 0.0 for kernel in graph.kernels}
-    for exchange in graph.exchanges:
-        network_ns[exchange.source] += exchange.time_ns
-    return tuple(KernelWork.of(kernel, network_ns[kernel.name]) for kernel in graph.kernels)
-
-
 def _cuts_of_output(kernel: Kernel) -> int:
     """Return into how many tiles a kernel can give its output: column by column, or element by element."""
     columns = kernel.outer * kernel.n
@@ -93,11 +88,10 @@ def _tiled_flows(graph: DataflowGraph) -> Callable[[int], FlowColumns]:
     makers = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
     given = np.array([_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in makers], np.int64)
     uses = [(maker, use) for tensor, maker in zip(tensors, makers, strict=True) for use in tensor.uses or (None,)]
-    taken = np.array(
-        [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses], np.int64
-    )
+    cuts = [_cuts_of_input(kernels[index[use.kernel]], use.operand) if use else 1 for _, use in uses]
     levels = [level[index[use.kernel]] - level[maker] + 1 if use and maker != NOBODY else 0 for maker, use in uses]
-    size, depth = np.array([tensor.size_bytes for tensor in tensors], np.int64), np.array(levels, np.int64)
+    sizes = [tensor.size_bytes for tensor in tensors]
+    size, depth, taken = (np.array(column, np.int64) for column in (sizes, levels, cuts))
     counts = [max(1, len(tensor.uses)) for tensor in tensors]
     source = np.array(makers, np.intp)
     readers = Users.of([[index[use.kernel] for use in tensor.uses] for tensor in tensors])

@@ -130,15 +130,11 @@ class SetModel(ABC):
     @cached_property
     def tables(self) -> tuple[CoreTable, ...]:
         """Pareto table of cores and cycles of each kernel; equal ones are one object."""
-        known: dict[tuple[object, ...], CoreTable] = {}
+        shapes = {work.shape: work for work in self.works}
+        tables = {shape: core_table(work, self.machine) for shape, work in shapes.items()}
         different: dict[CoreTable, CoreTable] = {}
-        found = []
-        for work in self.works:
-            if work.shape not in known:
-                table = core_table(work, self.machine)
-                known[work.shape] = different.setdefault(table, table)
-            found.append(known[work.shape])
-        return tuple(found)
+        known = {shape: different.setdefault(table, table) for shape, table in tables.items()}
+        return tuple(known[work.shape] for work in self.works)
 
     @cached_property
     def different_tables(self) -> tuple[tuple[CoreTable, ...], Numbers]:
@@ -155,8 +151,7 @@ class SetModel(ABC):
         tables, numbers = self.different_tables
         counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
         different, place = np.unique(counts, axis=0, return_inverse=True)
-        cycles: Numbers = least_cycles(tables, different, self.machine.cores)[place.reshape(-1)]
-        return cycles
+        return np.asarray(least_cycles(tables, different, self.machine.cores)[place.reshape(-1)])
 
     def ns_of(self, cycles: Numbers) -> Column:
         """Return the times of numbers of cycles, infinite without cores enough."""

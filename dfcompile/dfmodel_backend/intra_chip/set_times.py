@@ -5,7 +5,7 @@ those are left to feed cores.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -22,38 +22,27 @@ CELLS = 2**22  # rows times kernels at a time: fewer rows of more than 512 kerne
 ROUNDING = 1e-12
 
 
-def set_limits(model: SetModel, members: Members) -> SetLimits:
-    """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
-    return _limits(model, members, fewest_weight_tiles, model.tile_compute_ns)
+def set_limits(model: SetModel, members: Members, *, are_least: bool = False) -> SetLimits:
+    """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM.
 
-
-def least_limits(model: SetModel, members: Members) -> SetLimits:
-    """Return the same where memory units are counted, as if cores were the only limit of speed.
-
-    No set that is possible is left out, and none is slower: compute is that of cores, weights are whole.
+    Args:
+        model: of the chip.
+        members: of the sets.
+        are_least: whether, where memory units are counted, cores are the only limit of speed. No set that is possible
+            is left out then, and none is slower: compute is that of cores, weights are whole.
     """
-
-    def whole_weights(model: SetModel, members: Members) -> Numbers:
-        assert model.pmu is not None
-        return (fewest_pmus(model, members) <= model.pmu.pmus).astype(np.int64)
-
-    return _limits(model, members, whole_weights, lambda members, _: model.ns_of(model.cycles(members)))
-
-
-def _limits(
-    model: SetModel,
-    members: Members,
-    tiles_of: Callable[[SetModel, Members], Numbers],
-    compute_ns_of: Callable[[Members, Numbers], Column],
-) -> SetLimits:
-    """Return the limits of sets, given in how many tiles their weights come, and the compute of possible ones."""
     tiles = np.zeros(len(members), np.int64)
     crossing, compute_ns = (np.full(len(members), np.inf) for _ in range(2))
     for part in _parts(model, len(members)):
-        tiles[part] = np.where(_fits_cores(model, members[part]), tiles_of(model, members[part]), 0)
+        if are_least and model.pmu is not None:
+            tiles[part] = fewest_pmus(model, members[part]) <= model.pmu.pmus
+        else:
+            tiles[part] = fewest_weight_tiles(model, members[part])
+        tiles[part] *= _fits_cores(model, members[part])
         rows = part.start + np.flatnonzero(tiles[part])
-        crossing[rows] = model.crossing_bytes(members[rows], tiles[rows])
-        compute_ns[rows] = compute_ns_of(members[rows], tiles[rows])
+        inside, parts = members[rows], tiles[rows]
+        crossing[rows] = model.crossing_bytes(inside, parts)
+        compute_ns[rows] = model.ns_of(model.cycles(inside)) if are_least else model.tile_compute_ns(inside, parts)
     return SetLimits(tiles, crossing, compute_ns)
 
 
@@ -79,8 +68,10 @@ def fewest_weight_tiles(model: SetModel, members: Members) -> Numbers:
     is the tiles with which the kernel is fastest.
     """
     tiles = np.ones(len(members), np.int64)
-    if model.pmu is not None or model.sram_capacity:
-        tiles[_exceeds(model, members)] = 0
+    if model.pmu is not None:
+        tiles[model.pmu.least_pmus(members) > model.pmu.pmus] = 0
+    elif model.sram_capacity:
+        tiles[model.sram_bytes(members) > model.sram_capacity] = 0
     for row in np.flatnonzero(members.sum(axis=1) == 1):
         tiles[row] = tiles_alone(model, int(np.argmax(members[row]))) or 0
     return tiles
@@ -96,13 +87,6 @@ def tiles_alone(model: SetModel, kernel: int) -> int | None:
     if most == 1 or model.sram_alone(kernel, most) > capacity:
         return None
     return 2 + bisect_left(range(2, most), x=True, key=lambda parts: model.sram_alone(kernel, parts) <= capacity)
-
-
-def _exceeds(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
-    """Return whether sets of kernels, ``[set, kernel]``, with whole weights are too large for SRAM or memory units."""
-    if model.pmu is not None:
-        return np.asarray(model.pmu.least_pmus(members) > model.pmu.pmus)
-    return np.asarray(model.sram_bytes(members) > model.sram_capacity)
 
 
 def set_times(model: SetModel, members: Members, limits: SetLimits | None = None) -> Column:

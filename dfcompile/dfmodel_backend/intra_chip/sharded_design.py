@@ -196,8 +196,7 @@ class DesignModel(SetModel):
     @cached_property
     def stage_bytes(self) -> Column:
         """What each kernel keeps in the DRAM of its stage of a pipeline; nothing if all stages run the same graph."""
-        kept: Column = self.kept_bytes.sum(axis=0) * self.design.is_pipelined
-        return kept
+        return np.asarray(self.kept_bytes.sum(axis=0) * self.design.is_pipelined)
 
     @cached_property
     def kept_bytes(self) -> Column:
@@ -343,17 +342,14 @@ def never_fits_dram(whole: DesignModel) -> bool:
     design = whole.design
     if not design.machine.dram_bytes or design.execution.batch.layers_in_graph > 1:
         return False
-    for share in whole.shares if whole.compatibility.weights_of_one_tile or _has_inputs(whole) else ():
+    has_inputs = any(share.kernel.num_input for share in whole.shares)
+    for share in whole.shares if whole.compatibility.weights_of_one_tile or has_inputs else ():
         tiled, collective = share.kernel.tiling.shard, share.kernel.collective
         if share.weight_bytes and tiled in (Dim.M, Dim.K):
             return False
         if collective is Collective.ALL_REDUCE_PERIODIC and tiled in (Dim.M, Dim.N):
             return False
     return dram_need(whole).total > design.machine.dram_bytes
-
-
-def _has_inputs(model: DesignModel) -> bool:
-    return any(share.kernel.num_input for share in model.shares)
 
 
 def _holds_problem_alone(model: DesignModel) -> bool:

@@ -40,19 +40,15 @@ def _finite(value: float) -> float:
     return value
 
 
-def _limited(value: float) -> float:
-    return 0.0 if value == math.inf else _finite(value)
-
-
-def _rate(value: float) -> float:
-    return UNLIMITED_GB_PER_S if value == math.inf else _finite(value)
+def _unlimited_as(number: float) -> AfterValidator:
+    return AfterValidator(lambda value: number if value == math.inf else _finite(value))
 
 
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 Positive = Annotated[float, Field(gt=0, strict=True), AfterValidator(_finite)]
 NotNegative = Annotated[float, Field(ge=0, strict=True), AfterValidator(_finite)]
-Capacity = Annotated[float, Field(ge=0, strict=True), AfterValidator(_limited)]  # 0 and .inf: unlimited
-Rate = Annotated[float, Field(gt=0, strict=True), AfterValidator(_rate)]  # .inf: unlimited
+Capacity = Annotated[float, Field(ge=0, strict=True), _unlimited_as(0.0)]  # 0 and .inf: unlimited
+Rate = Annotated[float, Field(gt=0, strict=True), _unlimited_as(UNLIMITED_GB_PER_S)]  # .inf: unlimited
 Text = Annotated[str, Field(strict=True)]
 
 
@@ -176,7 +172,12 @@ def parse_system(text: str, where: str) -> System:
         raise UserError(_explain(details[0], document, where)) from error
     _require_joined(model, document, where)
     system = _system(model, document, where)
-    _require_finite_price(system, document, where)
+    for key in ("price_usd_per_gb_per_s", "power_w_per_gb_per_s") if system.is_dram_unlimited else ():
+        if value := getattr(system.dram, key):
+            raise UserError(
+                f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
+                "bandwidth is unlimited"
+            )
     return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
 
 
@@ -196,21 +197,6 @@ def _require_joined(model: _SystemModel, document: CommentedMap, where: str) -> 
         f"{where}:{_line(document, ['chips'])}: key 'chips': found {model.chips} against the {sizes} of "
         f"{'its network' if dimensions else 'a file without a network'}{hint}"
     )
-
-
-def _require_finite_price(system: System, document: CommentedMap, where: str) -> None:
-    """Check that a bandwidth without limit has neither a price nor a power per GB/s.
-
-    Raises:
-        UserError: it has one.
-    """
-    for key in ("price_usd_per_gb_per_s", "power_w_per_gb_per_s") if system.is_dram_unlimited else ():
-        value = getattr(system.dram, key)
-        if value:
-            raise UserError(
-                f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
-                "bandwidth is unlimited"
-            )
 
 
 def _document(text: str, where: str) -> CommentedMap:

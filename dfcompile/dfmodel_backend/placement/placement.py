@@ -172,9 +172,7 @@ def _placed_with(kernel: int, graph: UnitGraph, units: Allocation) -> list[int]:
     """Return the connections that are placed with a kernel: those that it reads, or writes for readers elsewhere."""
     touching = [(number, *graph.ends[number]) for number in sorted(units.edges)]
     reads = [number for number, _, reader in touching if reader == kernel]
-    return reads + [
-        number for number, writer, reader in touching if writer == kernel and reader not in units.splits
-    ]  # fmt: skip
+    return reads + [number for number, writer, reader in touching if writer == kernel and reader not in units.splits]
 
 
 def _wires(graph: UnitGraph, kernels: list[PlacedKernel], tensors: list[PlacedTensor]) -> Iterator[Wires]:
@@ -193,9 +191,7 @@ def _wires(graph: UnitGraph, kernels: list[PlacedKernel], tensors: list[PlacedTe
 
 def _pairs(pmus: tuple[Cell, ...], pcus: tuple[Cell, ...]) -> tuple[tuple[Cell, Cell], ...]:
     count = max(len(pmus), len(pcus))
-    return tuple(
-        (pmus[number * len(pmus) // count], pcus[number * len(pcus) // count]) for number in range(count)
-    )  # fmt: skip
+    return tuple((pmus[number * len(pmus) // count], pcus[number * len(pcus) // count]) for number in range(count))
 
 
 @unique
@@ -293,12 +289,7 @@ def _partners(design: Design, decision: Decision, edge: EdgeShare) -> tuple[int 
 
 def nearest_border(cell: Cell, grid: PmuGrid) -> Border:
     """Return the border that fewest cells lie before."""
-    distances = {
-        Border.LEFT: cell.x,
-        Border.RIGHT: grid.x - 1 - cell.x,
-        Border.TOP: cell.y,
-        Border.BOTTOM: grid.y - 1 - cell.y,
-    }
+    distances = dict(zip(Border, (cell.x, grid.x - 1 - cell.x, cell.y, grid.y - 1 - cell.y), strict=True))
     return min(distances, key=lambda border: distances[border])
 
 

@@ -37,11 +37,15 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
     It names what would be enough of DRAM, if all else fits; else what is always in DRAM, too few memory units, a kernel
     that does not fit SRAM alone, or too few configurations.
     """
-    enough = _dram_of_fastest(model) if model.design.machine.dram_bytes else None
-    if enough is not None:
-        return _too_little_dram(model, enough, is_enough=True)
+    capacity = model.design.machine.dram_bytes
+    if capacity:
+        unlimited = model.on(replace(model.design.machine, dram_bytes=0.0))
+        found = DesignFusion(unlimited.design, DesignOptions(compatibility=model.compatibility)).fuse(unlimited)
+        if found is not None:
+            fastest = Decision(model.sharding, model.tiles, found.configs, found.stages)
+            return _too_little_dram(model, figures_of(unlimited, fastest).dram_bytes, is_enough=True)
     always = dram_need(model).total
-    if 0 < model.design.machine.dram_bytes < always and model.design.execution.batch.layers_in_graph == 1:
+    if 0 < capacity < always and model.design.execution.batch.layers_in_graph == 1:
         return _too_little_dram(model, always, is_enough=False)
     if model.pmu is not None:
         too_few = too_few_pmus(model)
@@ -52,15 +56,6 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
         if len(too_large):
             return _too_large_kernel(model, int(too_large[0]))
     return _too_few_configurations(model)
-
-
-def _dram_of_fastest(model: DesignModel) -> float | None:
-    """Return what the fastest assignment keeps in DRAM where that is unlimited; None if other limits are broken."""
-    unlimited = model.on(replace(model.design.machine, dram_bytes=0.0))
-    found = DesignFusion(unlimited.design, DesignOptions(compatibility=model.compatibility)).fuse(unlimited)
-    if found is None:
-        return None
-    return figures_of(unlimited, Decision(model.sharding, model.tiles, found.configs, found.stages)).dram_bytes
 
 
 def _too_little_dram(model: DesignModel, needed: float, *, is_enough: bool) -> InfeasibleError:

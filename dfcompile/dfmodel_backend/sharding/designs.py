@@ -209,10 +209,8 @@ def split_times(model: DesignModel, *, memory: bool) -> SplitTimes:
                 taken_ns += model.tiles * reduced * model.network.ratio_ns_per_byte(Collective.ALL_REDUCE)
                 taken_ns += (reduced > 0) * model.network.latency_ns(Collective.ALL_REDUCE)
             if memory and "M" in counted:
-                moved = (
-                    float(split.held.moved[position]) + 2 * split.tiles * readers[share.kernel.id] * share.output_bytes
-                )
-                taken_ns += moved / design.machine.dram_gb_per_s
+                streamed = 2 * split.tiles * readers[share.kernel.id] * share.output_bytes
+                taken_ns += (float(split.held.moved[position]) + streamed) / design.machine.dram_gb_per_s
             kernels[share.kernel.id, dim] = taken_ns
             whole_bytes = share.output_bytes * split.chips_of_output(share)
             for change in (Collective.ALL_GATHER, Collective.ALL_TO_ALL):

@@ -50,8 +50,7 @@ class Labelling(Struct, frozen=True):
     def cost(self, labels: Mapping[int, Dim]) -> Levels:
         """Return what a labelling costs."""
         found = [self.alone.get(node, self.nothing) for node in labels.items()]
-        for (first, second), costs in self.between.items():
-            found.append(costs.get((labels[first], labels[second]), self.nothing))
+        found += [costs.get((labels[one], labels[two]), self.nothing) for (one, two), costs in self.between.items()]
         return tuple(map(sum, zip(self.nothing, *found, strict=True)))
 
 

@@ -14,6 +14,7 @@ from dfcompile.dfmodel_backend.attained.search import chain_bound_ns
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskModel
 from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping, check_task_share
+from dfcompile.dfmodel_backend.options import NS_PER_S
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchanges_in_words, times_in_words
@@ -23,7 +24,6 @@ from dfcompile.records import replace
 
 LowerShare = Callable[[ProgramShare], CanonicalDag | tuple[str, ...]]  # or the kernels that cannot be lowered so
 MOST_NAMED = 8
-NS_PER_S = 1e9
 _PROVED = (Assumption("bound on several chips", "of the shardings that were tried", "--volumes, --granularity"),)
 
 

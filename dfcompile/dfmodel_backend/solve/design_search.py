@@ -217,15 +217,12 @@ class _Search:
 
     def _shardings_of(self, design: Design) -> tuple[InterChip, ...]:
         """Return the shardings to try; that of fewest bytes is the same for all degrees."""
-        key = self._sharding_key(design)
+        objective = self._options.sharding_objective
+        key: tuple[int, ...] = ()
+        if objective is not ShardingObjective.BYTES:
+            links = design.machine.links if design.machine.domain_chips else ()
+            key = (degrees_of(design).tensor, *(link.chips for link in links))
         if key not in self._shardings:
             milp = MilpOptions(find_solver(self._options.solver).program or MilpSolver.CBC)
-            objective = self._options.sharding_objective
             self._shardings[key] = candidate_shardings(design, objective, self._compatibility, milp)
         return self._shardings[key]
-
-    def _sharding_key(self, design: Design) -> tuple[int, ...]:
-        if self._options.sharding_objective is ShardingObjective.BYTES:
-            return ()
-        links = design.machine.links if design.machine.domain_chips else ()
-        return (degrees_of(design).tensor, *(link.chips for link in links))

@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, Mapping, configurations_of, total_figures
+from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, configurations_of, total_figures
 from dfcompile.dfmodel_backend.fusion.fuse import GraphProblem
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import tiles_alone
 from dfcompile.dfmodel_backend.machine.system import Amount, System
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
 from dfcompile.plugins import is_own
@@ -107,8 +107,6 @@ def require_kernels_fit(model: GraphModel, sram: Amount) -> None:
     Raises:
         InfeasibleError: naming the kernel, its SRAM and what the chip would need.
     """
-    if not model.sram_capacity:
-        return
     for number, work in enumerate(model.works):
         if tiles_alone(model, number) is None:
             needed = int(model.sram_alone(number, model.most_weight_tiles[number]))

@@ -20,13 +20,11 @@ from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, Sharding, SharedGraph, SplitGraph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
-
-NS_PER_S = 1e9
 
 
 class Sums(NamedTuple):
@@ -128,11 +126,8 @@ class ShardingSums:
         """Return what the next kernel adds to those that are settled."""
         number = len(chosen)
         key = (number, choice, *(chosen[place] for place in self._neighbourhoods[number]))
-        if key not in self._additions:
-            self._additions[key] = self._addition(number, chosen, choice)
-        return self._additions[key]
-
-    def _addition(self, number: int, chosen: tuple[Choice, ...], choice: Choice) -> Sums:
+        if key in self._additions:
+            return self._additions[key]
         added = self.of_kernel(self._names[number], choice)
         place = self._graph.index
         for tensor in self._touched[number]:
@@ -144,6 +139,7 @@ class ShardingSums:
             after = self._of_tensor(tensor, source, (*earlier, choice))
             before = self._of_tensor(tensor, source, earlier)
             added = added.plus(after.minus(before))
+        self._additions[key] = added
         return added
 
     def least_ns(self, sums: Sums, settled: int) -> float:
@@ -349,8 +345,7 @@ class ShardingSearch:
                     sums = rest.plus(self._costs.around(number, changed))
                     if not _cannot_be_better(self._costs.least_ns(sums, len(changed)) / NS_PER_S, sums, best):
                         ranked.append((self._score(sums, len(changed), WEIGHTS[0]), changed))
-        for _, changed in sorted(ranked, key=lambda one: one[0]):
-            yield changed
+        yield from (changed for _, changed in sorted(ranked, key=lambda one: one[0]))
 
     def _tree(self, best: _Best, evaluations: int) -> None:
         """Look at all shardings that may be faster, as far as the budgets go; what is left bounds the time."""

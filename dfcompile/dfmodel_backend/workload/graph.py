@@ -87,7 +87,11 @@ class DataflowGraph(Struct, frozen=True, dict=True):
             UserError: an unknown kernel, a name used twice, a dimension or size below 1, or a cycle.
         """
         _check_parts(kernels, tensors)
-        return DataflowGraph(name, _in_topological_order(kernels, tensors), tensors, assumptions)
+        ordered = topological_order(len(kernels), _ends({kernel.name: n for n, kernel in enumerate(kernels)}, tensors))
+        if len(ordered) < len(kernels):
+            stuck = kernels[min(set(range(len(kernels))) - set(ordered))]
+            raise UserError(f"kernel {stuck.name!r}: part of, or behind, a cycle of kernels (expected a DAG)")
+        return DataflowGraph(name, tuple(kernels[number] for number in ordered), tensors, assumptions)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -147,14 +151,6 @@ def _check_parts(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...]) -> No
         for end in ends:
             if end not in known:
                 raise UserError(f"tensor {tensor.name!r}: no kernel {end!r}{nearest(end, sorted(known))}")
-
-
-def _in_topological_order(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...]) -> tuple[Kernel, ...]:
-    ordered = topological_order(len(kernels), _ends({kernel.name: n for n, kernel in enumerate(kernels)}, tensors))
-    if len(ordered) < len(kernels):
-        stuck = kernels[min(set(range(len(kernels))) - set(ordered))]
-        raise UserError(f"kernel {stuck.name!r}: part of, or behind, a cycle of kernels (expected a DAG)")
-    return tuple(kernels[number] for number in ordered)
 
 
 def _ends(index: dict[str, int], tensors: tuple[Tensor, ...]) -> list[tuple[int, int]]:

@@ -95,7 +95,11 @@ def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteP
     path, program = module.path, _program(module)
     function = program.f
     symbols = {value.name for value in vars(module.module).values() if isinstance(value, dace.symbol)}
-    _check_dims(path, dims, symbols)
+    for name, size in dims.items():
+        if name not in symbols:
+            raise UserError(f"{path}: --dim {name}: the program has no symbol of that name{nearest(name, symbols)}")
+        if size < 1:
+            raise UserError(f"{path}: --dim {name}={size}: against a size of at least 1")
     annotations = {name: _annotation(path, name, hint) for name, hint in function.__annotations__.items()}
     used = {str(symbol) for hint in annotations.values() for extent in hint.shape for symbol in _symbols(extent)}
     used |= {name for name in function.__code__.co_names if name in symbols}
@@ -132,14 +136,6 @@ def _program(module: PythonModule) -> DaceProgram:
         return own[module.path.stem]
     wanted = f"one, or one named {module.path.stem!r}"
     raise UserError(f"{module.path}: found {len(own)} programs ({', '.join(own)}) against {wanted}")
-
-
-def _check_dims(path: Path, dims: Mapping[str, int], symbols: set[str]) -> None:
-    for name, size in dims.items():
-        if name not in symbols:
-            raise UserError(f"{path}: --dim {name}: the program has no symbol of that name{nearest(name, symbols)}")
-        if size < 1:
-            raise UserError(f"{path}: --dim {name}={size}: against a size of at least 1")
 
 
 def _annotation(path: Path, name: str, hint: object) -> dace.data.Data:

@@ -73,12 +73,7 @@ class Emission:
         return name
 
     def operator(
-        self,
-        what: str,
-        op_type: str,
-        inputs: Sequence[str],
-        result: Declared,
-        attributes: Mapping[str, AttributeValue],
+        self, what: str, op_type: str, inputs: Sequence[str], result: Declared, attributes: Mapping[str, AttributeValue]
     ) -> str:
         """Add an operator and return the array that it writes."""
         name = self._free(safe_identifier(what))
@@ -163,11 +158,15 @@ def write(emission: Emission, what: str, leaf: Nest, target: Container, indices:
         moving |= {name for index in target.value.indices for name in index if name in extents}
     loops = tuple(loop for loop in leaf.loops if loop.name in moving or leaf.reduction)
     around = tuple(loop for loop in target.loops if loop.name in moving)
-    if not leaf.reduction:
-        _check_injective(loops, around, indices)
+    own = {loop.name for loop in around}.union(*indices)
+    if not leaf.reduction and any(loop.extent > 1 and loop.name not in own for loop in loops):
+        raise UserError("all iterations of a map write one element against one element each (or a reduction)")
     target.is_written = True
     if is_full and leaf.expression == COPY and emission.arrays[leaf.reads[0].array].dtype == target.dtype:
-        target.value = _seen_anew(leaf.reads[0], indices)
+        # Nothing is moved. Loops of the maps around the container stay as they are; each of its dimensions takes the
+        # place of the loop that wrote it.
+        wrote = {next(filter(None, index)): {f"d{axis}": 1} for axis, index in enumerate(indices) if any(index)}
+        target.value = leaf.reads[0].substituted(wrote)
         return
     base = "" if is_full else _base(emission, what, leaf, target, around)
     nest = replace(leaf, loops=loops, write=(*along(around), *indices), base=base)
@@ -204,19 +203,3 @@ def _is_full(indices: Sequence[Affine], shape: Sequence[int], extents: dict[str,
             return False
         used |= loops
     return True
-
-
-def _check_injective(loops: Sequence[Loop], around: Sequence[Loop], indices: Sequence[Affine]) -> None:
-    own = {loop.name for loop in around}
-    for loop in loops:
-        if loop.extent > 1 and loop.name not in own and not any(loop.name in index for index in indices):
-            raise UserError("all iterations of a map write one element against one element each (or a reduction)")
-
-
-def _seen_anew(read: Place, indices: Sequence[Affine]) -> Place:
-    """Return where the elements of a container stand that is a copy: nothing is moved.
-
-    Loops of the maps around the container stay as they are; each dimension takes the place of the loop that wrote it.
-    """
-    moving = [(axis, index) for axis, index in enumerate(indices) if any(index)]
-    return read.substituted({next(filter(None, index)): {f"d{axis}": 1} for axis, index in moving})

@@ -170,7 +170,8 @@ class Scope(Struct, frozen=True):
         """
         indices, sizes = self._ranges(subset, window)
         kept = [axis for axis, size in enumerate(sizes) if size > 1 or (keeps_ones and window.shape[axis] == 1)]
-        return _renumbered(window, indices, kept, tuple(sizes[axis] for axis in kept), range(len(kept)))
+        numbers = {axis: number for number, axis in enumerate(kept)}
+        return _renumbered(window, indices, numbers, tuple(sizes[axis] for axis in kept))
 
     def seen(self, window: Window, subset: "dace.subsets.Subset | None", shape: tuple[int, ...], name: str) -> Window:
         """Return a window under another shape: that of the subset with other dimensions of extent 1.
@@ -182,7 +183,8 @@ class Scope(Struct, frozen=True):
         wide = [axis for axis, size in enumerate(sizes) if size > 1]
         if [sizes[axis] for axis in wide] != [extent for extent in shape if extent > 1]:
             raise UserError(f"{name!r} sees {sizes} elements as {list(shape)} against the same dimensions")
-        return _renumbered(window, indices, wide, shape, [number for number, extent in enumerate(shape) if extent > 1])
+        numbers = (number for number, extent in enumerate(shape) if extent > 1)
+        return _renumbered(window, indices, dict(zip(wide, numbers, strict=True)), shape)
 
     def _ranges(self, subset: "dace.subsets.Subset | None", window: Window) -> tuple[list[Affine], list[int]]:
         """Return the index of each dimension of a window, of its own dimensions, and how many there are of it."""
@@ -249,10 +251,10 @@ def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> s
 
 
 def _renumbered(
-    window: Window, indices: Sequence[Affine], kept: Sequence[int], shape: tuple[int, ...], numbers: Sequence[int]
+    window: Window, indices: Sequence[Affine], numbers: Mapping[int, int], shape: tuple[int, ...]
 ) -> Window:
     """Return a part of a window whose dimensions are some of the window's, under new numbers."""
-    names = {f"d{axis}": f"d{number}" for axis, number in zip(kept, numbers, strict=True)}
+    names = {f"d{axis}": f"d{number}" for axis, number in numbers.items()}
     return window.part([{names.get(key, key): step for key, step in index.items()} for index in indices], shape)
 
 
@@ -317,11 +319,8 @@ class Accesses:
 
     def _are_apart(self, one: tuple[Affine, ...], other: tuple[Affine, ...]) -> bool:
         """Return whether two accesses have no element in common, whatever the iterations: so along a dimension."""
-        for index, its in zip(one, other, strict=True):
-            (first, last), (its_first, its_last) = self._ends(index), self._ends(its)
-            if last < its_first or its_last < first:
-                return True
-        return False
+        pairs = ((self._ends(index), self._ends(its)) for index, its in zip(one, other, strict=True))
+        return any(last < its_first or its_last < first for (first, last), (its_first, its_last) in pairs)
 
     def _ends(self, index: Affine) -> tuple[int, int]:
         steps = [factor * (self._extents[name] - 1) for name, factor in index.items() if name]
@@ -331,11 +330,8 @@ class Accesses:
 
 def _depend(write: tuple[Affine, ...], other: tuple[Affine, ...], loops: frozenset[str]) -> bool:
     """Return whether an iteration of some loops may touch what another one writes."""
-    for index, its in zip(write, other, strict=True):
-        moves = loops & ({*index} | {*its})
-        if moves and _part(index, moves) != _part(its, moves):
-            return True
-    return False
+    pairs = ((index, its, loops & ({*index} | {*its})) for index, its in zip(write, other, strict=True))
+    return any(moves and _part(index, moves) != _part(its, moves) for index, its, moves in pairs)
 
 
 def _part(index: Affine, loops: frozenset[str]) -> tuple[tuple[str, int], ...]:

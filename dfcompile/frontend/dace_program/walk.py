@@ -5,15 +5,14 @@ it. Iterations of a map are independent of each other in DaCe, so that nothing c
 iteration keeps for itself gets a dimension for each of these loops.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import dace
 import numpy as np
 from dace.sdfg.nodes import AccessNode, CodeNode, MapEntry, MapExit, NestedSDFG, Node, Tasklet
-from dace.sdfg.state import SDFGState
+from dace.sdfg.state import ConditionalBlock, ControlFlowBlock, ControlFlowRegion, LoopRegion, SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
@@ -21,17 +20,7 @@ from dfcompile.frontend.dace_program.concrete import ConcreteProgram
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, write
 from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
-from dfcompile.frontend.dace_program.places import (
-    Accesses,
-    Affine,
-    Container,
-    Loop,
-    Place,
-    Scope,
-    Window,
-    along,
-    own_dimensions,
-)
+from dfcompile.frontend.dace_program.places import Accesses, Affine, Container, Loop, Place, Scope, Window, along
 from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph, apply_dace_settings
 
@@ -51,16 +40,19 @@ class Walk:
         self._line = 0
         self._loops = 0
 
-    @contextmanager
-    def located(self) -> Iterator[None]:
-        """Name the user's file and line in errors of the body."""
+    def run(self, sdfg: dace.SDFG, scope: Scope) -> None:
+        """Go through a program.
+
+        Raises:
+            UserError: as `region`; the message has the user's file and line.
+        """
         try:
-            yield
+            self.region(sdfg, scope)
         except UserError as error:
             where = f"{self._path}:{self._line}" if self._line else f"{self._path}"
             raise UserError(f"{where}: {error}") from error
 
-    def region(self, region: "dace.sdfg.state.ControlFlowRegion", scope: Scope) -> None:
+    def region(self, region: ControlFlowRegion, scope: Scope) -> None:
         """Go through the states of a program one after another.
 
         Raises:
@@ -70,15 +62,21 @@ class Walk:
         while block is not None:
             if isinstance(block, SDFGState):
                 self._state(block, scope)
-            elif _is_sequence(block):
-                self.region(block, scope)
+            elif isinstance(block, ControlFlowRegion) and not isinstance(block, LoopRegion | ConditionalBlock):
+                self.region(block, scope)  # one block after the other, as of a function that was called
             else:
-                self._refuse_control_flow(block)
+                self._move_to(getattr(block, "debuginfo", None))
+                self._line = self._line_of_label(block.label)
+                if isinstance(block, LoopRegion):
+                    over = block.loop_variable or "a condition"
+                    found = f"a loop over {over!r} that carries state from one iteration to the next"
+                    hint = "dace.map[…]; a fixed number: dace.unroll(range(…))"
+                    raise UserError(f"{found} against independent iterations ({hint})")
+                found = "a branch that depends on data or on a loop"
+                raise UserError(f"{found} against one sequence of operations (use np.where)")
             block = self._next(region, block, scope)
 
-    def _next(
-        self, region: "dace.sdfg.state.ControlFlowRegion", block: "dace.sdfg.state.ControlFlowBlock", scope: Scope
-    ) -> "dace.sdfg.state.ControlFlowBlock | None":
+    def _next(self, region: ControlFlowRegion, block: ControlFlowBlock, scope: Scope) -> ControlFlowBlock | None:
         edges = region.out_edges(block)
         if not edges:
             return None
@@ -91,16 +89,6 @@ class Walk:
             else:
                 scope.symbols[name] = found
         return edges[0].dst
-
-    def _refuse_control_flow(self, block: "dace.sdfg.state.ControlFlowBlock") -> None:
-        self._move_to(getattr(block, "debuginfo", None))
-        self._line = self._line_of_label(block.label)
-        if isinstance(block, dace.sdfg.state.LoopRegion):
-            over = block.loop_variable or "a condition"
-            found = f"a loop over {over!r} that carries state from one iteration to the next"
-            hint = "dace.map[…]; a fixed number: dace.unroll(range(…))"
-            raise UserError(f"{found} against independent iterations ({hint})")
-        raise UserError("a branch that depends on data or on a loop against one sequence of operations (use np.where)")
 
     def _line_of_label(self, label: str) -> int:
         """Return the line that DaCe writes behind the name of a region, such as ``for_33``."""
@@ -173,11 +161,9 @@ class Walk:
             self._nodes(state, inner, entry, inside)
 
     def _nested(self, state: SDFGState, scope: Scope, node: NestedSDFG) -> None:
-        symbols = {}
-        for name, value in node.symbol_mapping.items():
-            found = scope.affine(dace.symbolic.pystr_to_symbolic(str(value)))
-            if found is not None:
-                symbols[str(name)] = found
+        given = node.symbol_mapping.items()
+        values = {str(name): scope.affine(dace.symbolic.pystr_to_symbolic(str(value))) for name, value in given}
+        symbols = {name: value for name, value in values.items() if value is not None}
         inner = Scope(node.sdfg, {}, symbols, scope.loops, scope.loops)
         ends = [(edge, edge.dst_conn) for edge in state.in_edges(node)]
         ends += [(edge, edge.src_conn) for edge in state.out_edges(node)]
@@ -320,12 +306,6 @@ class Walk:
             self._line = debuginfo.start_line
 
 
-def _is_sequence(block: "dace.sdfg.state.ControlFlowBlock") -> bool:
-    """Whether a block is one after the other, as that of a function that was called."""
-    branches = dace.sdfg.state.LoopRegion, dace.sdfg.state.ConditionalBlock
-    return isinstance(block, dace.sdfg.state.ControlFlowRegion) and not isinstance(block, branches)
-
-
 def _value(container: Container) -> Place:
     if container.value is None:
         raise UserError(f"{container.name!r} is read before it is written")
@@ -355,11 +335,10 @@ def imported_program(name: str, program: ConcreteProgram) -> Program:
     for port in program.arguments:
         shape = port.shape or (1,)
         emission.arrays[port.array] = Declared(shape, port.dtype)  # which nothing here writes
-        value = Place(port.array, own_dimensions(len(shape)))
-        containers[port.name] = Container(port.name, shape, port.dtype, value=value)
-        scope.arrays[port.name] = Window.whole(containers[port.name])
-    with walk.located():
-        walk.region(sdfg, scope)
+        containers[port.name] = Container(port.name, shape, port.dtype)
+        scope.arrays[port.name] = window = Window.whole(containers[port.name])
+        window.container.value = Place(port.array, window.indices)
+    walk.run(sdfg, scope)
     for returned in sorted(array for array in scope.arrays if array.startswith(RETURNED)):
         containers[returned] = scope.arrays[returned].container
     outputs: list[Port] = []

@@ -17,9 +17,7 @@ from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
 
-_HINT_ORACLE = (
-    "that implementation is wrong for some operators: install dfcompile[oracle] for onnxruntime, and try again"
-)
+_HINT = "that implementation is wrong for some operators: install dfcompile[oracle] for onnxruntime, and try again"
 
 
 class OnnxReference(Struct, frozen=True):
@@ -40,7 +38,7 @@ class OnnxReference(Struct, frozen=True):
                 return Answer(found[1], found[0], "please report it")
         failure = "model: onnx's reference implementation cannot run it"
         outputs = evaluate(at_common_opset(self.proto), feeds, failure)
-        return Answer(outputs, "onnx's reference implementation", _HINT_ORACLE)
+        return Answer(outputs, "onnx's reference implementation", _HINT)
 
 
 def read_onnx(path: Path, options: ReadOptions) -> Model:

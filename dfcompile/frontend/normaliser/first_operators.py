@@ -128,8 +128,8 @@ def _upgraded(node: onnx.NodeProto, opset: int, shapes: Mapping[str, Shape], con
 
 
 def _inferred(
-    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], constants: Constants
-) -> Mapping[str, onnx.TypeProto]:
+    node: onnx.NodeProto, types: dict[str, onnx.TypeProto], constants: Constants
+) -> dict[str, onnx.TypeProto]:
     operands = {name: types[name] for name in node.input if name in types}
     if any(name and name not in types for name in node.input):
         return {}

@@ -1,7 +1,5 @@
 """Functions: an operator that ONNX itself defines by other operators is replaced by these."""
 
-from collections.abc import Iterator
-
 import onnx
 from onnx import helper, inliner
 from onnx.defs import OpSchema
@@ -17,13 +15,7 @@ from dfcompile.frontend.onnx.shapes import Types, infer_types
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
 FUNCTIONS = frozenset(
-    [
-        "CausalConvWithState",
-        "CenterCropPad",
-        "LinearAttention",
-        "NegativeLogLikelihoodLoss",
-        "SoftmaxCrossEntropyLoss",
-    ]
+    ["CausalConvWithState", "CenterCropPad", "LinearAttention", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 )
 
 _DOMAIN = "definition"
@@ -42,27 +34,18 @@ def expand_functions(draft: Draft) -> Draft:
         names, values = draft.names()
         expanded: list[onnx.NodeProto] = []
         for node in nodes:
-            expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
+            if node.op_type not in FUNCTIONS:
+                expanded.append(node)
+                continue
+            border = {name: name for name in ("", *node.input, *node.output)}
+            for inner in _inlined(node, draft.proto, types):
+                for name in inner.output:
+                    if name not in border:
+                        border[name] = free_name(f"{node.name}.{name}", values)
+                expanded.append(renamed(inner, border))
+                expanded[-1].name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
         draft = draft.replaced(expanded)
     return draft
-
-
-def _body(
-    node: onnx.NodeProto,
-    proto: onnx.ModelProto,
-    types: Types,
-    names: set[str],
-    values: set[str],
-) -> Iterator[onnx.NodeProto]:
-    """Yield what a node is by definition, under names that nothing else has."""
-    border = {name: name for name in ("", *node.input, *node.output)}
-    for inner in _inlined(node, proto, types):
-        for name in inner.output:
-            if name not in border:
-                border[name] = free_name(f"{node.name}.{name}", values)
-        own = renamed(inner, border)
-        own.name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
-        yield own
 
 
 def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tuple[onnx.NodeProto, ...]:
@@ -75,12 +58,10 @@ def _inlined(node: onnx.NodeProto, proto: onnx.ModelProto, types: Types) -> tupl
     call.attribute.extend(default for default in defaults if default.name)
     ends = (node.input, node.output)
     inputs, outputs = ([_declared(name, types) for name in dict.fromkeys(names) if name] for names in ends)
-    alone = helper.make_model(
-        helper.make_graph([call], "function", inputs, outputs),
-        opset_imports=[*proto.opset_import, helper.make_opsetid(_DOMAIN, 1)],
-        ir_version=proto.ir_version,
-        functions=[_definition(node, schema, opset_of(proto), types)],
-    )
+    graph, imports = helper.make_graph([call], "function", inputs, outputs), [*proto.opset_import]
+    imports.append(helper.make_opsetid(_DOMAIN, 1))
+    functions = [_definition(node, schema, opset_of(proto), types)]
+    alone = helper.make_model(graph, opset_imports=imports, ir_version=proto.ir_version, functions=functions)
     try:
         inlined = inliner.inline_local_functions(alone)
     except (RuntimeError, ValueError) as error:

@@ -43,6 +43,15 @@ class Call(KnownShapes[str], frozen=True):
             self.expect_rank(operand, *allowed)
         return tuple(self.known(operand) for operand in ranks)
 
+    def expect_all(self, shape: Shape, *operands: str) -> None:
+        """Check that operands whose shapes are known have one shape.
+
+        Raises:
+            UserError: one has another shape.
+        """
+        for operand in operands:
+            self.expect(operand, shape)
+
 
 _Formal: TypeAlias = tuple[str, str, str]  # name, type variable and mark
 Results: TypeAlias = Callable[[Call], Mapping[str, Shape]]
@@ -94,10 +103,7 @@ class ContributedOperator(Struct, frozen=True):
         return self._call({names[at]: shape for at, shape in node.shapes.items()}, node.attributes, known)
 
     def _call(
-        self,
-        shapes: Mapping[str, Shape | None],
-        given: Mapping[str, AttributeValue],
-        constants: Constants,
+        self, shapes: Mapping[str, Shape | None], given: Mapping[str, AttributeValue], constants: Constants
     ) -> Call:
         defaults = {name: json.loads(text) for name, text, *_ in attributes(self.attributes) if text}
         integers = {name: value for name, value in constants.items() if value.dtype.kind in "iu"}

@@ -62,11 +62,7 @@ class Draft(Struct, frozen=True):
             names.update(tensor.name for tensor in graph.initializer)
         return names
 
-    def replaced(
-        self,
-        nodes: Iterable[onnx.NodeProto],
-        constants: Constants | None = None,
-    ) -> "Draft":
+    def replaced(self, nodes: Iterable[onnx.NodeProto], constants: Constants | None = None) -> "Draft":
         """Return the draft with other nodes, and other constants if given."""
         # The list is built first: the nodes may come out of this very graph.
         kept = list(nodes)
@@ -109,8 +105,7 @@ def integers(node: onnx.NodeProto, name: str) -> tuple[int, ...] | None:
 
 def text(node: onnx.NodeProto, name: str, default: str = "") -> str:
     """Return an attribute that is a text."""
-    given = (entry.s.decode("utf-8", errors="replace") for entry in node.attribute if entry.name == name)
-    return next(given, default)
+    return next((entry.s.decode("utf-8", errors="replace") for entry in node.attribute if entry.name == name), default)
 
 
 def copied(

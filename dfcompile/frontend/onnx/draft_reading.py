@@ -40,7 +40,13 @@ def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weigh
     """
     model = with_dense_constants(model)
     if model.functions:
-        model = _inlined(model)
+        try:
+            check_inlined_size(model)
+            model = inliner.inline_local_functions(with_function_defaults(model))
+        except UserError as error:
+            raise UserError(f"model: its functions cannot be inlined: {error}") from error
+        except (RuntimeError, ValueError, checker.ValidationError) as error:
+            raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
     _check_names(model)
     graph = model.graph
     read = {value.name for each in graphs_of(model) for value in each.output}
@@ -137,16 +143,6 @@ def _check_names(model: onnx.ModelProto) -> None:
             raise UserError(f"model: a name is {name!r} against UTF-8 text (is the file damaged?)")
 
 
-def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    try:
-        check_inlined_size(model)
-        return inliner.inline_local_functions(with_function_defaults(model))
-    except UserError as error:
-        raise UserError(f"model: its functions cannot be inlined: {error}") from error
-    except (RuntimeError, ValueError, checker.ValidationError) as error:
-        raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
-
-
 def constant_of(tensor: onnx.TensorProto) -> Constant:
     """Return the value of an initializer, read-only.
 
@@ -174,7 +170,14 @@ def model_inputs(
         UserError: a dimension of an input is neither known nor given, a value does not fit its input, or something is
             given that the model has not.
     """
-    _check_options(values, options)
+    names = [value.name for value in values]
+    for what, given in (("shape", options.shapes), ("input", options.fixed_inputs)):
+        for name in given:
+            require(name in names, f"{what} {name!r}: no input of that name{nearest(name, names)}")
+    symbols = dict.fromkeys(dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim)
+    for name in options.dims:
+        hint = nearest(name, list(filter(None, symbols)))
+        require(name in symbols, f"dimension {name!r}: no input has a symbolic one of that name{hint}")
     shapes, bound = dict(options.shapes), dict(options.dims)
     for value in values:
         _bind(value, shapes, bound)
@@ -192,18 +195,6 @@ def model_inputs(
         else:
             constants[value.name] = _input_value(value, shape, fixed)
     return still_open, constants
-
-
-def _check_options(values: Sequence[onnx.ValueInfoProto], options: ReadOptions) -> None:
-    """Refuse what is said of inputs and symbolic dimensions that the model has not."""
-    names = [value.name for value in values]
-    for what, given in (("shape", options.shapes), ("input", options.fixed_inputs)):
-        for name in given:
-            require(name in names, f"{what} {name!r}: no input of that name{nearest(name, names)}")
-    symbols = dict.fromkeys(dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim)
-    for name in options.dims:
-        hint = nearest(name, list(filter(None, symbols)))
-        require(name in symbols, f"dimension {name!r}: no input has a symbolic one of that name{hint}")
 
 
 def _bind(value: onnx.ValueInfoProto, shapes: Mapping[str, Shape], bound: dict[str, int]) -> None:

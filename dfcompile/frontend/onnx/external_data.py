@@ -65,7 +65,13 @@ def _part(tensor: TensorProto, folder: Path) -> _Part:
     path = _path(keys.get("location", ""), folder, where)
     size = path.stat().st_size
     offset = _number(keys, "offset", where)
-    expected = _bytes_of(tensor, where)
+    kind = tensor.data_type
+    if kind in _NO_NUMBERS or kind not in TensorProto.DataType.values():
+        raise UserError(f"{where}: external data of type {kind} against numbers")
+    if any(extent < 0 for extent in tensor.dims):
+        raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+    expected = -(-math.prod(tensor.dims) * PACKED_BITS.get(dtype.name, 8 * dtype.itemsize) // 8)
     length = _number(keys, "length", where) if "length" in keys else expected
     if length != expected:
         raise UserError(f"{where}: {length} bytes of external data against the {expected} of its type and dimensions")
@@ -96,16 +102,6 @@ def _number(keys: dict[str, str], key: str, where: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise UserError(f"{where}: {key} {text[:40]!r} of its external data against a whole number")
     return int(text)
-
-
-def _bytes_of(tensor: TensorProto, where: str) -> int:
-    kind = tensor.data_type
-    if kind in _NO_NUMBERS or kind not in TensorProto.DataType.values():
-        raise UserError(f"{where}: external data of type {kind} against numbers")
-    if any(size < 0 for size in tensor.dims):
-        raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
-    return -(-math.prod(tensor.dims) * PACKED_BITS.get(dtype.name, 8 * dtype.itemsize) // 8)
 
 
 def _external(model: onnx.ModelProto) -> list[TensorProto]:

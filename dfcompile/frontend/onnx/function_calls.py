@@ -48,23 +48,18 @@ def check_inlined_size(model: onnx.ModelProto) -> None:
 
 
 def _checked(where: str, nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, _Size], most_bytes: int) -> _Size:
-    found = _size(nodes, sizes)
-    if found.nodes > LARGEST_NODES:
-        raise UserError(f"{where}: inlining functions gives {found.nodes} nodes against at most {LARGEST_NODES}")
-    if found.size_bytes > most_bytes:
-        raise UserError(f"{where}: inlining functions gives {found.size_bytes} bytes against at most {most_bytes}")
-    if found.depth > DEEPEST_CALLS:
-        raise UserError(f"{where}: functions are called {found.depth} deep against at most {DEEPEST_CALLS}")
-    return found
-
-
-def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, _Size]) -> _Size:
     count, size_bytes, depth = 0, 0, 0
     for node in with_inner_nodes(nodes):
         called = sizes.get(_called_key(node))
         count += max(called.nodes, 1) if called else 1  # a call of nothing takes time as well
         size_bytes += node.ByteSize() + (called.size_bytes if called else 0)
         depth = max(depth, called.depth + 1 if called else 0)
+    if count > LARGEST_NODES:
+        raise UserError(f"{where}: inlining functions gives {count} nodes against at most {LARGEST_NODES}")
+    if size_bytes > most_bytes:
+        raise UserError(f"{where}: inlining functions gives {size_bytes} bytes against at most {most_bytes}")
+    if depth > DEEPEST_CALLS:
+        raise UserError(f"{where}: functions are called {depth} deep against at most {DEEPEST_CALLS}")
     return _Size(count, size_bytes, depth)
 
 

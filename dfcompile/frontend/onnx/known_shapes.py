@@ -297,8 +297,7 @@ def _caches(node: onnx.NodeProto, operands: Shapes) -> Shapes:
     """Return the shapes of the results of an Attention that is given no keys and values of before."""
     if node.op_type != "Attention" or any(node.input[4:6]) or len(operands) < 3:
         return ()
-    heads = integer(node, "kv_num_heads")
-    return (None, *(_by_head(shape, heads) for shape in operands[1:3]))
+    return (None, *(_by_head(shape, integer(node, "kv_num_heads")) for shape in operands[1:3]))
 
 
 def _by_head(shape: Shape | None, heads: int) -> Shape | None:

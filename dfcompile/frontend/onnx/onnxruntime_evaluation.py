@@ -94,20 +94,16 @@ def _evaluated(model: onnx.ModelProto, feeds: Constants) -> tuple[str, tuple[Con
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
+    content: bytes = model.SerializeToString()
+    if model.ir_version > _FORM:
+        # Of a field that stands twice, protobuf takes the last: so no weight is copied.
+        content += onnx.ModelProto(ir_version=_FORM).SerializeToString()
     try:
-        session = onnxruntime.InferenceSession(_serialised(model), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         outputs = session.run(None, dict(feeds))
     except tuple(getattr(states, name) for name in _REFUSALS.split()):
         return None
     return f"onnxruntime {onnxruntime.__version__}", tuple(np.asarray(output) for output in outputs)
-
-
-def _serialised(model: onnx.ModelProto) -> bytes:
-    found: bytes = model.SerializeToString()
-    if model.ir_version > _FORM:
-        # Of a field that stands twice, protobuf takes the last: so no weight is copied.
-        found += onnx.ModelProto(ir_version=_FORM).SerializeToString()
-    return found
 
 
 def has_products(model: onnx.ModelProto) -> bool:
@@ -161,18 +157,14 @@ def _shifted(node: onnx.NodeProto, prefix: str) -> list[onnx.NodeProto]:
         while len(node.input) <= place:
             node.input.append("")
         if node.input[place]:
-            before += _shift(node.input[place], name)
+            wide, by, sum_ = (f"{name}_{part}" for part in ("wide", "by", "sum"))
+            before += [
+                helper.make_node("Cast", [node.input[place]], [wide], to=TensorProto.INT32),
+                constant_node(by, np.array(SHIFT, np.int32)),
+                helper.make_node("Add", [wide, by], [sum_]),
+                helper.make_node("Cast", [sum_], [name], to=TensorProto.UINT8),
+            ]
         else:
             before.append(constant_node(name, np.array(SHIFT, np.uint8)))
         node.input[place] = name
     return before
-
-
-def _shift(operand: str, name: str) -> list[onnx.NodeProto]:
-    wide, by, sum_ = (f"{name}_{part}" for part in ("wide", "by", "sum"))
-    return [
-        helper.make_node("Cast", [operand], [wide], to=TensorProto.INT32),
-        constant_node(by, np.array(SHIFT, np.int32)),
-        helper.make_node("Add", [wide, by], [sum_]),
-        helper.make_node("Cast", [sum_], [name], to=TensorProto.UINT8),
-    ]

@@ -31,10 +31,14 @@ def name_nodes(draft: Draft) -> Draft:
     A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
     """
     nodes = tuple(draft.proto.graph.node)
-    named = [copied(node, name=name) for node, name in zip(nodes, _unique(_candidates(nodes, draft)), strict=True)]
-    for node in named:
-        node.ClearField("doc_string")
-        node.ClearField("metadata_props")
+    candidates, named = _candidates(nodes, draft), list[onnx.NodeProto]()
+    taken, given, counts = set(candidates), set[str](), dict[str, int]()
+    for node, candidate in zip(nodes, candidates, strict=True):
+        name = free_name(candidate, taken, counts) if candidate in given else candidate
+        given.add(candidate)
+        named.append(copied(node, name=name))
+        named[-1].ClearField("doc_string")
+        named[-1].ClearField("metadata_props")
     return draft.replaced(named)
 
 
@@ -57,12 +61,9 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
 
 
 def _weight_owner(node: onnx.NodeProto, draft: Draft, uses: Counter[str]) -> str:
-    if node.op_type not in _CONTRACTIONS:
-        return ""
-    for name in node.input:
-        if name in draft.constants and name.endswith(".weight") and uses[name] == 1:
-            return name.removesuffix(".weight")
-    return ""
+    names = node.input if node.op_type in _CONTRACTIONS else ()
+    owned = (name for name in names if name in draft.constants and name.endswith(".weight") and uses[name] == 1)
+    return next(owned, "").removesuffix(".weight")
 
 
 def _module(node: onnx.NodeProto) -> str | None:
@@ -80,8 +81,7 @@ def _module(node: onnx.NodeProto) -> str | None:
 
 
 def _given_name(node: onnx.NodeProto) -> str:
-    made_up = re.fullmatch(rf"node_{re.escape(node.op_type)}(_\d+)?", node.name)
-    return "" if made_up else _cleaned(node.name)
+    return "" if re.fullmatch(rf"node_{re.escape(node.op_type)}(_\d+)?", node.name) else _cleaned(node.name)
 
 
 def _cleaned(name: str) -> str:
@@ -94,14 +94,3 @@ def _cleaned(name: str) -> str:
 
 def _is_plain(char: str) -> bool:
     return (char.isalnum() or char in "_.-") if char.isascii() else char.isprintable()
-
-
-def _unique(candidates: Sequence[str]) -> tuple[str, ...]:
-    """Return the candidates, each of them once as it is and else with a number that makes it no other one."""
-    taken, counts = set(candidates), dict[str, int]()
-    given: set[str] = set()
-    names = []
-    for candidate in candidates:
-        names.append(free_name(candidate, taken, counts) if candidate in given else candidate)
-        given.add(candidate)
-    return tuple(names)

@@ -40,13 +40,8 @@ def alone(node: onnx.NodeProto, operands: Constants, model: onnx.ModelProto) -> 
         operands: its operands by name, the inputs of its own model.
         model: that it is of, whose operator sets it has.
     """
-    inputs = [
-        helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape)
-        for name, value in operands.items()
-    ]
+    given = operands.items()
+    inputs = [helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape) for name, value in given]
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    return helper.make_model(
-        helper.make_graph([node], "alone", inputs, outputs),
-        opset_imports=list(model.opset_import),
-        ir_version=model.ir_version,
-    )
+    graph = helper.make_graph([node], "alone", inputs, outputs)
+    return helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)

@@ -197,10 +197,9 @@ def shape_of(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
 
 def _explained(message: str) -> str:
     """Turn ONNX's ``[ShapeInferenceError] … (op_type:Conv, node name: c): [ShapeInferenceError] why`` into ours."""
-    line = one_line(message)
+    line = one_line(message).replace("[ShapeInferenceError] ", "").replace("[TypeInferenceError] ", "")
     if "node name: " not in line:
-        return f"model: {line.replace('[ShapeInferenceError] ', '').replace('[TypeInferenceError] ', '')}"
+        return f"model: {line}"
     node, _, why = line.partition("node name: ")[2].partition("): ")
     operator = line.partition("op_type:")[2].partition(",")[0]
-    why = why.replace("[ShapeInferenceError] ", "").replace("[TypeInferenceError] ", "")
     return f"node {node!r}: {operator}: {why[:1].lower()}{why[1:]}"

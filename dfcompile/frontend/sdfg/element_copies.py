@@ -18,12 +18,12 @@ from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.subsets import Range
 
 from dfcompile.frontend.sdfg.dialects import AttributeValue, attributes_text
-from dfcompile.frontend.sdfg.operator_node import OperatorNode
+from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 
 ElementT = TypeVar("ElementT")
 
 _UNTYPED = dace.typeclass(None)
-_KEPT = 4096  # prototypes of memlets: some MB
+_KEPT = 4096  # prototypes of memlets, and of arrays: some MB each
 
 
 # What is not here cannot be changed in place: texts, numbers, members of enums, frozen sets, SymPy's expressions.
@@ -128,3 +128,14 @@ def number_elements(sdfg: dace.SDFG) -> None:
             node.map.guid = f"map-{number}"
     for number, edge in enumerate(state.edges()):
         edge.data.guid = f"edge-{number}"
+
+
+def array_copy(shape: tuple[int, ...], dtype: str, *, is_transient: bool, is_materialised: bool = False) -> Array:
+    """Return a new array of a shape and an element type; it lives in memory if it is materialised."""
+    return _array(shape, dtype, is_transient, is_materialised).copy()
+
+
+@lru_cache(_KEPT)
+def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[Array]:  # noqa: FBT001
+    storage = dace.StorageType.CPU_Heap if materialised else dace.StorageType.Default
+    return Prototype(Array(scalar_type(dtype), shape, transient=transient, storage=storage))

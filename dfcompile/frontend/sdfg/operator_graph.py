@@ -1,19 +1,19 @@
 """An SDFG of operator nodes in one state, as it grows: one array per value, one access node per array."""
 
-import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import dace
 from dace.config import Config
 from dace.sdfg.nodes import AccessNode
+from dace.sdfg.state import SDFGState
 from msgspec import Struct
 
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, number_elements
+from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, input_connector, output_connector
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
-from dfcompile.frontend.sdfg.operator_node import scalar_type
+from dfcompile.frontend.sdfg.operator_node import OperatorNode
 from dfcompile.host.dace_guard import NOWHERE
 
 
@@ -50,6 +50,31 @@ class Operator(Struct, frozen=True):
     attributes: Mapping[str, AttributeValue]
 
 
+def add_operator(
+    state: SDFGState, operator: Operator, dialect: str, access: Callable[[str], AccessNode], whole: WholeMemlets
+) -> OperatorNode:
+    """Add an operator between arrays to a state, and return its node.
+
+    Args:
+        state: to add it to.
+        operator: the operator.
+        dialect: of the operator.
+        access: gives the access node of an array.
+        whole: of the state's program.
+    """
+    read = {input_connector(at): array for at, array in enumerate(operator.operands) if array}
+    written = {output_connector(at): array for at, array in enumerate(operator.results) if array}
+    words = {"dialect": dialect, "op_type": operator.op_type, "origin": operator.origin}
+    attributes, inputs, outputs = operator.attributes, tuple(read), tuple(written)
+    node = NodeCopies().operator(operator.label, attributes=attributes, inputs=inputs, outputs=outputs, **words)
+    state.add_node(node)
+    for connector, array in read.items():
+        state.add_edge(access(array), None, node, connector, whole.of(array))
+    for connector, array in written.items():
+        state.add_edge(node, connector, access(array), None, whole.of(array))
+    return node
+
+
 class OperatorGraph:
     """Arrays and operators so far."""
 
@@ -63,42 +88,25 @@ class OperatorGraph:
         self._sdfg = dace.SDFG(safe_identifier(name))
         self._state = self._sdfg.add_state("main")
         self._access: dict[str, AccessNode] = {}
-        self._arrays: dict[tuple[tuple[int, ...], str, bool], dace.data.Array] = {}
-        self._nodes, self._whole = NodeCopies(), WholeMemlets(self._sdfg)
+        self._whole = WholeMemlets(self._sdfg)
 
     def array(self, name: str, shape: tuple[int, ...], dtype: str, *, is_transient: bool) -> None:
         """Add an array."""
-        like = (shape, dtype, is_transient)
-        if like not in self._arrays:
-            self._arrays[like] = dace.data.Array(scalar_type(dtype), shape, transient=is_transient)
-        self._sdfg.add_datadesc(name, copy.copy(self._arrays[like]))  # a copy is made faster than a new one
+        self._sdfg.add_datadesc(name, array_copy(shape, dtype, is_transient=is_transient))
 
     def add(self, operator: Operator) -> None:
         """Add an operator behind what writes its operands."""
-        read = {input_connector(at): array for at, array in enumerate(operator.operands) if array}
-        written = {output_connector(at): array for at, array in enumerate(operator.results) if array}
-        node = self._nodes.operator(
-            operator.label,
-            op_type=operator.op_type,
-            origin=operator.origin,
-            attributes=operator.attributes,
-            inputs=tuple(read),
-            outputs=tuple(written),
-        )
-        self._state.add_node(node)
-        for array in (*read.values(), *written.values()):
-            if array not in self._access:
-                self._access[array] = self._nodes.access(array)
-                self._state.add_node(self._access[array])
-        for connector, array in read.items():
-            self._state.add_edge(self._access[array], None, node, connector, self._whole.of(array))
-        for connector, array in written.items():
-            self._state.add_edge(node, connector, self._access[array], None, self._whole.of(array))
+        add_operator(self._state, operator, ONNX, self._node_of, self._whole)
+
+    def _node_of(self, array: str) -> AccessNode:
+        if array not in self._access:
+            self._access[array] = NodeCopies().access(array)
+            self._state.add_node(self._access[array])
+        return self._access[array]
 
     def program(
         self, inputs: Iterable[Port], outputs: Iterable[Port], parameters: Constants, nodes: Iterable[ModelNode]
     ) -> Program:
         """Return the program of level 0; elements of the SDFG are numbered."""
         number_elements(self._sdfg)
-        name = self._sdfg.name
-        return Program(name, Level.ONNX, self._sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))
+        return Program(self._sdfg.name, Level.ONNX, self._sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))

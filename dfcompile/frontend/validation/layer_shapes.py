@@ -19,16 +19,32 @@ _GROUP_PARAMETERS_PER_CHANNEL = 21  # version of the operators since which that 
 def _check_attention(operands: Operands) -> None:
     """``Q[b, s, n * h]``, ``K[b, l, g * h]`` and ``V[b, l, g * w]``; or ``[b, n, s, h]`` and so on, by head."""
     operands.expect_numbers_at_least({"softcap": 0})  # 0: no cap; of a negative one implementations do different things
-    query = operands.known(0)
+    data = operands.known(0)
     _check_three_or_four(operands)
-    operands.expect_vector(6, query[0], "batches")
+    operands.expect_vector(6, data[0], "batches")
     for position in (1, 2):
-        shape = operands.expect_rank(position, len(query))
+        shape = operands.expect_rank(position, len(data))
         if shape is not None:
             found = f"{operands.label(position)} has {shape[0]} batches"
-            require(shape[0] == query[0], f"{found} against {query[0]} of {operands.label(0)}")
+            require(shape[0] == data[0], f"{found} against {data[0]} of {operands.label(0)}")
     counts = ("q_num_heads", "kv_num_heads", "kv_num_heads")
-    _check_heads(operands, [_by_head(operands, at, count) for at, count in enumerate(counts)])
+    query, key, value = (_by_head(operands, at, count) for at, count in enumerate(counts))
+    if query is None or key is None or value is None:
+        return
+    batch, heads, length, width = query
+    groups, keys = key[1:3]
+    if (key[3], *value[1:3]) != (width, groups, keys):
+        texts = [f"{operands.label(at)} {shape_text(shape)}" for at, shape in enumerate((query, key, value))]
+        wanted = f"as many keys as values of as many heads, keys as wide as {texts[0]} (batches, heads, length, width)"
+        raise UserError(f"{texts[1]} and {texts[2]} against {wanted}")
+    past = operands.expect_rank(4, 4)
+    before = 0 if past is None else past[2]
+    operands.expect(4, (batch, groups, before, width))
+    operands.expect(5, (batch, groups, before, value[3]))
+    # What the mask has fewer keys than the scores is as if it left them out.
+    scores, mask = (batch, heads, length, before + keys), operands.known(3)
+    is_fit = mask and mask[-1] <= scores[-1] and broadcasts_to(mask[:-1], scores[:-1])
+    require(is_fit, operands.against(3, f"{shape_text(scores)} scores"))
 
 
 def _check_three_or_four(operands: Operands) -> None:
@@ -46,26 +62,6 @@ def _by_head(operands: Operands, position: int, count: str) -> Shape | None:
     if shape is None or len(shape) == 4:
         return shape
     return shape[0], operands.integer(count), shape[1], operands.per_head(position, shape[2], count)
-
-
-def _check_heads(operands: Operands, by_head: Sequence[Shape | None]) -> None:
-    query, key, value = by_head
-    if query is None or key is None or value is None:
-        return
-    batch, heads, length, width = query
-    groups, keys = key[1:3]
-    if (key[3], *value[1:3]) != (width, groups, keys):
-        texts = [f"{operands.label(at)} {shape_text(shape)}" for at, shape in enumerate((query, key, value))]
-        wanted = f"as many keys as values of as many heads, keys as wide as {texts[0]} (batches, heads, length, width)"
-        raise UserError(f"{texts[1]} and {texts[2]} against {wanted}")
-    past = operands.expect_rank(4, 4)
-    before = 0 if past is None else past[2]
-    operands.expect(4, (batch, groups, before, width))
-    operands.expect(5, (batch, groups, before, value[3]))
-    # What the mask has fewer keys than the scores is as if it left them out.
-    scores, mask = (batch, heads, length, before + keys), operands.known(3)
-    is_fit = mask and mask[-1] <= scores[-1] and broadcasts_to(mask[:-1], scores[:-1])
-    require(is_fit, operands.against(3, f"{shape_text(scores)} scores"))
 
 
 def _check_rotary_embedding(operands: Operands) -> None:
@@ -169,22 +165,20 @@ def _check_quantised(operands: Operands) -> None:
                 raise UserError(operands.against(position, f"1 or {shape[axis]} of {operands.label(matrix)}"))
 
 
-def _check_steps_of_filters(
-    filters: int, positions: Sequence[int], positions_of_filters: Sequence[int], operands: Operands
-) -> None:
+def _check_filter_steps(filters: int, for_all: Sequence[int], of_filters: Sequence[int], operands: Operands) -> None:
     """Check a convolution of integers: one scale or zero point for all, of filters perhaps one for each.
 
     Args:
         filters: position of the operand.
-        positions: of scales and zero points for all.
-        positions_of_filters: of those of the filters.
+        for_all: positions of scales and zero points for all.
+        of_filters: positions of those of the filters.
         operands: of the node.
     """
     weights = operands.shape(filters)
     if weights is not None and operands.shape(0) is not None:
         _check_groups(operands, filters)
-    for position in (*positions, *positions_of_filters):
-        count = weights[0] if weights and position in positions_of_filters else 1
+    for position in (*for_all, *of_filters):
+        count = weights[0] if weights and position in of_filters else 1
         steps = operands.shape(position)
         if steps is not None and steps not in ((), (1,), (count,)):
             raise UserError(operands.against(position, f"one or {count} elements"))
@@ -230,7 +224,16 @@ def _check_transposed_convolution(operands: Operands) -> None:
     require(not channels % group, f"{channels} channels against a multiple of {group} groups")
     _check_kernel(operands, weights)
     _check_windows(operands, rank - 2)
-    _check_transposed_result(operands, tuple(data), weights[2:])
+    # The padding of the result, and its size if that is given, are such that these data give it.
+    strides, dilations = (operands.integers(name) or (1,) * len(data) for name in ("strides", "dilations"))
+    _check_entries(operands, len(data), {"output_padding": 1, "output_shape": 1})
+    for axis, padding in enumerate(operands.integers("output_padding") or ()):
+        most = max(strides[axis], dilations[axis])
+        require(padding < most, f"attribute 'output_padding' has {padding} against less than {most}")
+    for axis, size in enumerate(operands.integers("output_shape") or ()):
+        # A remainder of the stride is left open by the sizes: output padding.
+        most = strides[axis] * data[axis] + dilations[axis] * (weights[2 + axis] - 1)
+        require(size <= most, f"attribute 'output_shape' has {size} against at most {most} that the data can give")
     operands.expect_vector(2, weights[1] * group, "filters")
 
 
@@ -240,19 +243,6 @@ def _check_filters(operands: Operands) -> tuple[int, Shape]:
     operands.expect_rank(1, rank)
     operands.expect_least_rank(0, 3)
     return rank, weights
-
-
-def _check_transposed_result(operands: Operands, data: Shape, kernel: Shape) -> None:
-    """The padding of the result, and its size if that is given, are such that these data give it."""
-    strides, dilations = (operands.integers(name) or (1,) * len(data) for name in ("strides", "dilations"))
-    _check_entries(operands, len(data), {"output_padding": 1, "output_shape": 1})
-    for axis, padding in enumerate(operands.integers("output_padding") or ()):
-        most = max(strides[axis], dilations[axis])
-        require(padding < most, f"attribute 'output_padding' has {padding} against less than {most}")
-    for axis, size in enumerate(operands.integers("output_shape") or ()):
-        # A remainder of the stride is left open by the sizes: output padding.
-        most = strides[axis] * data[axis] + dilations[axis] * (kernel[axis] - 1)
-        require(size <= most, f"attribute 'output_shape' has {size} against at most {most} that the data can give")
 
 
 def _check_pooling(operands: Operands) -> None:
@@ -288,8 +278,7 @@ def _check_same(operands: Operands, kernel: Shape) -> None:
 def _check_kernel(operands: Operands, weights: Shape) -> None:
     kernel = operands.integers("kernel_shape")
     if kernel is not None and kernel != weights[2:]:
-        found = f"attribute 'kernel_shape' is {shape_text(kernel)}"
-        raise UserError(f"{found} against {shape_text(weights[2:])} weights")
+        raise UserError(f"attribute 'kernel_shape' is {shape_text(kernel)} against {shape_text(weights[2:])} weights")
 
 
 def _check_windows(operands: Operands, rank: int) -> None:
@@ -330,11 +319,11 @@ LAYER_CHECKS: Mapping[str, Check] = {
     "MeanVarianceNormalization": _check_moments,
     "RotaryEmbedding": _check_rotary_embedding,
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), _check_loss),
-    "ConvInteger": partial(_check_steps_of_filters, 1, (2,), (3,)),
+    "ConvInteger": partial(_check_filter_steps, 1, (2,), (3,)),
     "Einsum": _check_einsum,
     "Gemm": _check_gemm,
     "MatMul": _check_matmul,
-    "QLinearConv": partial(_check_steps_of_filters, 3, (1, 2, 6, 7), (4, 5)),
+    "QLinearConv": partial(_check_filter_steps, 3, (1, 2, 6, 7), (4, 5)),
     "QLinearMatMul": _check_quantised,
     **WINDOWED,
 }

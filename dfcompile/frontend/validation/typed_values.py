@@ -71,7 +71,16 @@ def checked_types(draft: Draft) -> Types:
             before, after = (types[ends[0]].known_shape or () for ends in (node.input, node.output))
             found = f"{math.prod(before)} elements against {math.prod(after)} of the new shape {after}"
             require(math.prod(before) == math.prod(after), f"node {node.name!r}: {found}")
-    _check_declared(draft, types)
+    for output in draft.proto.graph.output:
+        if not output.type.tensor_type.HasField("shape"):
+            continue
+        inferred, dims = types[output.name].known_shape or (), output.type.tensor_type.shape.dim
+        where = f"output {output.name!r}"
+        if len(dims) != len(inferred):
+            raise UserError(f"{where}: declared with {len(dims)} dimensions against {len(inferred)} that are computed")
+        for position, (dim, size) in enumerate(zip(dims, inferred, strict=True)):
+            if dim.dim_value > 0 and dim.dim_value != size:
+                raise UserError(f"{where}: dimension {position} is declared as {dim.dim_value} against {size} computed")
     return types
 
 
@@ -190,20 +199,6 @@ def _check_sizes(where: str, found: TensorType, least: int) -> None:
             raise UserError(f"{where}: dimension {position} is {size} against a size of at least {least}")
     elements = math.prod(found.known_shape or ())
     require(elements <= _MOST_ELEMENTS, f"{where}: {elements} elements against at most {_MOST_ELEMENTS}")
-
-
-def _check_declared(draft: Draft, types: Types) -> None:
-    for output in draft.proto.graph.output:
-        inferred = types[output.name].known_shape or ()
-        if not output.type.tensor_type.HasField("shape"):
-            continue
-        dims = output.type.tensor_type.shape.dim
-        where = f"output {output.name!r}"
-        if len(dims) != len(inferred):
-            raise UserError(f"{where}: declared with {len(dims)} dimensions against {len(inferred)} that are computed")
-        for position, (dim, size) in enumerate(zip(dims, inferred, strict=True)):
-            if dim.dim_value > 0 and dim.dim_value != size:
-                raise UserError(f"{where}: dimension {position} is declared as {dim.dim_value} against {size} computed")
 
 
 # PyTorch's exporter writes a single axis of these as a scalar, which ONNX's inference and onnxruntime take as well.

@@ -17,7 +17,7 @@ _FULL = Reach()
 class Fields(Struct):
     """The fields of one configuration.
 
-    Collects notes of what was filled in; `notes` has them when all has been read.
+    Collects notes of what was filled in.
 
     Attributes:
         values: of the configuration's file.
@@ -34,11 +34,6 @@ class Fields(Struct):
     family: str
     where: str
     taken: list[str] = field(default_factory=list)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was taken for fields that the configuration leaves out."""
-        return tuple(dict.fromkeys(self.taken))
 
     def count(self, *names: str, derived: int | None = None, least: int = 1) -> int:
         """Return a whole number under the first of some names that the file has.
@@ -99,11 +94,10 @@ class Fields(Struct):
             UserError: it is no list of whole numbers.
         """
         found = self.listed(name)
-        layers = [one for one in found or () if isinstance(one, int) and not isinstance(one, bool)]
-        for wrong in found or ():
-            if type(wrong) is not int:
-                raise self.wrong(name, f"{_shown(wrong)} in it against numbers of layers")
-        return None if found is None else frozenset(layers)
+        for one in found or ():
+            if type(one) is not int:
+                raise self.wrong(name, f"{_shown(one)} in it against numbers of layers")
+        return None if found is None else frozenset(one for one in found if isinstance(one, int))
 
     def per_layer(self, name: str, layers: int) -> tuple[str, ...] | None:
         """Return a list of one word per layer, or none where the file has none.
@@ -118,17 +112,9 @@ class Fields(Struct):
             raise self.wrong(name, f"{len(found)} entries against {layers} layers")
         return tuple(str(entry) for entry in found)
 
-    def has(self, name: str) -> bool:
-        """Return whether the file has the field, and not as null."""
-        return self.values.get(name) is not None
-
     def wrong(self, name: str, found: str) -> UserError:
         """Return the error that a field is wrong, with what was found against what."""
         return UserError(f"{self.where}: key {name!r}: found {found}")
-
-    def note(self, text: str) -> None:
-        """Note something that was assumed."""
-        self.taken.append(text)
 
     def _found(self, names: Sequence[str]) -> object:
         return next((self.values[name] for name in names if self.values.get(name) is not None), None)
@@ -173,7 +159,7 @@ def _sizes(fields: Fields, *, derived: bool = False) -> tuple[int, int, int, int
     """Return hidden size, layers, heads and ``head_dim``; where the class derives it, heads must divide the first."""
     hidden, layers = fields.count("hidden_size"), _layer_count(fields, "num_hidden_layers")
     heads = fields.count("num_attention_heads")
-    if fields.has("head_dim") or not derived:
+    if fields.values.get("head_dim") is not None or not derived:
         return hidden, layers, heads, fields.count("head_dim")
     if hidden % heads:
         found = f"{heads} heads that do not divide hidden_size {hidden} (give head_dim)"
@@ -226,7 +212,7 @@ def _model(fields: Fields, hidden: int, layers: tuple[Layer, ...], positions: in
         positions=positions,
         norm_biases=layers[0].norm_biases,
         most_context=positions or fields.optional("max_position_embeddings"),
-        notes=fields.notes,
+        notes=tuple(dict.fromkeys(fields.taken)),
     )
 
 
@@ -295,7 +281,7 @@ def _deepseek(fields: Fields) -> Model:
     experts, dense = _experts(fields, width, shared_width=shared), DenseMlp(fields.count("intermediate_size"))
     first, frequency = fields.count("first_k_dense_replace", least=0), fields.count("moe_layer_freq")
     if fields.optional("num_nextn_predict_layers", least=0):
-        fields.note("num_nextn_predict_layers: layers that predict further tokens are not modelled")
+        fields.taken.append("num_nextn_predict_layers: layers that predict further tokens are not modelled")
     made = tuple(Layer(attention, experts if i >= first and i % frequency == 0 else dense) for i in range(layers))
     return _model(fields, hidden, made)
 

@@ -18,7 +18,7 @@ from dfcompile.records import replace
 
 FILE_NAME = "config.json"
 _FOLDER = "models--"
-_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)  # of a model on the hub
 _REVISION = re.compile(r"\w{1,64}", re.ASCII)
 _YES = ("1", "ON", "YES", "TRUE")
 LARGEST_BYTES = 2**24
@@ -36,25 +36,10 @@ _TRAINED = r"(-(base|chat|hf|instruct|it|pt|v?[0-9.]+))*"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
-def is_on_hub(asked: str) -> bool:
-    """Whether this may be a model's name ``owner/name``."""
-    return _NAME.fullmatch(asked) is not None
-
-
 def cache_home() -> Path:
     """Return the folder of the hub's cache, as its own tools find it."""
     named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     return Path(named) if named else Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
-
-
-def cache_folder(name: str) -> Path:
-    """Return the folder that the cache has, or would have, of a model."""
-    return cache_home() / f"{_FOLDER}{name.replace('/', '--')}"
-
-
-def model_name(folder: Path) -> str:
-    """Return the model's name of a folder of the cache: ``models--owner--name`` is ``owner/name``."""
-    return folder.name.removeprefix(_FOLDER).replace("--", "/", 1)
 
 
 def cached_in(folder: Path) -> Path | None:
@@ -129,22 +114,23 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
     if path.is_dir():
         snapshot = cached_in(path) if not (path / FILE_NAME).is_file() else None
         file = snapshot or path / FILE_NAME
-        return _of_file(file, path.name if snapshot is None else model_name(path), str(file))
+        # The cache's folder ``models--owner--name`` is of ``owner/name``.
+        named = path.name if snapshot is None else path.name.removeprefix(_FOLDER).replace("--", "/", 1)
+        return _of_file(file, named, str(file))
     name = asked.lower()
     if name in shipped_names():
         shipped = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
         return _parsed(shipped.read_text(encoding="utf-8"), name, name)
-    if is_on_hub(asked):
-        cached = cached_in(cache_folder(asked)) or (downloaded(asked) if may_download else None)
+    if _NAME.fullmatch(asked):
+        folder = cache_home() / f"{_FOLDER}{asked.replace('/', '--')}"
+        cached = cached_in(folder) or (downloaded(asked) if may_download else None)
         if cached is not None:
             return _of_file(cached, asked, str(cached))
-        raise UserError(
-            f"configuration {asked!r}: no such file or folder, and none in the hub's cache {str(cache_home())!r} "
-            f"({_shipped_like(asked)}--allow-download fetches its config.json; else put it anywhere and give its path)"
-        )
-    raise UserError(
-        f"configuration {asked!r}: no such file, folder, shipped name or cached model{nearest(asked, shipped_names())}"
-    )
+        found = f"no such file or folder, and none in the hub's cache {str(cache_home())!r}"
+        hint = "--allow-download fetches its config.json; else put it anywhere and give its path"
+        raise UserError(f"configuration {asked!r}: {found} ({_shipped_like(asked)}{hint})")
+    found = f"no such file, folder, shipped name or cached model{nearest(asked, shipped_names())}"
+    raise UserError(f"configuration {asked!r}: {found}")
 
 
 def _shipped_like(asked: str) -> str:

@@ -84,9 +84,7 @@ class Trace:
             return Operand.WEIGHTS
         if any(one.op == CACHE or self.is_append(one) for one in self.unshaped(node)):
             return Operand.CACHE
-        if self.ungrouped(node) is not node:
-            return Operand.GROUPED
-        return Operand.ACTIVATIONS
+        return Operand.ACTIVATIONS if self.ungrouped(node) is node else Operand.GROUPED
 
     def unshaped(self, node: TraceNode) -> Iterator[TraceNode]:
         """Yield a value and those that it is a reshaped form of."""
@@ -105,9 +103,7 @@ class Trace:
 
     def is_append(self, node: TraceNode) -> bool:
         """Whether a node puts new tokens behind those of a cache: no runtime copies the cache for it."""
-        return node.op == "cat" and any(
-            one.op == CACHE for read in self.inputs(node)[:1] for one in self.unshaped(read)
-        )
+        return node.op == "cat" and any(one.op == CACHE for old in self.inputs(node)[:1] for one in self.unshaped(old))
 
     def before(self, node: TraceNode, op: str, within: str) -> TraceNode | None:
         """Return the last value of an operation that a node depends on, within a module."""

@@ -90,10 +90,8 @@ def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, in
 def _nodes(node: "onnx.NodeProto", shapes: Shapes) -> Iterator[TraceNode]:
     name = node.op_type.rpartition(".")[2]  # contributed operators are called by their full name
     if name in _REFUSED or node.op_type == "com.microsoft.Attention":
-        raise UserError(
-            f"--from-onnx: node {node.name!r}: found {node.op_type} against MatMul, Gemm, MatMulNBits, Attention, "
-            "GroupQueryAttention or MultiHeadAttention"
-        )
+        known = "MatMul, Gemm, MatMulNBits, Attention, GroupQueryAttention or MultiHeadAttention"
+        raise UserError(f"--from-onnx: node {node.name!r}: found {node.op_type} against {known}")
     scope = node.name.strip("/").replace("/", ".").rpartition(".")[0]
     read = tuple(name for name in node.input if name)
     if node.op_type in _ATTENTIONS:

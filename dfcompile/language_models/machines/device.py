@@ -101,10 +101,8 @@ class Device(Struct, frozen=True):
             UserError: the device does not say; a rate is never guessed.
         """
         if form not in self.macs_per_s:
-            raise UserError(
-                f"system {self.name!r}: found no rate for {form} against {', '.join(self.macs_per_s)} "
-                "(--dtype a=… says what is multiplied)"
-            )
+            found = f"found no rate for {form} against {', '.join(self.macs_per_s)}"
+            raise UserError(f"system {self.name!r}: {found} (--dtype a=… says what is multiplied)")
         return self.macs_per_s[form]
 
     def mac_pj(self, form: str) -> float:

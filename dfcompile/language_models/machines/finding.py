@@ -106,13 +106,6 @@ def _elements(data: bytes, kind: str, *parts: str) -> list[tuple[dict[str, str],
     return [(attributes, "".join(texts)) for attributes, texts in found]
 
 
-def _numbers(letters: str, digits: str) -> tuple[int, int]:
-    column = 0
-    for letter in letters:
-        column = column * 26 + ord(letter) - ord("A") + 1
-    return int(digits) - 1, column - 1
-
-
 def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
     found: dict[tuple[int, int], str] = {}
     for attributes, text in _elements(data, "c", "v", "t"):
@@ -120,7 +113,10 @@ def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
         is_shared = attributes.get("t") == "s" and text.isdecimal() and int(text) < len(shared)
         shown = shared[int(text)] if is_shared else text
         if at is not None and shown:
-            found[_numbers(at[1], at[2])] = shown.strip()
+            column = 0
+            for letter in at[1]:
+                column = column * 26 + ord(letter) - ord("A") + 1
+            found[int(at[2]) - 1, column - 1] = shown.strip()
     rows, columns = (max((place[axis] for place in found), default=-1) + 1 for axis in (0, 1))
     if rows > _MOST_ROWS or columns > _MOST_COLUMNS:
         raise UserError(f"{where}: found {rows} x {columns} cells against at most {_MOST_ROWS} x {_MOST_COLUMNS}")
@@ -129,10 +125,8 @@ def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:
 
 def shipped_devices() -> Mapping[str, Device]:
     """Return the devices that come with dfcompile, by name."""
-    found: dict[str, Device] = {}
-    for name in SHIPPED_FILES:
-        found.update(sheet_of(csv_rows(files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")), name).devices)
-    return found
+    texts = ((name, files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")) for name in SHIPPED_FILES)
+    return dict(item for name, text in texts for item in sheet_of(csv_rows(text), name).devices.items())
 
 
 def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> tuple[Device, tuple[str, ...]]:
@@ -191,16 +185,13 @@ def read_sheet(path: Path) -> Sheet:
         document = parse(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not {word}: {str(error).splitlines()[0]}") from error
-    return sheet_of(_rows_of(document, where), where)
-
-
-def _rows_of(document: object, where: str) -> list[list[str]]:
-    """Return ``{name: {"cores": 8, "frequency [GHz]": 2.5}}`` as a sheet with a column per device."""
+    # ``{name: {"cores": 8, "frequency [GHz]": 2.5}}`` is a sheet with a column per device.
     if not isinstance(document, dict) or not all(isinstance(inner, dict) for inner in document.values()):
         raise UserError(f"{where}: found no mapping of devices to their keys")
     keys = list(dict.fromkeys(str(key) for inner in document.values() for key in inner))
     rows = [["name", *(str(name) for name in document)]]
-    return rows + [[key, *(str(inner.get(key, "")) for inner in document.values())] for key in keys]
+    rows += [[key, *(str(inner.get(key, "")) for inner in document.values())] for key in keys]
+    return sheet_of(rows, where)
 
 
 def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tuple[str, ...]]:

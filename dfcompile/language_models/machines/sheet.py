@@ -173,7 +173,23 @@ def sheet_of(rows: Sequence[Sequence[str]], where: str) -> Sheet:
     is_transposed = down and not across
     columns = range(max(map(len, rows)) if is_transposed else len(rows[0]))
     cells = [[_cell(rows, row, column, where) for column in columns] for row in range(len(rows))]
-    return _devices(list(zip(*cells, strict=True)) if is_transposed else cells, where)
+    table: Sequence[Sequence[_Cell]] = list(zip(*cells, strict=True)) if is_transposed else cells
+    warnings = []
+    for heading in table[0]:
+        key = heading_of(heading.text)[0]
+        if key and quantity_of(key) is None:
+            warnings.append(f"{heading.where}: unknown heading {key!r}{nearest(key, KNOWN)}: left out")
+    devices: dict[str, Device] = {}
+    for row in table[1:]:
+        if not any(cell.text for cell in row):
+            continue
+        device = _device_of(_Row(_values(table[0], row), row[0].where))
+        if device.name in devices:
+            raise UserError(f"{row[0].where}: found {device.name!r} twice against once")
+        devices[device.name] = device
+    if not devices:
+        raise UserError(f"{where}: found no devices below the headings")
+    return Sheet(devices, tuple(warnings))
 
 
 def _cell(rows: Sequence[Sequence[str]], row: int, column: int, where: str) -> _Cell:
@@ -182,25 +198,6 @@ def _cell(rows: Sequence[Sequence[str]], row: int, column: int, where: str) -> _
     while left >= 0:
         letters, left = chr(ord("A") + left % 26) + letters, left // 26 - 1
     return _Cell(f"{where}:{letters}{row + 1}", text)
-
-
-def _devices(table: Sequence[Sequence[_Cell]], where: str) -> Sheet:
-    headings, warnings = table[0], []
-    for heading in headings:
-        key = heading_of(heading.text)[0]
-        if key and quantity_of(key) is None:
-            warnings.append(f"{heading.where}: unknown heading {key!r}{nearest(key, KNOWN)}: left out")
-    devices: dict[str, Device] = {}
-    for row in table[1:]:
-        if not any(cell.text for cell in row):
-            continue
-        device = _device_of(_Row(_values(headings, row), row[0].where))
-        if device.name in devices:
-            raise UserError(f"{row[0].where}: found {device.name!r} twice against once")
-        devices[device.name] = device
-    if not devices:
-        raise UserError(f"{where}: found no devices below the headings")
-    return Sheet(devices, tuple(warnings))
 
 
 def _values(headings: Sequence[_Cell], row: Sequence[_Cell]) -> dict[str, float | str]:

@@ -109,9 +109,7 @@ class GraphBuilder:
         tensors = tuple(map(self._tensor, self._arrays.values()))
         return DataflowGraph.of(name, tuple(self._kernels), tensors, tuple(assumptions))
 
-    def _add(
-        self, name: str, parts: Mapping[str, str], reads: Sequence[Array], writes: Array, whole: str = ""
-    ) -> Array:
+    def _add(self, name: str, parts: dict[str, str], reads: Sequence[Array], writes: Array, whole: str = "") -> Array:
         of_several, of_one = _VARIANTS["k" in parts]
         variant = of_several if sum(one.kind is not TensorKind.WEIGHT for one in reads) > 1 else of_one
         outer, m, k, n = (self.extent(parts.get(part, "")) for part in LoopPart)

@@ -6,18 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend import (
-    Amount,
-    Assumption,
-    ChipCounts,
-    DataflowGraph,
-    Mapping,
-    System,
-    TensorKind,
-    load_system,
-)
+from dfcompile.dfmodel_backend import Amount, Assumption, ChipCounts, DataflowGraph, Mapping, TensorKind, load_system
 from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
-from dfcompile.dfmodel_backend.machine.system import Accelerator, Dram
+from dfcompile.dfmodel_backend.machine.system import Accelerator, Dram, System
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
@@ -43,9 +34,7 @@ def find_system(asked: str, device: Device, forms: Sequence[str]) -> System:
     Raises:
         UserError: the device has no rate of a format, or its chips lie in a network that is not known.
     """
-    if not is_device(asked):
-        return load_system(asked)
-    return system_of(device, forms)
+    return system_of(device, forms) if is_device(asked) else load_system(asked)
 
 
 def system_of(device: Device, forms: Sequence[str]) -> System:

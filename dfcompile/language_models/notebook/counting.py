@@ -147,10 +147,8 @@ def notebook_machine(device: Device) -> NotebookMachine:
     rate = next(iter(device.macs_per_s.values()))
     per_cycle = rate / (device.cores * device.frequency_hz) if device.frequency_hz else 0.0
     if not per_cycle or per_cycle != int(per_cycle):
-        raise UserError(
-            f"system {device.name!r}: found {per_cycle:g} MACs per cycle and core against a whole number, which "
-            "--compat notebook needs (NVL-AX and JGS are its machines)"
-        )
+        found = f"found {per_cycle:g} MACs per cycle and core against a whole number, which --compat notebook needs"
+        raise UserError(f"system {device.name!r}: {found} (NVL-AX and JGS are its machines)")
     if not device.cache_bytes:
         raise UserError(f"system {device.name!r}: found no memory on the chip, which --compat notebook needs")
     return NotebookMachine(

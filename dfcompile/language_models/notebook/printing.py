@@ -47,7 +47,11 @@ def float_texts(numbers: Sequence[float]) -> list[str]:
     >>> float_texts([16777216.0, math.nan]), float_texts([2.061584e11])
     (['16777216.0', 'NaN'], ['2.061584e+11'])
     """
-    fixed = _without_zeros([_shown(number, "f") for number in numbers])
+    fixed = [_shown(number, "f") for number in numbers]
+    # Zeros that all decimals end with are taken off, but for the first one.
+    kept = max((len(text.rstrip("0").partition(".")[2]) for text in fixed if text != "NaN"), default=1)
+    cut = _DIGITS - max(kept, 1)
+    fixed = [text if text == "NaN" or not cut else text[:-cut] for text in fixed]
     finite = [abs(number) for number in numbers if not math.isnan(number)]
     is_long = max(len(text) + 1 for text in fixed) > _DIGITS + 6  # a blank for the sign
     is_small = any(0 < number < 10.0**-_DIGITS for number in finite)
@@ -60,14 +64,6 @@ def _shown(number: float, form: str) -> str:
     return "NaN" if math.isnan(number) else f"{number:.{_DIGITS}{form}}"
 
 
-def _without_zeros(texts: list[str]) -> list[str]:
-    """Take off zeros that all decimals end with, but for the first one."""
-    numbers = [text for text in texts if text != "NaN"]
-    kept = max((len(text.rstrip("0").partition(".")[2]) for text in numbers), default=1)
-    cut = _DIGITS - max(kept, 1)
-    return [text if text == "NaN" or not cut else text[:-cut] for text in texts]
-
-
 def frame_text(columns: Sequence[FrameColumn]) -> str:
     """Return a table with row numbers; columns that do not fit stand below."""
     rows = len(columns[0].cells)
@@ -75,7 +71,14 @@ def frame_text(columns: Sequence[FrameColumn]) -> str:
     size = max(map(len, index))
     index = [text.ljust(size) for text in index]
     made = [column.lines() for column in columns]
-    parts = _parts([len(lines[0]) for lines in made], _WIDTH - size - 1)
+    parts, first, taken = [], 0, 0
+    for number, width in enumerate(len(lines[0]) for lines in made):
+        taken += width + 1
+        mark = 1 if number == len(made) - 1 else 2
+        if taken + mark > _WIDTH - size - 1 and number > 0:
+            parts.append((first, number))
+            first, taken = number, width + 1
+    parts.append((first, len(made)))
     blocks = []
     for number, (start, end) in enumerate(parts):
         pieces = [index, *made[start:end]]
@@ -84,17 +87,6 @@ def frame_text(columns: Sequence[FrameColumn]) -> str:
             pieces.append([" "] * (rows + 1) if is_last else [" \\", *["  "] * rows])
         blocks.append("\n".join(" ".join(line) for line in zip(*pieces, strict=True)))
     return "\n\n".join(blocks)
-
-
-def _parts(widths: Sequence[int], room: int) -> list[tuple[int, int]]:
-    parts, start, taken = [], 0, 0
-    for number, width in enumerate(widths):
-        taken += width + 1
-        mark = 1 if number == len(widths) - 1 else 2
-        if taken + mark > room and number > 0:
-            parts.append((start, number))
-            start, taken = number, width + 1
-    return [*parts, (start, len(widths))]
 
 
 def short_number(count: float) -> str:
@@ -152,46 +144,33 @@ def notebook_text(
         ("Chunked", contexts, counting.chunked(model, sizes)),
     ):
         estimates = [counting.estimate(kernel, machine) for kernel in kernels]
-        lines += _run_lines(word, said, kernels, estimates, model.layers)
+        compute = sum(kernel.compute or 0 for kernel in kernels)
+        weight = sum(kernel.weight or 0 for kernel in kernels)
+        kv_cache = sum(kernel.kv_cache or 0 for kernel in kernels)
+        columns = _columns(kernels, _KERNEL)
+        lines += [
+            f"{word} Compute {float(compute)}",
+            f"{word} Weights {float(weight)}",
+            f"{word} KV cache {float(kv_cache)}",
+            frame_text(columns),
+            "",
+            "   Details:",
+            "   === Input parameters ===",
+            *(f"   {name}: {tokens}" for name, tokens in said.items()),
+            f"   Bytes per FP value: {counting.BYTES_PER_VALUE}",
+            f"   Layers: {model.layers}",
+            f"   Total Compute (MACs): {short_number(float(compute * model.layers))}",
+            f"   Total Weights Footprint (Bytes): {short_number(float(weight * model.layers))}",
+            f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * model.layers))}",
+            frame_text([*columns, *_columns(estimates, _ESTIMATE)]),
+        ]
     for word in ("Compute", "Memory"):
         cycles = sum(found.cycles or 0 for found in estimates if found.bound == word)
         lines.append(f"Total {word.lower()}-bound cycles: {cycles:.0f}")
     return "\n".join(lines) + "\n"
 
 
-def _run_lines(
-    word: str,
-    said: Mapping[str, int],
-    kernels: Sequence[counting.NotebookKernel],
-    estimates: Sequence[counting.Estimate],
-    layers: int,
-) -> list[str]:
-    """Return the lines of one workload."""
-    compute = sum(kernel.compute or 0 for kernel in kernels)
-    weight = sum(kernel.weight or 0 for kernel in kernels)
-    kv_cache = sum(kernel.kv_cache or 0 for kernel in kernels)
-    columns = _columns(kernels, _KERNEL)
-    return [
-        f"{word} Compute {float(compute)}",
-        f"{word} Weights {float(weight)}",
-        f"{word} KV cache {float(kv_cache)}",
-        frame_text(columns),
-        "",
-        "   Details:",
-        "   === Input parameters ===",
-        *(f"   {name}: {tokens}" for name, tokens in said.items()),
-        f"   Bytes per FP value: {counting.BYTES_PER_VALUE}",
-        f"   Layers: {layers}",
-        f"   Total Compute (MACs): {short_number(float(compute * layers))}",
-        f"   Total Weights Footprint (Bytes): {short_number(float(weight * layers))}",
-        f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * layers))}",
-        frame_text([*columns, *_columns(estimates, _ESTIMATE)]),
-    ]
-
-
-def _columns(
-    rows: Sequence[counting.NotebookKernel | counting.Estimate], shown: Mapping[str, str]
-) -> list[FrameColumn]:
+def _columns(rows: Sequence[object], shown: Mapping[str, str]) -> list[FrameColumn]:
     return [
         FrameColumn(heading, [getattr(row, name) for row in rows], is_float=heading in _FLOATS)
         for heading, name in shown.items()

@@ -125,9 +125,7 @@ def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[Li
         sizes = " x ".join(map(str, most)) or "1"
         raise InfeasibleError(f"system {where!r}: found {chips} chips against parts of its {sizes}")
     best = min(found, key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
-    return tuple(
-        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, best, strict=True) if count > 1
-    )
+    return tuple(replace(link, chips=count) for link, count in zip(links, best, strict=True) if count > 1)
 
 
 def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | None:
@@ -145,7 +143,7 @@ def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | N
         if taken != min(chips, room):
             return None
         chips //= taken
-        found.append(LinkLevel(link.kind, taken, link.bytes_per_s))
+        found.append(replace(link, chips=taken))
         if taken < room:
             break
     return tuple(link for link in found if link.chips > 1) if chips == 1 else None

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
-from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_kv_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
@@ -63,24 +63,12 @@ Held = tuple[int, int]  # bytes of weights and of caches
 _GIB = 2**30
 
 
-def check_offload(device: Device, share: Fraction | None) -> None:
-    """Check that a device has where caches are to be put.
-
-    Raises:
-        UserError: it says no bandwidth of such a memory.
-    """
-    if share != NOTHING and device.offload is None:
-        raise UserError(f"--offload: found no offload.bandwidth of system {device.name!r}")
-
-
 def offloaded_kernels(kernels: Sequence[Kernel], share: Fraction) -> tuple[Kernel, ...]:
     """Return kernels of which a share of the bytes of the cache crosses the link: what is read of it, what is added."""
     if not share:
         return tuple(kernels)
-    return tuple(
-        replace(kernel, offload_bytes=part_of(kernel.kv_read_bytes + kernel.kv_write_bytes, share))
-        for kernel in kernels
-    )
+    cached = ((kernel, kernel.kv_read_bytes + kernel.kv_write_bytes) for kernel in kernels)
+    return tuple(replace(kernel, offload_bytes=part_of(amount, share)) for kernel, amount in cached)
 
 
 def part_of(amount: int, share: Fraction) -> int:
@@ -250,8 +238,7 @@ class Deployments:
         share = share_of_layer(layer, degrees)
         experts = expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
         made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
-        split = degrees.expert_split
-        held = layer_weight_bytes(share, hidden, precision, expert_ranks=degrees.expert, expert_split=split)
+        held = layer_weight_bytes(share, hidden, precision, ranks=degrees.expert, split=degrees.expert_split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
         exchanged = self._exchanges(layer, share, degrees, batch)
         return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
@@ -315,16 +302,12 @@ class Deployments:
             fitting = sequences * max(0, capacity - weights) // caches if caches else 0
             hint = "; --offload auto" if device.offload is not None and weights <= capacity else ""
             remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
-            message = (
-                f"system {device.name!r}: found {weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB "
-                f"of caches on a chip ({name}) against {capacity / _GIB:.1f} GiB ({remedy}{hint})"
-            )
+            held = f"{weights / _GIB:.1f} GiB of weights and {caches / _GIB:.1f} GiB of caches on a chip ({name})"
+            message = f"system {device.name!r}: found {held} against {capacity / _GIB:.1f} GiB ({remedy}{hint})"
             raise InfeasibleError(message, "capacity", float(found.held_bytes))
         if beside and found.offload_bytes > beside:
-            message = (
-                f"system {device.name!r}: found {found.offload_bytes / _GIB:.1f} GiB of caches to offload of a "
-                f"chip ({name}) against {beside / _GIB:.1f} GiB"
-            )
+            away = f"{found.offload_bytes / _GIB:.1f} GiB of caches to offload of a chip ({name})"
+            message = f"system {device.name!r}: found {away} against {beside / _GIB:.1f} GiB"
             raise InfeasibleError(message, "offload", float(found.offload_bytes))
 
     def _sent_s(self, degrees: Degrees, batch: Batch) -> float:
@@ -342,15 +325,13 @@ class Deployments:
             raise InfeasibleError(f"degrees: found a group of {chips} chips that lies across the network of {sizes}")
         return found
 
-    def _timed(
-        self, by_layer: dict[Layer, _LayerCost], here: Sequence[_LayerCost], first: _LayerCost, last: _LayerCost
-    ) -> StepTime:
+    def _timed(self, by_layer: dict[Layer, _LayerCost], here: Sequence[_LayerCost], *ends: _LayerCost) -> StepTime:
         """Return the kernels of the slowest stage, as many of each kind as it has, and of embedding and head."""
         kernels: list[Kernel] = []
         for kind, cost in ((kind, by_layer[kind.layer]) for kind in self._case.model.kinds):
             count = sum(one is cost for one in here)
             kernels += [replace(kernel, part=kind.name, count=count) for kernel in cost.kernels if count]
-        return self._time([*kernels, *first.kernels, *last.kernels])
+        return self._time([*kernels, *(kernel for end in ends for kernel in end.kernels)])
 
     def _time(self, kernels: Sequence[Kernel]) -> StepTime:
         return timed_step(kernels, self._case.device, self._case.timer, self._case.transfers)

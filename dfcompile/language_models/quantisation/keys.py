@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
 
+Entry = TypeVar("Entry")
 _LONGEST = 60  # characters of a key or a value that an error shows
 _MOST_WORDS = 8
 _WORDS: Mapping[object, str] = {
@@ -54,6 +55,17 @@ class Place(Struct, frozen=True):
         if word is not None and word not in known:
             raise self.unknown(word, known)
 
+    def known(self, word: str, table: Mapping[str, Entry], spelled: str | None = None) -> Entry:
+        """Return what a word stands for in a table, there perhaps under another spelling.
+
+        Raises:
+            UserError: it is not there.
+        """
+        entry = table.get(word if spelled is None else spelled)
+        if entry is None:
+            raise self.unknown(word, table)
+        return entry
+
     @staticmethod
     def nearest(word: str, known: Iterable[str]) -> str:
         """Return the nearest word as a hint, if there is one: messages stay short, so that paths in them stay whole."""
@@ -62,10 +74,8 @@ class Place(Struct, frozen=True):
 
     def unmodelled(self, what: str) -> UserError:
         """Return the error that a key says what has no figures here."""
-        return UserError(
-            f"{self.where}: key '{self.path}': {what}: not modelled (--dtype says what each class is in, once the key "
-            "is removed)"
-        )
+        hint = "--dtype says what each class is in, once the key is removed"
+        return UserError(f"{self.where}: key '{self.path}': {what}: not modelled ({hint})")
 
 
 def _cut(text: str) -> str:

@@ -11,14 +11,7 @@ from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QU
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.keys import Place
-from dfcompile.language_models.quantisation.stated import (
-    Method,
-    Module,
-    Rule,
-    Stated,
-    modules_of,
-    representative_experts,
-)
+from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, modules_of, representative_experts
 from dfcompile.plugins.modules import own_modules, values_in
 from dfcompile.records import replace
 
@@ -99,9 +92,9 @@ def _method(found: object, place: Place) -> Method:
 
 
 class _Held(Struct, frozen=True):
-    """A module, the format of its matrix, and the place of what says so; none: nothing does."""
+    """A module's name, the format of its matrix, and the place of what says so; none: nothing does."""
 
-    module: Module
+    name: str
     form: NumberFormat
     place: Place | None
 
@@ -110,10 +103,15 @@ def _precision(stated: Stated, model: Model, base: NumberFormat, place: Place) -
     """Return the formats of all classes: those that most layers have, and what other layers have otherwise."""
     held: dict[str, dict[int, list[_Held]]] = {}
     activations: dict[NumberFormat, Rule] = {}
-    for module, rule in _matched(stated, model, place):
+    modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))
+    patterns = sum(len(names.patterns) for names in stated.lists)
+    if len(modules) * patterns > MOST_MATCHES:
+        raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")
+    for module in modules:
+        rule = stated.rule_for(module)
         form = base if rule is None or rule.weights is None else rule.weights
         blamed = rule.place if rule is not None else stated.kept.place if stated.kept.has(module) else None
-        held.setdefault(module.weights, {}).setdefault(module.layer, []).append(_Held(module, form, blamed))
+        held.setdefault(module.weights, {}).setdefault(module.layer, []).append(_Held(module.names[0], form, blamed))
         if rule is not None and rule.weights is not None:
             activations.setdefault(rule.activations or base, rule)
     of_layers = {word: {at: _only(word, one, place) for at, one in layers.items()} for word, layers in held.items()}
@@ -145,14 +143,6 @@ def _only(weights: str, held: Sequence[_Held], place: Place) -> NumberFormat:
     blamed = next((one for one in places if one is not None), place)
     raise UserError(
         f"{place.where}: key '{blamed.path}': found {counts[fewest]:,} of {len(held):,} {weights} modules in "
-        f"{fewest.name}, {firsts[fewest].module.names[0]!r} the first, against all or none of its layer (--dtype says "
+        f"{fewest.name}, {firsts[fewest].name!r} the first, against all or none of its layer (--dtype says "
         "what each class is in, once the key is removed)"
     )
-
-
-def _matched(stated: Stated, model: Model, place: Place) -> Iterator[tuple[Module, Rule | None]]:
-    modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))
-    patterns = sum(len(names.patterns) for names in stated.lists)
-    if len(modules) * patterns > MOST_MATCHES:
-        raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")
-    return ((module, stated.rule_for(module)) for module in modules)

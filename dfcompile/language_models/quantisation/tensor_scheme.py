@@ -84,9 +84,7 @@ def _scale_bits(scheme: TensorScheme, base: NumberFormat) -> int:
     if scheme.scale_dtype is None:
         return 8 if scheme.type.lower() == "float" and scheme.num_bits == 4 else base.bits
     name = scheme.scale_dtype.removeprefix("torch.")
-    if name not in _SCALE_BITS:
-        raise scheme.inside("scale_dtype").unknown(scheme.scale_dtype, _SCALE_BITS)
-    return _SCALE_BITS[name]
+    return scheme.inside("scale_dtype").known(scheme.scale_dtype, _SCALE_BITS, name)
 
 
 class Group(Keys, frozen=True, kw_only=True):

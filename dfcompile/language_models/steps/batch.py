@@ -105,9 +105,7 @@ def pairs(reach: Reach, past: int, new: int, *, causal: bool = True) -> int:
         new: tokens that ask.
         causal: whether a token sees none after it; encoders see all (`--attention full`).
     """
-    if not causal:
-        return new * live(reach, past, new)
-    return seen(reach, past + new) - seen(reach, past)
+    return seen(reach, past + new) - seen(reach, past) if causal else new * live(reach, past, new)
 
 
 def live(reach: Reach, past: int, new: int) -> int:
@@ -168,8 +166,7 @@ def chunked_batch(text: str) -> Batch:
     if found is None:
         raise UserError(f"--chunked: found {text!r} against NEW@PAST+CONTEXTxBATCH or PROMPT:ANSWER:CHUNK")
     first = replace(_prompt("--chunked", found), head_rows=0)
-    rest = decode_batch(decodes).groups if plus else ()
-    return Batch(f"chunked {text}", (first, *rest))
+    return Batch(f"chunked {text}", (first, *(decode_batch(decodes).groups if plus else ())))
 
 
 def chunks_of(prompt: int, piece: int) -> tuple[Sequences, ...]:
@@ -177,10 +174,8 @@ def chunks_of(prompt: int, piece: int) -> tuple[Sequences, ...]:
 
     Their pairs add up to those of the whole prompt, exactly.
     """
-    return tuple(
-        Sequences(start, min(piece, prompt - start), head_rows=int(start + piece >= prompt))
-        for start in range(0, prompt, piece)
-    )
+    starts = range(0, prompt, piece)
+    return tuple(Sequences(at, min(piece, prompt - at), head_rows=int(at + piece >= prompt)) for at in starts)
 
 
 def _derived(text: str, prompt: int, answer: int, chunk: int) -> Batch:

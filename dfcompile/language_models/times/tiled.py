@@ -179,7 +179,11 @@ def level_traffic(kernel: Kernel, device: Device) -> Iterator[Level]:
     product, times, bytes_per_s = product_of(kernel), kernel.batch * kernel.distinct, device.bytes_per_s
     for level in device.levels:
         product, split, shared = _per_instance(product, level, device)
-        tile = _tile_in(product, level, device)
+        tile = best_tile(product, Memory(level.usable_bytes, device.granule))
+        if tile is None:
+            wanted = f"no tile of {'x'.join(map(str, device.granule))} of a product of depth {product.k}"
+            held = f"memory {level.name!r} of {level.usable_bytes} bytes holds {wanted}"
+            raise InfeasibleError(f"system {device.name!r}: {held}")
         # Instances that share an operand get it broadcast: it leaves the memory above once.
         traffic = times * (split * tile.traffic_bytes - (split - 1) * shared)
         yield Level(level.name, traffic, bytes_per_s, tile.name)
@@ -198,16 +202,6 @@ def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple
         return replace(product, m=rows), -(-product.m // rows), product.k * product.n * product.b_bytes
     columns = -(-product.n // min(instances, product.n))
     return replace(product, n=columns), -(-product.n // columns), product.m * product.k * product.a_bytes
-
-
-def _tile_in(product: Product, level: MemoryLevel, device: Device) -> Tile:
-    found = best_tile(product, Memory(level.usable_bytes, device.granule))
-    if found is None:
-        held = (
-            f"memory {level.name!r} of {level.usable_bytes} bytes holds no tile of {'x'.join(map(str, device.granule))}"
-        )
-        raise InfeasibleError(f"system {device.name!r}: {held} of a product of depth {product.k}")
-    return found
 
 
 def _query_passes(kernel: Kernel, device: Device) -> int:

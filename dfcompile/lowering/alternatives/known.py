@@ -97,13 +97,6 @@ class OperatorAlternatives(Struct, frozen=True):
     outputs: Mapping[int, str]
     expansions: tuple[OnnxAlternative, ...]
 
-    @property
-    def least_scopes(self) -> int:
-        """Scopes that it becomes at least, whatever its expansions."""
-        return min(
-            sum(min(map(len, inner.scopes.values())) for inner in expansion.operators) for expansion in self.expansions
-        )
-
 
 class KnownAlternatives(Struct, frozen=True):
     """What the known expansions make of a model.
@@ -119,7 +112,11 @@ class KnownAlternatives(Struct, frozen=True):
     @property
     def least_scopes(self) -> int:
         """Scopes that the model becomes at least, whatever its expansions."""
-        return sum(op.least_scopes for op in self.operators)
+
+        def least(alternative: OnnxAlternative) -> int:
+            return sum(min(map(len, inner.scopes.values())) for inner in alternative.operators)
+
+        return sum(min(map(least, op.expansions)) for op in self.operators)
 
 
 def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternatives:
@@ -132,24 +129,19 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
     found = []
     left_out: dict[str, str] = {}  # by origin
     for op in as_they_come(onnx_operators(program), len(operator_nodes(program))):
-        key = _signature(op)
+        # What tells how an operator is lowered.
+        operands = tuple(None if tensor is None else _told(tensor) for tensor in op.inputs)
+        results = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs)
+        key = op.op_type, repr(sorted(op.attributes.items())), operands, results
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table, left_out))
-        if not known[key]:
-            raise op.unsupported(f"no expansion for {op.op_type!r}")
+        op.refuse_if(not known[key], f"no expansion for {op.op_type!r}")
         # What operators make of constants is an operand like any other: tasks send it.
         made = ((at, tensor) for at, tensor in enumerate(op.inputs) if tensor is not None)
         inputs = {at: tensor.name for at, tensor in made if tensor.name not in program.parameters}
         outputs = {at: tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
         found.append(OperatorAlternatives(op.origin, op.op_type, inputs, outputs, known[key]))
     return KnownAlternatives(tuple(found), tuple(left_out.values()))
-
-
-def _signature(op: Operator) -> tuple[object, ...]:
-    """Return what tells how an operator is lowered."""
-    operands = tuple(None if tensor is None else _told(tensor) for tensor in op.inputs)
-    results = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs)
-    return op.op_type, repr(sorted(op.attributes.items())), operands, results
 
 
 def _told(tensor: Tensor) -> tuple[object, ...]:
@@ -207,8 +199,7 @@ def _canonical_alternatives(
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
         except UserError:
             continue  # a form that it does not take, or more tasks than a DAG can hold
-    if not scopes:
-        raise op.unsupported(f"no expansion for {op.op_type!r}")
+    op.refuse_if(not scopes, f"no expansion for {op.op_type!r}")
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 

@@ -169,6 +169,5 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
     built = found.nests(op, border, is_checked=is_checked)
     arrays = {**border, **built.arrays}
     for nest in built.nests:
-        if nest.library:
-            raise op.unsupported(f"a call of {nest.library} against canonical tasks")
+        op.refuse_if(nest.library, f"a call of {nest.library} against canonical tasks")
     return LoweredGraph(op.name, tuple(nest.scope(arrays) for nest in built.nests), arrays)

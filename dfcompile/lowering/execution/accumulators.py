@@ -18,7 +18,7 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
-from dfcompile.lowering.nests.map_scopes import MapScopes
+from dfcompile.lowering.nests.map_scopes import add_map_scope
 from dfcompile.lowering.reduction import Reduction
 
 _WIDE = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), "float64") | {"complex64": "complex128"}
@@ -43,16 +43,16 @@ def widen_accumulators(sdfg: dace.SDFG) -> None:
     Args:
         sdfg: of level 2; no longer fit for extraction afterwards.
     """
+    whole = WholeMemlets(sdfg)
     for state in sdfg.states():
-        scopes = MapScopes(state, WholeMemlets(sdfg))
         for exit_ in [node for node in state.nodes() if isinstance(node, MapExit)]:
-            _widen(sdfg, state, exit_, scopes)
+            _widen(sdfg, state, exit_, whole)
         for node in state.nodes():
             if isinstance(node, MapEntry):
                 node.map.schedule = dace.ScheduleType.Sequential
 
 
-def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes) -> None:
+def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, memlets: WholeMemlets) -> None:
     (inner,) = state.in_edges(exit_)
     if inner.data.wcr is None or inner.data.subset.num_elements() > 1:
         return  # at places that depend on data, the elements themselves are combined, one after another, in memory
@@ -74,7 +74,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes)
     subset = ", ".join(loops)
     code = "rounded = dace.float32(value)" if dtype in NARROW_REALS else "rounded = value"
     reads, write = {"value": (sums, Memlet(f"{wide}[{subset}]"))}, (result, Memlet(f"{name}[{subset}]"))
-    scopes.add(f"{name}_round", loops, reads, code, "rounded", write)
+    add_map_scope(state, memlets, f"{name}_round", loops, reads, code, "rounded", write)
 
 
 def _initialised(state: SDFGState, entry: MapEntry, name: str) -> AccessNode:

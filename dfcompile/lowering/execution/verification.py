@@ -1,6 +1,5 @@
 """Verification: the lowered model, compiled and run, against the user's original, within a stated tolerance."""
 
-from collections.abc import Sequence
 from math import prod, sqrt
 
 import numpy as np
@@ -12,7 +11,6 @@ from dfcompile.errors import DisagreementError, UserError
 from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
 from dfcompile.host.stages import stage, work_of
 from dfcompile.lowering.execution.compiled_run import COMPILING_PARTS, RUNNING_PARTS, run_program
-from dfcompile.records import replace
 
 Array = npt.NDArray[np.generic]
 Outputs = tuple[tuple[Array, Array], ...]  # each output twice: as it should be, and as it was found
@@ -53,12 +51,6 @@ class Deviation(Struct, frozen=True):
     relative: float
     outputs: Outputs = ()
 
-    @staticmethod
-    def largest(deviations: "Sequence[Deviation]") -> "Deviation":
-        """Return the largest of each; none at all of no outputs."""
-        absolute = max((one.absolute for one in deviations), default=0.0)
-        return Deviation(absolute, max((one.relative for one in deviations), default=0.0))
-
 
 class Effect(Struct, frozen=True, eq=False):
     """How far outputs change with the order of what inputs hold.
@@ -95,7 +87,8 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
     outputs = tuple((expected, found[port.name]) for port, expected in zip(maps.outputs, answer.outputs, strict=True))
     named = zip(maps.outputs, outputs, strict=True)
     deviations = [_deviation(port.name, ours, wanted, relative, steps, answer) for port, (wanted, ours) in named]
-    return replace(Deviation.largest(deviations), outputs=outputs)
+    absolute = max((one.absolute for one in deviations), default=0.0)
+    return Deviation(absolute, max((one.relative for one in deviations), default=0.0), outputs)
 
 
 def effect_of_inputs(model: Model, seed: int) -> Effect | None:

@@ -51,8 +51,7 @@ def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     counts = (q.shape[1], k.shape[1]) if q.rank == 4 else given
     if q.rank == 3 and (min(counts) < 1 or any(x.shape[2] % n for x, n in ((q, counts[0]), (k, counts[1])))):
         raise op.unsupported(f"'q_num_heads' and 'kv_num_heads' are {given} against divisors of the columns")
-    if counts[0] % counts[1]:
-        raise op.unsupported(f"{counts[0]} heads of queries against a multiple of {counts[1]} of keys")
+    op.refuse_if(counts[0] % counts[1], f"{counts[0]} heads of queries against a multiple of {counts[1]} of keys")
     width = q.shape[3] if q.rank == 4 else q.shape[2] // counts[0]
     queries = attention.separate_heads(build, q, counts[0], "queries", factor=op.real("scale", 1 / sqrt(width)))
     past = op.optional_input(4), op.optional_input(5)
@@ -85,8 +84,7 @@ def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> 
         right = 0 if right < 0 else min(right, 0)
     if lengths is None:
         return [*terms, *attention.causal_terms(build, (queries, keys), before, (left, right))]
-    if before:
-        raise op.unsupported("'nonpad_kv_seqlen' and 'past_key' against one of them")
+    op.refuse_if(before, "'nonpad_kv_seqlen' and 'past_key' against one of them")
     return [*terms, _of_lengths(build, lengths, (queries, keys), (left, right))]
 
 
@@ -116,12 +114,13 @@ def _multi_head(op: Operator, build: CanonicalFragment, attend_to: Attend) -> No
     q, k, v, count = op.input(0), op.input(1), op.input(2), op.integer("num_heads", 1)
     width = q.shape[2] // count
     scale = op.real("scale", 0.0) or 1 / sqrt(width)
-    biases = _biases(build, op.optional_input(3), (q.shape[2], q.shape[2], v.shape[2] if v.rank == 3 else 0))
-    if biases[0] is not None and k.rank == 4:
-        raise op.unsupported("the operand 'bias' with keys by head against keys side by side")
+    bias, widths = op.optional_input(3), (q.shape[2], q.shape[2], v.shape[2] if v.rank == 3 else 0)
+    op.refuse_if(bias is not None and k.rank == 4, "the operand 'bias' with keys by head against keys side by side")
+    named = zip(("queries", "keys", "values"), pairwise(accumulate(widths, initial=0)), strict=True)
+    biases = [None if bias is None else build.part(f"bias_of_{name}", bias, 0, *ends) for name, ends in named]
     queries = attention.separate_heads(build, q, count, "queries", bias=biases[0], factor=scale)
     sides = (("keys", k, biases[1]), ("values", v, biases[2]))
-    by_head = ((name, attention.separate_heads(build, x, count, name, bias=bias)) for name, x, bias in sides)
+    by_head = ((name, attention.separate_heads(build, x, count, name, bias=part)) for name, x, part in sides)
     keys, values = (attention.with_past(op, build, x, name, (6, 7)) for name, x in by_head)
     heads = Heads(queries, keys, values, (), sum_dtype(q.dtype))
     past_keys, masks = op.optional_input(6), (op.optional_input(4), op.optional_input(5))
@@ -186,17 +185,6 @@ def flash_projected_attention(op: Operator, build: CanonicalFragment) -> None:
 def _past(build: CanonicalFragment, past: Tensor, at: int) -> Tensor:
     """Return the keys or the values of ``past[2, b, n, p, h]``."""
     return build.copied(f"past{at}", past, (str(at), "i0", "i1", "i2", "i3"), past.shape[1:])
-
-
-def _biases(
-    build: CanonicalFragment, bias: Tensor | None, widths: tuple[int, int, int]
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Return the parts of a bias for queries, keys and values."""
-    if bias is None:
-        return None, None, None
-    named = zip(("queries", "keys", "values"), pairwise(accumulate(widths, initial=0)), strict=True)
-    queries, keys, values = (build.part(f"bias_of_{name}", bias, 0, *ends) for name, ends in named)
-    return queries, keys, values
 
 
 def _masked(

@@ -112,8 +112,7 @@ def power(op: Operator, build: CanonicalFragment) -> None:
 
 def _operands(op: Operator) -> tuple[Tensor, ...]:
     operands = op.operands()
-    if len(operands) != len(op.inputs):
-        raise op.unsupported("an operand is omitted")
+    op.refuse_if(len(operands) != len(op.inputs), "an operand is omitted")
     if len(operands) > MOST_OPERANDS:
         raise op.unsupported(f"{len(operands)} operands against {MOST_OPERANDS} at most (nest the operator)")
     return operands

@@ -75,24 +75,19 @@ def add_im2col(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, las
         finished = build.array(last.result, product.shape, y.dtype, materialised=True)
         last.add(build, product, finished, tuple(range(len(lead) + 1)))
         product = finished
-    _lay_out(build, product, y, group)
+    # Loops of the output, `Y[b, g*rows + r, y…] = product[g, r, b*windows + y…]`: i0 = batch, i1 = group, i2 = row,
+    # then one per spatial dimension.
+    spatial = [f"i{3 + axis}" for axis in range(len(windows.counts))]
+    column = linear_index(["i0", *spatial], (y.shape[0], *windows.counts))
+    read = ("i1", "i2", column) if group > 1 else ("i2", column)
+    write = ("i0", linear_index(["i1", "i2"], (group, rows)), *spatial)
+    build.add(Copy((y.shape[0], group, rows, *windows.counts), read, write), [product], y, step="output")
 
 
 def _biased(op: Operator) -> PerRow | None:
     """Return what is made of the sums of a Conv: a bias is added, or nothing."""
     bias = op.optional_input(2)
     return None if bias is None else PerRow("a + b", (bias,), sum_dtype(op.output().dtype), "bias", "biased")
-
-
-def _lay_out(build: CanonicalFragment, product: Tensor, y: Tensor, group: int) -> None:
-    """``Y[b, g*rows + r, y…] = product[g, r, b*windows + y…]``."""
-    batch, rows, counts = y.shape[0], y.shape[1] // group, y.shape[2:]
-    # Loops: i0 = batch, i1 = group, i2 = row, then one per spatial dimension.
-    spatial = [f"i{3 + axis}" for axis in range(len(counts))]
-    column = linear_index(["i0", *spatial], (batch, *counts))
-    read = ("i1", "i2", column) if group > 1 else ("i2", column)
-    write = ("i0", linear_index(["i1", "i2"], (group, rows)), *spatial)
-    build.add(Copy((batch, group, rows, *counts), read, write), [product], y, step="output")
 
 
 @expansion(Im2col, "map", source="chellapilla06", default=True)

@@ -1,4 +1,7 @@
-"""Transposed convolution ``Y[b, o, stride*y + dilation*k - pad …] += X[b, c, y…] * W[c, o, k…]``, plus bias."""
+"""Windows that are added up where they overlap: transposed convolution, ONNX Col2Im and the canonical Col2im.
+
+Transposed convolution is ``Y[b, o, stride*y + dilation*k - pad …] += X[b, c, y…] * W[c, o, k…]``, plus bias.
+"""
 
 from collections.abc import Sequence
 from itertools import product
@@ -6,12 +9,13 @@ from math import gcd, prod
 
 from msgspec import Struct
 
-from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction
 from dfcompile.lowering.expansion import expansion, onnx_expansion
 from dfcompile.lowering.expansions.conv import add_filters
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.operators import Convolution, Copy, TransposedConvolution
+from dfcompile.lowering.operators import Col2im, Convolution, Copy, TransposedConvolution
+from dfcompile.lowering.operators.convolution import window_places
 from dfcompile.lowering.windows import padded
 
 _MOST_PHASES = 64  # convolutions
@@ -48,12 +52,10 @@ def geometry(op: Operator) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]
         return strides, dilations, [0] * rank
     if auto_pad == "NOTSET" and "output_shape" not in op.attributes:
         return strides, dilations, list(op.integers("pads", (0,) * (2 * rank))[:rank])
-    begins = []
     paddings, sizes = op.integers("output_padding", (0,) * rank), op.output().shape[2:]
-    for span, padding, size in zip(_spans(op, strides, dilations), paddings, sizes, strict=True):
-        total = max(span + padding - size, 0)
-        begins.append(total // 2 if auto_pad == "SAME_UPPER" else total - total // 2)
-    return strides, dilations, begins
+    columns = zip(_spans(op, strides, dilations), paddings, sizes, strict=True)
+    totals = [max(span + padding - size, 0) for span, padding, size in columns]
+    return strides, dilations, [(total + (auto_pad != "SAME_UPPER")) // 2 for total in totals]
 
 
 def _spans(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
@@ -125,16 +127,14 @@ def _phases(op: Operator, extent: int, kernel: int, results: int, stride: int, d
     for first in range(min(stride, results)):
         remainder, at = (first + pad) % stride, (first + pad) // stride
         taps = [tap for tap in range(min(kernel, apart)) if (dilation * tap - remainder) % stride == 0]
-        if not taps:
-            raise op.unsupported(f"stride {stride} against windows that reach every result (use expansion direct)")
+        op.refuse_if(not taps, f"stride {stride} against windows that reach every result (use expansion direct)")
         count = (results - first + stride - 1) // stride
         taps_count = (kernel - taps[0] + apart - 1) // apart
         last_tap = taps[0] + apart * (taps_count - 1)
         begin = -(at + (remainder - dilation * last_tap) // stride)
         span = count + dilation // common * (taps_count - 1)
         end = span - extent - begin
-        if min(begin, end) <= -extent:
-            raise op.unsupported("results that no element of the data reaches (use expansion direct)")
+        op.refuse_if(min(begin, end) <= -extent, "results that no element of the data reaches (use expansion direct)")
         found.append(_Phase(first, stride, count, last_tap, taps_count, apart, dilation // common, begin, end))
     return found
 
@@ -160,3 +160,36 @@ def _add_phase(op: Operator, build: CanonicalFragment, chosen: Sequence[_Phase],
     if suffix:
         at = (f"{each.first} + {each.step}*i{2 + axis}" for axis, each in enumerate(chosen))
         build.add(Copy(result.shape, write=("i0", "i1", *at)), [result], y, step=f"interleave{suffix}")
+
+
+@onnx_expansion("Col2Im", "map", default=True)
+def col2im(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c, stride*y + dilation*k - pad …] += X[b, (c, k…), (y…)]``: one task adds up, one crops the pads."""
+    x, y = op.input(0), op.output()
+    image, kernel = op.static_integers(1, "image_shape") or (), op.static_integers(2, "block_shape") or ()
+    rank = len(image)
+    strides, dilations = op.integers("strides", (1,) * rank), op.integers("dilations", (1,) * rank)
+    pads = op.integers("pads", (0,) * (2 * rank))
+    padded = [image[axis] + pads[axis] + pads[axis + rank] for axis in range(rank)]
+    spans = [dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel, strict=True)]
+    counts = [(extent - span) // stride + 1 for extent, span, stride in zip(padded, spans, strides, strict=True)]
+    channels = x.shape[1] // prod(kernel)
+    if min(counts) < 1 or x.shape != (x.shape[0], channels * prod(kernel), prod(counts)):
+        raise op.unsupported(f"{x} against [batch, a multiple of {prod(kernel)}, {prod(counts)}]")
+    windows = build.view(x, "windows", (x.shape[0], channels, *kernel, *counts))
+    summed = build.array("summed", (x.shape[0], channels, *padded)) if any(pads) else y
+    build.add(Col2im(strides, dilations), [windows], summed, step="sum" if any(pads) else "")
+    if any(pads):
+        places = (f"{pads[axis]} + i{2 + axis}" for axis in range(rank))
+        build.add(Copy(read=("i0", "i1", *places)), [summed], y, step="crop")
+
+
+@expansion(Col2im, "map", source="onnx", default=True)
+def col2im_map(op: CanonicalNode[Col2im], build: MapFragment) -> None:
+    """One task adds every element of the windows to its place, in the order in which they are stored."""
+    x, y = op.input(0), op.output()
+    rank = y.rank - 2
+    spatial = [f"{letter}{axis}" for letter in "ky" for axis in range(rank)]
+    loops = dict(zip(["b", "c", *spatial], x.shape, strict=True))
+    places = "b", "c", *window_places(op.operator.strides, op.operator.dilations)
+    build.map("", loops=loops, reads={"x": (x, list(loops))}, write=(y, places), code="x", accumulate=Reduction.SUM)

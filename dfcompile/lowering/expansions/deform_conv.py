@@ -18,16 +18,21 @@ def deform_conv(op: Operator, build: CanonicalFragment) -> None:
     Places and weights are computed per group of offsets, whose channels share them.
     """
     x, w, offset, bias, y = op.input(0), op.input(1), op.input(2), op.optional_input(3), op.output()
-    if x.rank != 4 or not is_real(x.dtype):
-        raise op.unsupported(f"data {x} against four dimensions of real numbers")
+    op.refuse_if(x.rank != 4 or not is_real(x.dtype), f"data {x} against four dimensions of real numbers")
     windows, group = windows_of(op, w.shape[2:]), op.integer("group", 1)
     offset_group = op.integer("offset_group", 1)
     batch, channels, taps_count, count = x.shape[0], x.shape[1], prod(w.shape[2:]), prod(windows.counts)
-    _check(op, windows, group, offset_group)
+    # The operands that ONNX's inference does not look at.
+    if min(group, offset_group) < 1 or channels % offset_group or channels != w.shape[1] * group:
+        raise op.unsupported(f"{channels} channels, {group} groups, {offset_group} groups of offsets")
+    if w.shape[0] % group or (bias is not None and bias.shape != w.shape[:1]):
+        raise op.unsupported(f"{w.shape[0]} filters against a multiple of {group} groups and one bias each")
+    wanted, mask = (batch, offset_group * taps_count, *windows.counts), op.optional_input(4)
+    if offset.shape != (wanted[0], 2 * wanted[1], *wanted[2:]) or (mask is not None and mask.shape != wanted):
+        raise op.unsupported(f"offsets or mask against {list(wanted)} places of two coordinates")
     groups, points = batch * offset_group, taps_count * count
     given = build.view(offset, "offsets", (groups, taps_count, 2, count))
     taps = [_axis_taps(build, given, windows, x.shape[2 + axis], axis) for axis in (0, 1)]
-    mask = op.optional_input(4)
     factor = None if mask is None else (build.view(mask, "masks", (groups, points)), (0, 1))
     shape = (groups, points, 2, 2)
     places = build.view(add_flat_places(build, taps, shape), "place_rows", (groups, points, 4))
@@ -45,19 +50,6 @@ def deform_conv(op: Operator, build: CanonicalFragment) -> None:
     else:
         sums = build.view(product, "rows", y.shape)
         build.elementwise("a + b", [sums, bias], y, axes=[(0, 1, 2, 3), (1,)], step="bias")
-
-
-def _check(op: Operator, windows: Windows, group: int, offset_group: int) -> None:
-    """Check the operands that ONNX's inference does not look at."""
-    x, w, offset, bias, mask = op.input(0), op.input(1), op.input(2), op.optional_input(3), op.optional_input(4)
-    taps_count = prod(w.shape[2:])
-    if min(group, offset_group) < 1 or x.shape[1] % offset_group or x.shape[1] != w.shape[1] * group:
-        raise op.unsupported(f"{x.shape[1]} channels, {group} groups, {offset_group} groups of offsets")
-    if w.shape[0] % group or (bias is not None and bias.shape != w.shape[:1]):
-        raise op.unsupported(f"{w.shape[0]} filters against a multiple of {group} groups and one bias each")
-    wanted = (x.shape[0], offset_group * taps_count, *windows.counts)
-    if offset.shape != (wanted[0], 2 * wanted[1], *wanted[2:]) or (mask is not None and mask.shape != wanted):
-        raise op.unsupported(f"offsets or mask against {list(wanted)} places of two coordinates")
 
 
 def _axis_taps(build: CanonicalFragment, offsets: Tensor, windows: Windows, extent: int, axis: int) -> AxisTaps:

@@ -65,21 +65,18 @@ def _transform(op: Operator) -> tuple[Transform, int]:
     else:
         (given_axis,) = op.static_integers(2, "axis") or (-2,)
     axis = op.front_axis(given_axis, x.rank)
-    if axis == x.rank - 1:
-        raise op.unsupported(f"axis {given_axis} against one before the last of {x}")
+    op.refuse_if(axis == x.rank - 1, f"axis {given_axis} against one before the last of {x}")
     is_inverse, is_onesided = op.integer("inverse", 0) != 0, op.integer("onesided", 0) != 0
     mirrors = is_inverse and is_onesided
     extent = x.shape[axis]
     (length,) = op.static_integers(1, "dft_length") or (2 * (extent - 1) if mirrors else extent,)
-    if length < 1:
-        raise op.unsupported(f"a transform of {length} numbers against at least 1")
+    op.refuse_if(length < 1, f"a transform of {length} numbers against at least 1")
     half = length // 2 + 1
     bins = half if is_onesided and not is_inverse else length
     given = min(extent, half if mirrors else length)
     transform = Transform(length, given, bins, is_inverse, x.shape[-1], 1 if mirrors else 2, mirrors)
     wanted = (*x.shape[:axis], bins, *x.shape[axis + 1 : -1], transform.parts_out)
-    if y.shape != wanted:
-        raise op.unsupported(f"result {y} against {list(wanted)}")
+    op.refuse_if(y.shape != wanted, f"result {y} against {list(wanted)}")
     return transform, axis
 
 
@@ -170,12 +167,10 @@ def _frames(op: Operator) -> tuple[int, int]:
     (length,) = op.static_integers(3, "frame_length") or (x.shape[1] if window is None else window.elements,)
     if step < 1 or not 1 <= length <= x.shape[1]:
         raise op.unsupported(f"frames of {length} at a distance of {step} in {x.shape[1]} numbers")
-    if window is not None and window.shape != (length,):
-        raise op.unsupported(f"window {window} against frames of {length}")
+    op.refuse_if(window is not None and window.shape != (length,), f"window {window} against frames of {length}")
     bins = length // 2 + 1 if op.integer("onesided", 1) else length
     wanted = (x.shape[0], (x.shape[1] - length) // step + 1, bins, 2)
-    if y.shape != wanted:
-        raise op.unsupported(f"result {y} against {list(wanted)}")
+    op.refuse_if(y.shape != wanted, f"result {y} against {list(wanted)}")
     return step, length
 
 
@@ -190,12 +185,10 @@ _COSINES = {
 def window(op: Operator, build: CanonicalFragment) -> None:
     """``Y[n] = sum_j a[j] * cos(2 pi j n / N)``, N one less for a symmetric window: a constant, which is copied."""
     (size,) = op.static_integers(0, "size") or (0,)
-    if op.output().shape != (size,):
-        raise op.unsupported(f"size {size} against the result {op.output()}")
+    op.refuse_if(op.output().shape != (size,), f"size {size} against the result {op.output()}")
     build.check_parameter((size,))
     span = size if op.integer("periodic", 1) else size - 1
-    if span < 1:
-        raise op.unsupported(f"a symmetric window of {size} against at least 2 (it would be divided by 0)")
+    op.refuse_if(span < 1, f"a symmetric window of {size} against at least 2 (it would be divided by 0)")
     turns = 2 * np.pi * np.arange(size) / span
     _add_table(op, build, sum((a * np.cos(j * turns) for j, a in enumerate(_COSINES[op.op_type])), np.zeros(size)))
 

@@ -128,8 +128,7 @@ def _parsed(op: Operator) -> tuple[tuple[_Term, ...], Labels, Mapping[str, int]]
         # An operand without dimensions stands as an array of one element.
         shape = operand.shape if source or operand.elements > 1 else ()
         labels = _labels(source, len(shape) - len(source.replace(_ELLIPSIS, "")))
-        if len(labels) != len(shape):
-            raise op.unsupported(f"equation {equation!r} has {len(labels)} labels for {operand}")
+        op.refuse_if(len(labels) != len(shape), f"equation {equation!r} has {len(labels)} labels for {operand}")
         dimensions.append(list(zip(labels, shape, strict=True)))
     everything = [label for pairs in dimensions for label, _ in pairs]
     hidden = sum(label.startswith(_ELLIPSIS) for label in set(everything))

@@ -54,8 +54,7 @@ def _wanted(op: Operator, build: CanonicalFragment) -> tuple[Tensor, int, bool]:
     """Return the elements as ``[outer, n, inner]``, K, and whether the largest are wanted."""
     x, axis = op.input(0), op.axis(default=-1)
     (k,) = op.static_integers(1, "K") or (0,)
-    if not 1 <= k <= x.shape[axis]:
-        raise op.unsupported(f"K is {k} against 1 to {x.shape[axis]} of axis {axis}")
+    op.refuse_if(not 1 <= k <= x.shape[axis], f"K is {k} against 1 to {x.shape[axis]} of axis {axis}")
     shape = (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :]))
     return build.view(x, "data", shape), k, op.integer("largest", 1) != 0
 
@@ -73,8 +72,7 @@ def selection(op: Operator, build: CanonicalFragment) -> None:
     """
     x, k, is_largest = _wanted(op, build)
     n = x.shape[1]
-    if k > _MOST_STEPS:
-        raise op.unsupported(f"K is {k} against at most {_MOST_STEPS} steps (--expand TopK=rank)")
+    op.refuse_if(k > _MOST_STEPS, f"K is {k} against at most {_MOST_STEPS} steps (--expand TopK=rank)")
     kind, sign = (Reduction.MAX, "<") if is_largest else (Reduction.MIN, ">")
     none, finds_nan = kind.initial(x.dtype), is_real(x.dtype)
     positions = build.parameter("positions", np.arange(n, dtype=np.int64).reshape(n, 1))

@@ -87,8 +87,7 @@ def gather_elements(op: Operator, build: CanonicalFragment) -> None:
     x, indices, axis = op.input(0), op.input(1), op.axis()
     constant_indices(op, axis)
     for at, (count, available) in enumerate(zip(indices.shape, x.shape, strict=True)):
-        if at != axis and count > available:
-            raise op.unsupported(f"{count} indices along axis {at} of extent {available}")
+        op.refuse_if(at != axis and count > available, f"{count} indices along axis {at} of extent {available}")
     build.add(LookupElements(axis), [x, indices], op.output())
 
 
@@ -140,8 +139,7 @@ def reverse_sequence(op: Operator, build: CanonicalFragment) -> None:
     times, starts = np.arange(steps), np.arange(batches) * between
     if lengths.value is not None:
         last = np.asarray(lengths.value).reshape(-1, 1) - 1
-        if ((last < -1) | (last >= steps)).any():
-            raise op.unsupported(f"a length outside of 0 to {steps}")
+        op.refuse_if(((last < -1) | (last >= steps)).any(), f"a length outside of 0 to {steps}")
         found = np.where(times <= last, last - times, times) * step + starts[:, None]
         rows = build.parameter("rows", (found.T if time_axis == 0 else found).astype(np.int64).reshape(-1))
     else:

@@ -56,33 +56,25 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
 
 def _check(op: Operator) -> None:
     operands = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
-    attributes: dict[str, AttributeValue] = {
-        "causal": 1,
-        "k_quant_type": "NONE",
-        "kv_cache_bit_width": 0,
-        "qk_output": 0,
-    }
-    attributes |= {"sliding_window_cache": 0, "v_quant_type": "NONE"}
+    attributes: dict[str, AttributeValue] = {"causal": 1, "k_quant_type": "NONE", "kv_cache_bit_width": 0}
+    attributes |= {"qk_output": 0, "sliding_window_cache": 0, "v_quant_type": "NONE"}
     op.check_unknown(operands=operands, results={3: "output_qk"}, attributes=attributes)
     if op.integer("local_window_size", -1) == 0:
         raise op.unsupported("attribute 'local_window_size' is 0 against -1 or at least 1")
-    if op.integer("smooth_softmax", -1) == 1:
-        raise op.unsupported("attribute 'smooth_softmax' is 1 against 0")
+    op.refuse_if(op.integer("smooth_softmax", -1) == 1, "attribute 'smooth_softmax' is 1 against 0")
 
 
-def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> tuple[Tensor, Tensor, Tensor]:
+def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> tuple[Tensor, ...]:
     """Return queries, keys and values as ``[b, s, heads, h]``, also where they stand side by side."""
     q, k, v = op.input(0), op.optional_input(1), op.optional_input(2)
     batch, length, columns = q.shape
     width = columns // (heads if k is not None else heads + 2 * groups)
     if k is not None and v is not None:
         sides = (("query", q, heads), ("key", k, groups), ("value", v, groups))
-        first, second, third = (build.view(x, name, (batch, length, count, width)) for name, x, count in sides)
-        return first, second, third
+        return tuple(build.view(x, name, (batch, length, count, width)) for name, x, count in sides)
     together = build.view(q, "together", (batch, length, heads + 2 * groups, width))
     named = zip(("query", "key", "value"), pairwise((0, heads, heads + groups, heads + 2 * groups)), strict=True)
-    first, second, third = (build.part(name, together, 2, *ends) for name, ends in named)
-    return first, second, third
+    return tuple(build.part(name, together, 2, *ends) for name, ends in named)
 
 
 def _by_head(build: CanonicalFragment, x: Tensor, name: str, factor: float = 1.0) -> Tensor:

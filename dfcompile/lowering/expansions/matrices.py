@@ -192,14 +192,13 @@ _TYPES = ("float32", "float64", "complex64", "complex128")
 @expansion(Lapack, "lapack", source="anderson99", default=True, runs_only=True)
 def routine(op: CanonicalNode[Lapack], build: MapFragment) -> None:
     """One call per matrix; of a singular matrix, or one that is not positive definite, the result is NaN."""
-    rows = op.input(0).shape[-1]
-    match op.operator.routine:
-        case "inverse":
-            _call(op, build, f"inverse(a, result, {rows})")
-        case "solution":
-            _call(op, build, f"solution(a, b, result, {rows}, {op.output().shape[-1]})")
-        case "cholesky":
-            _call(op, build, f"cholesky(a, result, {rows}, 0)")
+    rows, columns = op.output().shape[-2:]
+    routines = {
+        "inverse": f"inverse(a, result, {rows})",
+        "solution": f"solution(a, b, result, {rows}, {columns})",
+        "cholesky": f"cholesky(a, result, {rows}, 0)",
+    }
+    _call(op, build, routines[op.operator.routine])
 
 
 @expansion(Eliminate, "lapack", source="anderson99", runs_only=True)
@@ -231,8 +230,7 @@ def factor(op: CanonicalNode[Factor], build: MapFragment) -> None:
 
 def _call(op: Node, build: MapFragment, code: str) -> None:
     result = op.output()
-    if result.dtype not in _TYPES:
-        raise op.unsupported(f"LAPACK has {', '.join(_TYPES)}")
+    op.refuse_if(result.dtype not in _TYPES, f"LAPACK has {', '.join(_TYPES)}")
     batch = MatrixBatch(build, result)
     named = zip("ab", op.operands(), strict=False)
     every = {name: (tensor, list(batch.spatial) if tensor.rank > 2 else []) for name, tensor in named}

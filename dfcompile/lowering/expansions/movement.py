@@ -183,6 +183,5 @@ def bit_cast(op: Operator, build: CanonicalFragment) -> None:
     x, y = op.input(0), op.output()
     if PACKED_BITS.keys() & {x.dtype, y.dtype} and x.dtype != y.dtype:
         raise op.unsupported(f"result {y} of {x} against types of whole bytes")
-    if x.element_bytes != y.element_bytes:
-        raise op.unsupported(f"result {y} against a type as wide")
+    op.refuse_if(x.element_bytes != y.element_bytes, f"result {y} against a type as wide")
     build.view_as(x, y)

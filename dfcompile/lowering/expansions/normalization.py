@@ -13,8 +13,7 @@ from dfcompile.lowering.operators import Lookup
 @onnx_expansion("BatchNormalization", "affine", default=True)
 def batch_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b, c, …] = X[b, c, …] * factor[c] + offset[c]``: one element-wise task; the factors are computed once."""
-    if op.integer("training_mode", 0):
-        raise op.unsupported("attribute 'training_mode' is 1 against 0 (export the model for inference)")
+    op.integer("training_mode", 0, (0,), "0 (export the model for inference)")
     x, y = op.input(0), op.output()
     operands, epsilon = [op.input(position) for position in range(1, 5)], _epsilon(op)
     x_axes, channel = list(range(x.rank)), [1] if x.rank > 1 else [0]
@@ -37,9 +36,8 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     for position, statistic, step in ((1, mean, "mean_out"), (2, inverse, "inverse_out")):
         if op.optional_output(position) is not None:
             build.elementwise("a", [statistic], op.output(position), step=step)
-    if op.optional_output(0) is None:  # only its statistics are used
-        return
-    add_scaled(build, x, (mean, inverse), op.input(1), op.optional_input(2), op.output())
+    if op.optional_output(0) is not None:  # else only its statistics are used
+        add_scaled(build, x, (mean, inverse), op.input(1), op.optional_input(2), op.output())
 
 
 def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
@@ -168,9 +166,8 @@ def _epsilon(op: Operator) -> float:
 
 
 def _check_precision(op: Operator) -> None:
-    stash_type = op.integer("stash_type", 1)
-    if stash_type != 1 and op.input(0).dtype != "float64":
-        raise op.unsupported(f"attribute 'stash_type' is {stash_type} against 1 (single precision)")
+    known = None if op.input(0).dtype == "float64" else (1,)
+    op.integer("stash_type", 1, known, "1 (single precision)")
 
 
 _EPSILON = 1e-12  # where a node gives none
@@ -199,11 +196,10 @@ def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     y, places = op.output(), op.optional_input(8)
     looked_up = [_rows(build, words, tokens, "words")]
     if places is not None:
-        looked_up.append(_rows(build, positions, places, "positions"))
-    elif positions.shape[0] == y.shape[1]:
-        looked_up.append(positions)
-    else:
-        looked_up.append(build.copied("positions", positions, ("i0", "i1"), (y.shape[1], positions.shape[1])))
+        positions = _rows(build, positions, places, "positions")
+    elif positions.shape[0] != y.shape[1]:
+        positions = build.copied("positions", positions, ("i0", "i1"), (y.shape[1], positions.shape[1]))
+    looked_up.append(positions)
     segments, table = op.optional_input(1), op.optional_input(4)
     if segments is not None and table is not None:
         looked_up.append(_rows(build, table, segments, "segments"))

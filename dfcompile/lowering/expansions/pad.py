@@ -43,8 +43,7 @@ def pad(op: Operator, build: CanonicalFragment) -> None:
     for axis, extent in enumerate(x.shape):
         sides = pads[axis], pads[axis + x.rank]
         most = {"reflect": extent - 1, "wrap": extent}.get(mode)
-        if mode != "constant" and min(sides) < 0:
-            raise op.unsupported(f"negative padding {sides} of axis {axis} in mode {mode!r}")
+        op.refuse_if(mode != "constant" and min(sides) < 0, f"negative padding {sides} of axis {axis} in mode {mode!r}")
         if most is not None and max(sides) > most:
             raise op.unsupported(f"padding {sides} of axis {axis} against {most} at most in mode {mode!r}")
     build.add(Pad(tuple(pads), mode, _value(op)), [x], y)
@@ -54,8 +53,7 @@ def _pads(op: Operator) -> list[int]:
     rank = op.input(0).rank
     given = op.integers("pads") if "pads" in op.attributes else op.static_integers(1, "pads") or ()
     axes = op.static_integers(3, "axes") or range(rank)
-    if len(given) != 2 * len(axes):
-        raise op.unsupported(f"{len(given)} pads against {2 * len(axes)}")
+    op.refuse_if(len(given) != 2 * len(axes), f"{len(given)} pads against {2 * len(axes)}")
     pads = [0] * (2 * rank)
     for position, axis in enumerate(axes):
         front = op.front_axis(axis, rank)

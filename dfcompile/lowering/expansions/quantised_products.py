@@ -28,8 +28,7 @@ def qlinear_matmul(op: Operator, build: CanonicalFragment) -> None:
     y = op.output()
     for position in (0, 3, 7):  # real numbers of 8 bits are not accumulated as integers
         found = op.input(position).dtype
-        if found not in ("int8", "uint8"):
-            raise op.unsupported(f"operand {position} is {found} against int8 or uint8")
+        op.refuse_if(found not in ("int8", "uint8"), f"operand {position} is {found} against int8 or uint8")
     a, b = factors(op, build, (op.input(0), op.input(2)), (op.input(3), op.input(5)))
     terms, sums = Terms(), inner_product(build, a, b, y.shape, ACCUMULATED)
     rows, columns = max(y.rank - 2, 0), max(y.rank - 1, 0)
@@ -171,8 +170,7 @@ def matmul_n_bits(op: Operator, build: CanonicalFragment) -> None:
     a, y, bias = op.input(0), op.output(), op.optional_input(5)
     bits, block = op.integer("bits", 4, (2, 4, _BYTE), f"2, 4 or {_BYTE}"), op.integer("block_size", 0)
     rows, inner = op.integer("N", 0), op.integer("K", 0)
-    if op.optional_input(4) is not None:
-        raise op.unsupported("operand 'g_idx' has no expansion (order the rows of the weights)")
+    op.refuse_if(op.optional_input(4) is not None, "operand 'g_idx' has no expansion (order the rows of the weights)")
     op.check_unknown(attributes={"weight_prepacked": 0})
     blocks = -(-inner // block)
     weights = _weights(op, build, bits, (rows, blocks, block))
@@ -223,8 +221,7 @@ def _zero_points(build: CanonicalFragment, packed: Tensor, bits: int, rows: int,
     source, shape = f"(dace.int32(a) >> b) & {2**bits - 1}", (rows, stored, per_byte)
     operands = [bytes_of, _shifts(build, bits)]
     unpacked = build.computed("zeros_stored", source, operands, shape, "uint8", step="zero_points")
-    if stored * per_byte == blocks:
-        return build.view(unpacked, "zero_points", (rows, blocks, 1, 1))
-    every, crop = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte)), blocks - stored * per_byte
-    cropped = build.made("zeros", Pad((0, 0, 0, crop)), [every], (rows, blocks), "uint8")
-    return build.view(cropped, "zero_points", (rows, blocks, 1, 1))
+    if stored * per_byte > blocks:
+        every, crop = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte)), blocks - stored * per_byte
+        unpacked = build.made("zeros", Pad((0, 0, 0, crop)), [every], (rows, blocks), "uint8")
+    return build.view(unpacked, "zero_points", (rows, blocks, 1, 1))

@@ -80,15 +80,6 @@ class Kind(Struct, frozen=True):
     resets: bool = False
 
 
-def _reversals(op: Operator) -> tuple[bool, ...]:
-    """Return per direction whether the sequence is read from its end.
-
-    Raises:
-        UnsupportedOpError: no such directions.
-    """
-    return _DIRECTIONS[op.choice("direction", "forward", _DIRECTIONS)]
-
-
 def has_many_rows(op: Operator) -> bool:
     """Whether the rows of the recurrent weights, once per step, are too many to be a task each."""
     x, recurrent = op.input(0), op.input(2)
@@ -128,14 +119,24 @@ class Recurrence:
         if (x.rank, weights.rank, recurrent.rank) != (3, 3, 3):
             raise op.unsupported("operands X, W and R against three dimensions of each")
         self._batch, self._steps = x.shape[:2] if self._is_batch_first else reversed(x.shape[:2])
-        self.directions, self.hidden = len(_reversals(op)), recurrent.shape[2]
-        self._check_sizes(x, weights, recurrent)
+        self._reversals = _DIRECTIONS[op.choice("direction", "forward", _DIRECTIONS)]
+        self.directions, self.hidden = len(self._reversals), recurrent.shape[2]
+        rows = kind.gates * self.hidden
+        shapes = {"W": (self.directions, rows, x.shape[2]), "R": (self.directions, rows, self.hidden)}
+        for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
+            op.refuse_if(tensor.shape != shape, f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
+        if (given := op.integer("hidden_size", self.hidden)) != self.hidden:
+            raise op.unsupported(f"attribute 'hidden_size' is {given} against {self.hidden} of operand R")
+        if (count := self._steps * self.directions * _STEP_OPERATORS) > _MOST_OPERATORS:
+            found = f"{self._steps} steps become up to {count} operators"
+            raise op.unsupported(f"{found} against at most {_MOST_OPERATORS}")
+        op.refuse_if(op.real("clip", 1.0) <= 0, f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
         is_after = op.integer("linear_before_reset", 0) != 0
         # What is reset after its product has a recurrent bias of its own, what is reset before a product of its own.
         separate = kind.gates - 1 if kind.resets and is_after else None
         first = kind.gates - 1 if kind.resets and not is_after else kind.gates
         self._lengths, self._biases = self._given_lengths(), tuple(self._given_biases(separate))
-        columns = self.directions * kind.gates * self.hidden
+        columns = self.directions * rows
         # What the inputs give to all gates: [steps, batch, directions * gates * hidden].
         self._inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
         together = build.view(weights, "weights", (columns, x.shape[2]))
@@ -143,20 +144,6 @@ class Recurrence:
         self.functions = activations_of(op, kind.activations, self.directions)
         groups = [gates for gates in (range(first), range(first, kind.gates)) if gates]
         self.matrices = [[self._matrix(one, gates) for gates in groups] for one in range(self.directions)]
-
-    def _check_sizes(self, x: Tensor, weights: Tensor, recurrent: Tensor) -> None:
-        op, rows = self.op, self._kind.gates * self.hidden
-        shapes = {"W": (self.directions, rows, x.shape[2]), "R": (self.directions, rows, self.hidden)}
-        for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
-            if tensor.shape != shape:
-                raise op.unsupported(f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
-        if (given := op.integer("hidden_size", self.hidden)) != self.hidden:
-            raise op.unsupported(f"attribute 'hidden_size' is {given} against {self.hidden} of operand R")
-        if (count := self._steps * self.directions * _STEP_OPERATORS) > _MOST_OPERATORS:
-            found = f"{self._steps} steps become up to {count} operators"
-            raise op.unsupported(f"{found} against at most {_MOST_OPERATORS}")
-        if op.real("clip", 1.0) <= 0:
-            raise op.unsupported(f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
 
     def gate(self, at: At, gate: int, name: str, product: Tensor | None, row: int) -> Term:
         """Return what goes into a gate: of the inputs, of the last state, and its biases.
@@ -233,7 +220,7 @@ class Recurrence:
         shown: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
         is_shown, steps = self.op.optional_output(0) is not None, range(self._steps)
-        for direction, is_reversed in enumerate(_reversals(self.op)):
+        for direction, is_reversed in enumerate(self._reversals):
             current: States = tuple(self._initial(5 + number, direction) for number in range(self._kind.states))
             for step in reversed(steps) if is_reversed else steps:
                 at = At(step, direction)
@@ -338,7 +325,7 @@ def activations_of(op: Operator, defaults: Sequence[str], directions: int) -> tu
         UnsupportedOpError: a function is not known, or has not the numbers that it needs, or some are left over.
     """
     names = _names(op, defaults, directions)
-    numbers = {name: iter(_numbers(op, f"activation_{name}")) for name in _PARAMETERS}
+    numbers = {name: iter(op.reals(f"activation_{name}", ())) for name in _PARAMETERS}
     found = tuple(_activation(op, name, numbers) for name in names)
     for name, left in numbers.items():
         if next(left, None) is not None:
@@ -354,8 +341,7 @@ def _names(op: Operator, defaults: Sequence[str], directions: int) -> tuple[str,
     names = tuple(name for name in given if isinstance(name, str)) if isinstance(given, list | tuple) else ()
     if op.op_type == "RNN":  # ONNX's own default has two of them, even of one direction
         names = names[:wanted] if len(names) == 2 else names
-    if len(names) != wanted:
-        raise op.unsupported(f"attribute 'activations' is {given!r} against {wanted} names")
+    op.refuse_if(len(names) != wanted, f"attribute 'activations' is {given!r} against {wanted} names")
     return names
 
 
@@ -371,10 +357,3 @@ def _activation(op: Operator, name: str, numbers: Mapping[str, Iterator[float]])
             raise op.unsupported(f"no number in 'activation_{parameter}' for {name}, which has no default")
         values[parameter] = literal(value, "float32")  # ONNX has single precision attributes only
     return substitute(formula.expression, values)
-
-
-def _numbers(op: Operator, name: str) -> tuple[float, ...]:
-    found = op.attributes.get(name, ())
-    if not isinstance(found, list | tuple) or not all(isinstance(item, int | float) for item in found):
-        raise op.unsupported(f"attribute {name!r} is {found!r} against a list of numbers")
-    return tuple(float(item) for item in found if isinstance(item, int | float))

@@ -21,8 +21,7 @@ def reduced_axes(op: Operator) -> tuple[int, ...]:
     if not given:
         return () if op.integer("noop_with_empty_axes", 0) else tuple(range(rank))
     axes = sorted(op.front_axis(axis, rank) for axis in given)
-    if len(set(axes)) != len(axes):
-        raise op.unsupported(f"axes {list(given)} name one axis twice")
+    op.refuse_if(len(set(axes)) != len(axes), f"axes {list(given)} name one axis twice")
     return tuple(axes)
 
 

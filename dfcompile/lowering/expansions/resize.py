@@ -40,11 +40,6 @@ class ResizedAxis(Struct, frozen=True):
     scale: float
     roi: tuple[float, float] = (0.0, 1.0)
 
-    @property
-    def is_fractional(self) -> bool:
-        """Whether the scale asks for another number of elements than the result has."""
-        return bool(abs(self.scale * self.extent - self.size) > 1e-6 * self.size)
-
 
 class ResizeMode(Struct, frozen=True):
     """How a Resize interpolates, by ONNX's names.
@@ -327,8 +322,7 @@ def _mode(op: Operator) -> ResizeMode:
     coordinates = op.choice("coordinate_transformation_mode", "half_pixel", COORDINATES)
     rounding = op.choice("nearest_mode", "round_prefer_floor", (*ROUNDINGS, SIMPLE))
     antialias = op.integer("antialias", 0) != 0
-    if antialias and mode == "nearest":
-        raise op.unsupported("attribute 'antialias' is 1 against 0 in mode 'nearest'")
+    op.refuse_if(antialias and mode == "nearest", "attribute 'antialias' is 1 against 0 in mode 'nearest'")
     if antialias and not is_real(op.input(0).dtype):
         raise op.unsupported("attribute 'antialias' is 1 against 0 for integers (how they are rounded is not defined)")
     if op.input(0).dtype == "bool" and mode != "nearest":
@@ -345,11 +339,12 @@ def _axes(op: Operator, how: ResizeMode) -> Iterator[ResizedAxis]:
     for axis, (extent, size) in enumerate(zip(x.shape, y.shape, strict=True)):
         resized = ResizedAxis(extent, size, scales.get(axis, 1.0), rois.get(axis, (0.0, 1.0)))
         # What onnxruntime and ONNX's definition disagree about.
-        where, scale, is_fractional = f"axis {axis} of {extent} elements", resized.scale, resized.is_fractional
+        where, scale = f"axis {axis} of {extent} elements", resized.scale
         if scale == 1 and resized.roi != (0.0, 1.0):
             hint = "(give sizes that differ, or slice it first)"
             raise op.unsupported(f"{where} has a region of interest {resized.roi} at scale 1 {hint}")
         is_cornered = how.coordinates in ("align_corners", "tf_crop_and_resize")
+        is_fractional = abs(scale * extent - size) > 1e-6 * size  # it asks for another number of elements
         if is_fractional and (is_cornered or (how.coordinates == "pytorch_half_pixel" and size == 1)):
             wanted = "one that gives a whole number of elements (give sizes instead)"
             raise op.unsupported(f"{where} has scale {scale:g} against {wanted}")
@@ -369,8 +364,7 @@ def _scales(op: Operator, chosen: list[int]) -> dict[int, float]:
         policy = op.text("keep_aspect_ratio_policy", "stretch")
         if policy in _KEEPS_RATIO and found:
             found = [_KEEPS_RATIO[policy](found)] * len(found)
-    if len(found) != len(chosen):
-        raise op.unsupported(f"{len(found)} scales or sizes against {len(chosen)} axes")
+    op.refuse_if(len(found) != len(chosen), f"{len(found)} scales or sizes against {len(chosen)} axes")
     for axis, scale in zip(chosen, found, strict=True):
         if not 0 < scale < np.inf or abs(scale * x.shape[axis] - y.shape[axis]) > 1:
             raise op.unsupported(f"scale {scale:g} of axis {axis} from {x.shape[axis]} to {y.shape[axis]} elements")

@@ -21,8 +21,7 @@ def roi_align(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(f"modes {mode!r} and {coordinates!r} against avg, max and half_pixel, output_half_pixel")
     ratio = op.integer("sampling_ratio", 0, POSITIVE, wanted)
     _check(op, 4)
-    if batch.shape != rois.shape[:1]:
-        raise op.unsupported(f"{batch} against one image per region of {rois}")
+    op.refuse_if(batch.shape != rois.shape[:1], f"{batch} against one image per region of {rois}")
     regions, bins = rois.shape[0], y.shape[2:]
     taps = [_axis_taps(op, build, axis, ratio, is_half=coordinates == "half_pixel") for axis in (0, 1)]
     shape = (regions, *bins, ratio, ratio, 2, 2)

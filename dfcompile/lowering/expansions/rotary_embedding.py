@@ -21,8 +21,7 @@ def rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
 def contributed_rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X * cos -+ partner(X) * sin``, with the tables after the positions, or after that of the first token."""
     op.check_unknown(attributes={"is_packed_batching": 0})
-    if op.real("scale", 1.0) != 1.0:
-        raise op.unsupported(f"attribute 'scale' is {op.real('scale', 1.0)} against 1")
+    op.refuse_if(op.real("scale", 1.0) != 1.0, f"attribute 'scale' is {op.real('scale', 1.0)} against 1")
     x, places = op.input(0), op.input(1)
     length = x.shape[1] if x.rank == 3 else x.shape[2]
     if places.elements == 1:  # the position of the first token

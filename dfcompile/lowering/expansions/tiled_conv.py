@@ -313,8 +313,7 @@ def _add(op: Operator, build: CanonicalFragment, outputs: int) -> None:
     if max(windows.kernel, default=1) == 1:
         raise op.unsupported("a window of one element against one of several (use expansion im2col or direct)")
     for taps, stride, dilation in zip(windows.kernel, windows.strides, windows.dilations, strict=True):
-        if taps > most:
-            raise op.unsupported(f"a window of {taps} elements along an axis against at most {most} (try fft)")
+        op.refuse_if(taps > most, f"a window of {taps} elements along an axis against at most {most} (try fft)")
         if taps > 1 and (stride, dilation) != (1, 1):
             raise op.unsupported(f"stride {stride} and dilation {dilation} against 1 and 1 (try fft)")
     short = [single_tap() if taps == 1 else cook_toom(outputs, taps) for taps in windows.kernel]

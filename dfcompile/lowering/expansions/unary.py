@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping
 from math import pi, sqrt
-from types import MappingProxyType
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
 from dfcompile.lowering.expressions import literal, substitute
-
-_NONE: Mapping[str, float] = MappingProxyType({})
 
 
 class Formula(Struct, frozen=True):
     """An expression of operand ``a`` and of attributes, with the attributes' defaults."""
 
     expression: str
-    defaults: Mapping[str, float] = field(default_factory=lambda: _NONE)
+    defaults: Mapping[str, float] = {}
 
 
 # Where a zero has a sign: that of ONNX's formulas, hence `+ 0`, which makes a negative zero a positive one.

@@ -59,8 +59,7 @@ def tensor_scatter(op: Operator, build: CanonicalFragment) -> None:
     x, updates, y = op.input(0), op.input(1), op.output()
     axis = op.axis(default=-2)
     mode = op.choice("mode", "linear", ("linear", "circular"), "'linear' or 'circular'")
-    if axis == 0:
-        raise op.unsupported("axis 0 against one behind that of the batch")
+    op.refuse_if(axis == 0, "axis 0 against one behind that of the batch")
     batch, steps, extent = x.shape[0], updates.shape[axis], x.shape[axis]
     outer, inner = prod(x.shape[1:axis]), prod(x.shape[axis + 1 :])
     starts, positions = op.optional_input(2), np.arange(steps)

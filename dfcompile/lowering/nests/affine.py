@@ -83,8 +83,5 @@ def linear_index(names: Sequence[str], extents: Sequence[int]) -> str:
     >>> linear_index(["c", "y", "x"], (3, 5, 7))
     '35*c + 7*y + x'
     """
-    terms = []
-    for axis, name in enumerate(names):
-        stride = prod(extents[axis + 1 :])
-        terms.append(name if stride == 1 else f"{stride}*{name}")
-    return " + ".join(terms)
+    strides = [(name, prod(extents[axis + 1 :])) for axis, name in enumerate(names)]
+    return " + ".join(name if stride == 1 else f"{stride}*{name}" for name, stride in strides)

@@ -120,9 +120,7 @@ class NestProgram(Struct, frozen=True, eq=False, dict=True):
             UserError: a scope calls a library.
         """
         shown = {step.tensor.name: step.source for step in self.steps if isinstance(step, View)}
-        roots: dict[str, str] = {}
-        for name in self.dtypes:  # what a view shows comes before it
-            roots[name] = roots[shown[name]] if name in shown else name
+        roots = {name: root_of(name, shown) for name in self.dtypes}
         steps = (step for step in self.steps if isinstance(step, OperatorNests))
         scopes = tuple(scope for step in steps for scope in self._scopes(step, roots))
         return graph_of_scopes(str(self.library.sdfg.name), scopes, self.arrays, roots.values())

@@ -8,9 +8,9 @@ from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.nests.affine import affine_text
-from dfcompile.lowering.nests.map_scopes import MapScopes
+from dfcompile.lowering.nests.map_scopes import add_map_scope
 from dfcompile.lowering.nests.nest import RESULT, Nest, NestAccess, renamed_words, tasklet_code
-from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
+from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -22,103 +22,90 @@ _ONCE = {"once": 1}  # the loops of a scope that has none
 def sdfg_program(nests: NestProgram) -> Program:
     """Return a program of nests as one whose SDFG has a map scope for each of them."""
     builder = ProgramBuilder(nests.library)
-    writer = _Writer(builder)
     for step in nests.steps:
         if isinstance(step, View):
             builder.add_view(step)
         else:
             builder.adopt_outputs(nests.library.sdfg, step.op)
-            writer.add(step, nests)
+            for tensor in step.added:
+                is_materialised = nests.arrays[tensor.name].is_materialised
+                builder.add_array(tensor.name, tensor.shape, tensor.dtype, materialised=is_materialised)
+            for nest in step.nests:
+                annotation = Annotation(nest.origin, nest.name, kernel=step.kernel)
+                (_add_call if nest.library else _add_scope)(builder, nest, annotation)
     return replace(builder.finish(Level.MAPS, nests.nodes, nests.chosen), applied=nests.applied)
 
 
-class _Writer:
-    """Adds map scopes to the state of a builder; every annotation names the kernel."""
+def _add_scope(builder: ProgramBuilder, nest: Nest, annotation: Annotation) -> None:
+    target = nest.write.tensor
+    names = {name: builder.free_name(name) for name in (*nest.extents, *nest.reads, *nest.tables, RESULT)}
+    output = builder.access(target.name)
+    before = None
+    if nest.accumulate is not None and nest.is_initialised:
+        _add_initialisation(builder, nest, nest.accumulate, annotation)
+    if nest.accumulate is not None or nest.after_write:
+        before, output = builder.rewrite(target.name)
+    memlet = _memlet(builder, nest.write, names) if nest.scatter is None else _somewhere(builder, target)
+    memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
+    elements = {name: (read.tensor.name, _memlet(builder, read, names)) for name, read in nest.reads.items()}
+    elements |= {name: (table.name, _somewhere(builder, table)) for name, table in nest.tables.items()}
+    reads = {names[name]: (builder.access(array), element) for name, (array, element) in elements.items()}
+    loops = {names[name]: extent for name, extent in nest.extents.items()} or _ONCE
+    code = tasklet_code(nest, names)
+    tasklet, entry = add_map_scope(
+        builder.state, builder.whole, underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet)
+    )
+    if before is not None:
+        builder.state.add_nedge(before, entry, dace.Memlet())
+    tasklet.location = _located(annotation, nest, names)
 
-    def __init__(self, builder: ProgramBuilder) -> None:
-        self._builder = builder
-        self._scopes = MapScopes(builder.state, builder.whole)
 
-    def add(self, step: OperatorNests, nests: NestProgram) -> None:
-        for tensor in step.added:
-            is_materialised = nests.arrays[tensor.name].is_materialised
-            self._builder.add_array(tensor.name, tensor.shape, tensor.dtype, materialised=is_materialised)
-        for nest in step.nests:
-            annotation = Annotation(nest.origin, nest.name, kernel=step.kernel)
-            if nest.library:
-                self._add_call(nest, annotation)
-            else:
-                self._add_scope(nest, annotation)
+def _add_initialisation(builder: ProgramBuilder, nest: Nest, reduction: Reduction, annotation: Annotation) -> None:
+    target = nest.write.tensor
+    loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
+    result = builder.free_name(RESULT)
+    everywhere = NestAccess(target, tuple({name: 1} for name in loops))
+    write = builder.access(target.name), _memlet(builder, everywhere, {})
+    name, code = f"{underscored(nest.name)}_init", f"{result} = {reduction.initial(target.dtype)}"
+    tasklet, _ = add_map_scope(builder.state, builder.whole, name, loops or _ONCE, {}, code, result, write)
+    tasklet.location = replace(annotation, is_initialisation=True).location()
 
-    def _add_scope(self, nest: Nest, annotation: Annotation) -> None:
-        target, builder = nest.write.tensor, self._builder
-        names = {name: builder.free_name(name) for name in (*nest.extents, *nest.reads, *nest.tables, RESULT)}
-        output = builder.access(target.name)
-        before = None
-        if nest.accumulate is not None and nest.is_initialised:
-            self._add_initialisation(nest, nest.accumulate, annotation)
-        if nest.accumulate is not None or nest.after_write:
-            before, output = builder.rewrite(target.name)
-        memlet = self._memlet(nest.write, names) if nest.scatter is None else self._somewhere(target)
-        memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
-        elements = {name: (read.tensor.name, self._memlet(read, names)) for name, read in nest.reads.items()}
-        elements |= {name: (table.name, self._somewhere(table)) for name, table in nest.tables.items()}
-        reads = {names[name]: (builder.access(array), element) for name, (array, element) in elements.items()}
-        loops = {names[name]: extent for name, extent in nest.extents.items()} or _ONCE
-        code = tasklet_code(nest, names)
-        tasklet, entry = self._scopes.add(underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet))
-        if before is not None:
-            builder.state.add_nedge(before, entry, dace.Memlet())
-        tasklet.location = _located(annotation, nest, names)
 
-    def _add_initialisation(self, nest: Nest, reduction: Reduction, annotation: Annotation) -> None:
-        target, builder = nest.write.tensor, self._builder
-        loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
-        result = builder.free_name(RESULT)
-        everywhere = NestAccess(target, tuple({name: 1} for name in loops))
-        write = builder.access(target.name), self._memlet(everywhere, {})
-        name, code = f"{underscored(nest.name)}_init", f"{result} = {reduction.initial(target.dtype)}"
-        tasklet, _ = self._scopes.add(name, loops or _ONCE, {}, code, result, write)
-        tasklet.location = replace(annotation, is_initialisation=True).location()
+def _add_call(builder: ProgramBuilder, nest: Nest, annotation: Annotation) -> None:
+    accesses, target = {**nest.reads, RESULT: nest.write}, nest.write.tensor.name
+    names = {name: builder.free_name(name) for name in (*nest.extents, *accesses)}
+    places = {names[name]: _memlet(builder, access, names) for name, access in accesses.items()}
+    written = {names[RESULT]: places.pop(names[RESULT])}
+    tasklet, _, _ = builder.state.add_mapped_tasklet(
+        underscored(nest.name),
+        {names[name]: f"0:{extent}" for name, extent in nest.extents.items()} or {"once": "0:1"},
+        places,
+        renamed_words(nest.code, names),
+        written,
+        language=dace.Language.CPP,
+        external_edges=True,
+        input_nodes={read.tensor.name: builder.access(read.tensor.name) for read in nest.reads.values()},
+        output_nodes={target: builder.access(target)},
+    )
+    # Of matrices of one element DaCe would hand over the element.
+    for connectors, called in ((tasklet.in_connectors, nest.reads), (tasklet.out_connectors, (RESULT,))):
+        for name in called:
+            connectors[names[name]] = dace.pointer(scalar_type(accesses[name].tensor.dtype))
+    tasklet.location = _located(annotation, nest, names)
 
-    def _add_call(self, nest: Nest, annotation: Annotation) -> None:
-        builder = self._builder
-        accesses, target = {**nest.reads, RESULT: nest.write}, nest.write.tensor.name
-        names = {name: builder.free_name(name) for name in (*nest.extents, *accesses)}
-        places = {names[name]: self._part(access, names) for name, access in accesses.items()}
-        written = {names[RESULT]: places.pop(names[RESULT])}
-        tasklet, _, _ = builder.state.add_mapped_tasklet(
-            underscored(nest.name),
-            {names[name]: f"0:{extent}" for name, extent in nest.extents.items()} or {"once": "0:1"},
-            places,
-            renamed_words(nest.code, names),
-            written,
-            language=dace.Language.CPP,
-            external_edges=True,
-            input_nodes={read.tensor.name: builder.access(read.tensor.name) for read in nest.reads.values()},
-            output_nodes={target: builder.access(target)},
-        )
-        # Of matrices of one element DaCe would hand over the element.
-        for connectors, called in ((tasklet.in_connectors, nest.reads), (tasklet.out_connectors, (RESULT,))):
-            for name in called:
-                connectors[names[name]] = dace.pointer(scalar_type(accesses[name].tensor.dtype))
-        tasklet.location = _located(annotation, nest, names)
 
-    def _memlet(self, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
-        indices = ", ".join(affine_text(index, names) for index in access.indices)
-        return self._builder.whole.element(access.tensor.name, indices or "0")
+def _memlet(builder: ProgramBuilder, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
+    """Return the memlet of an element, or of the elements of all dimensions that have no index."""
+    tensor, given = access.tensor, [affine_text(index, names) for index in access.indices]
+    rest = [f"0:{extent}" for extent in tensor.shape[len(given) :]]
+    return builder.whole.element(tensor.name, ", ".join([*given, *rest]) or "0")
 
-    def _part(self, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
-        """Return the memlet of the elements of all dimensions that have no index."""
-        tensor, given = access.tensor, [affine_text(index, names) for index in access.indices]
-        rest = [f"0:{extent}" for extent in tensor.shape[len(given) :]]
-        return self._builder.whole.element(tensor.name, ", ".join([*given, *rest]) or "0")
 
-    def _somewhere(self, tensor: Tensor) -> dace.Memlet:
-        """Return the memlet of one element at a place that the code computes."""
-        memlet = self._builder.whole.of(tensor.name)
-        memlet.volume = 1
-        return memlet
+def _somewhere(builder: ProgramBuilder, tensor: Tensor) -> dace.Memlet:
+    """Return the memlet of one element at a place that the code computes."""
+    memlet = builder.whole.of(tensor.name)
+    memlet.volume = 1
+    return memlet
 
 
 def _located(annotation: Annotation, nest: Nest, names: Mapping[str, str]) -> dict[str, str]:

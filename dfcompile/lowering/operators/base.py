@@ -103,12 +103,7 @@ class CanonicalOperator:
         """
         return None
 
-    def on_share(
-        self,
-        operands: Sequence[Tensor],  # noqa: ARG002
-        result: Tensor,  # noqa: ARG002
-        extents: Mapping[str, int],  # noqa: ARG002
-    ) -> Self | None:
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self | None:  # noqa: ARG002
         """Return the operator that runs the first iterations of its loops on parts of its arrays.
 
         Those parts are what is left of each axis through which a loop moves. An operator whose fields do not depend on

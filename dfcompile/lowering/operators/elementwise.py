@@ -66,12 +66,7 @@ class Elementwise(CanonicalOperator):
         loops = loops_over(result.shape)
         return LoopNest(loops, self.indices(operands, result), tuple(loops))
 
-    def on_share(
-        self,
-        operands: Sequence[Tensor],  # noqa: ARG002
-        result: Tensor,  # noqa: ARG002
-        extents: Mapping[str, int],  # noqa: ARG002
-    ) -> Self | None:
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self | None:  # noqa: ARG002
         """Return the same operator: nothing of it depends on extents; None where parts of operands are read."""
         return self if self.starts is None else None
 

@@ -31,7 +31,9 @@ def _joined(graph: ProgramRewriter, op: Operator, most: int) -> Joined | None:
         (at, *others_at) = (place for place, operand in enumerate(operands) if operand.name == tensor.name)
         is_whole = not others_at and tensor.shape == reduce.full_shape(operands)
         first, kept = producer.operands(), [*operands[:at], *operands[at + 1 :]]
-        if not is_whole or not _lies_as_numpy(inner, producer) or len(first) + len(kept) > most:
+        # Operands of a reduction lie in the result as numpy broadcasts.
+        is_broadcast = inner.axes in (None, Elementwise(inner.expression).operand_axes(first, producer.output()))
+        if not (is_whole and is_broadcast) or len(first) + len(kept) > most:
             continue
         names = operand_names(len(first) + len(kept))
         of_first = dict(zip(operand_names(len(first)), names, strict=False))
@@ -43,11 +45,3 @@ def _joined(graph: ProgramRewriter, op: Operator, most: int) -> Joined | None:
         if is_readable(expression):
             return producer, [*first, *kept], replace(reduce, expression=expression)
     return None
-
-
-def _lies_as_numpy(inner: Elementwise, producer: Operator) -> bool:
-    """Return whether each operand lies in the result as numpy broadcasts, as operands of a reduction do."""
-    operands, result = producer.operands(), producer.output()
-    axes = inner.operand_axes(operands, result)
-    lie = zip(axes, operands, strict=True)
-    return all(its == tuple(range(result.rank - tensor.rank, result.rank)) for its, tensor in lie)

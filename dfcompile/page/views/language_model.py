@@ -96,9 +96,8 @@ def _dots(step: Record) -> Iterator[Mark]:
     for kernel in step.parts("kernels"):
         macs, moved, time = (kernel.number(name) or 0 for name in ("macs", "bytes", "time_s"))
         if macs and moved and time:
-            yield Mark(
-                macs / moved, macs / time, kernel.text("bound"), f"{kernel.text('name')} of {kernel.text('part')}"
-            )
+            name = f"{kernel.text('name')} of {kernel.text('part')}"
+            yield Mark(macs / moved, macs / time, kernel.text("bound"), name)
 
 
 def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:

@@ -101,9 +101,8 @@ def _assumptions(solution: DesignSolution) -> tuple[AssumptionSummary, ...]:
     if not solution.optimal:
         found.append(AssumptionSummary("configurations", _why_not_optimal(solution), "--solver"))
     if any(kernel.backward for kernel in solution.design.kernels):
-        found.append(
-            AssumptionSummary("optimizer", "Adam with a 32-bit copy of the parameters", "[rajbhandari20, section 3]")
-        )
+        adam = "Adam with a 32-bit copy of the parameters"
+        found.append(AssumptionSummary("optimizer", adam, "[rajbhandari20, section 3]"))
     return tuple(found)
 
 

@@ -32,8 +32,14 @@ def design_tables(report: DesignReport) -> tuple[Table, ...]:
         _step_table(report),
     ]
     if report.placements:
-        tables.append(_placement_table(report))
-    return (*tables, _kernel_table(report))
+        fullest = sorted(report.placements, key=lambda one: -one.pcus - one.pmus)[:MOST_STEPS]
+        placements = [one for one in report.placements if one in fullest]
+        label = Column("config", tuple(str(one.configuration) for one in placements))
+        columns = table_columns("placements", placements, PLACEMENTS)
+        tables.append(Table("placement, units in use", (label,), columns))
+    kernels = report.kernels[: 2 * MOST_STEPS]
+    names = Column("kernel", tuple(kernel.name for kernel in kernels), is_text=True)
+    return (*tables, Table("sharding", (names,), table_columns("kernels", kernels)))
 
 
 def design_notes(report: DesignReport) -> Iterator[str]:
@@ -73,20 +79,6 @@ def _step_table(report: DesignReport) -> Table:
         labels.append(Column("stage", tuple(str(step.stage) for step in steps)))
     columns = table_columns("configurations", steps, CONFIGURATIONS)
     return Table("configurations, per input and layer", tuple(labels), columns)
-
-
-def _placement_table(report: DesignReport) -> Table:
-    """Return a row per configuration; of many the fullest ones."""
-    fullest = sorted(report.placements, key=lambda one: -one.pcus - one.pmus)[:MOST_STEPS]
-    placements = [one for one in report.placements if one in fullest]
-    label = Column("config", tuple(str(one.configuration) for one in placements))
-    return Table("placement, units in use", (label,), table_columns("placements", placements, PLACEMENTS))
-
-
-def _kernel_table(report: DesignReport) -> Table:
-    kernels = report.kernels[: 2 * MOST_STEPS]
-    names = Column("kernel", tuple(kernel.name for kernel in kernels), is_text=True)
-    return Table("sharding", (names,), table_columns("kernels", kernels))
 
 
 def _correction(found: CorrectionSummary) -> str:

@@ -89,7 +89,15 @@ def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) ->
     lines: list[str] = []
     for step in steps:
         parts = [_figures(part) for part in step.parts]
-        records.append(_record(step, parts))
+        records.append(
+            {
+                "step": step.batch.name,
+                "system": step.system.name,
+                "time_s": None if step.time_s is None else rounded(step.time_s),
+                "assumptions": [*_assumptions(step)],
+                "parts": [to_record(part) for part in parts],
+            }
+        )
         for part in parts:
             own: Record = {"step": step.batch.name, "part": part.part, "count": part.count}
             rows += [own | to_record(one) for one in (part.mapping.configurations if part.mapping else ())]
@@ -115,18 +123,6 @@ def _mapping_figures(part: MappedPart, mapping: BackEndMapping) -> MappingFigure
         configurations.append(filled(ConfigurationFigures, one, configuration=at, **own))
     of_it = {"sharding": part.sharding, "layouts": tuple(layouts), "configurations": tuple(configurations)}
     return filled(MappingFigures, mapping, **of_it)
-
-
-def _record(step: MappedStep, parts: Sequence[PartFigures]) -> Record:
-    """Return a mapped step: its parts, and the configurations of a layer of each."""
-    time_s = step.time_s
-    return {
-        "step": step.batch.name,
-        "system": step.system.name,
-        "time_s": None if time_s is None else rounded(time_s),
-        "assumptions": [*_assumptions(step)],
-        "parts": [to_record(part) for part in parts],
-    }
 
 
 def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbose: bool) -> list[str]:

@@ -27,12 +27,20 @@ def study_table(
     lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]
     steps = figures_of(study)
     lines += _step_table(study, steps).lines(width)
-    lines += _place_table(study, steps).lines(width)
+    capacity = study.device.capacity_bytes
+    held = (step.chip_weight_bytes + step.chip_kv_bytes for step in steps)
+    shares = Column("memory\n%", tuple(f"{100 * size / capacity:.1f}" if capacity else "" for size in held))
+    lines += Table("chips", (_names(steps),), (*table_columns("chips", steps), shares)).lines(width)
     for step in steps:
         if step.chunks:
             lines += _chunk_table(step).lines(width)
-        lines += _kind_table(step).lines(width)
-        lines += _kernel_table(step).lines(width)
+        names = Column("part", tuple(part.part for part in step.parts), is_text=True)
+        columns = table_columns("parts", step.parts, (_share(step.parts, "time_s"),))
+        lines += Table(f"{step.step}: layers of a chip", (names,), columns).lines(width)
+        names = Column("kernel", tuple(one.name for one in step.kernels), is_text=True)
+        extents = Derived("m x k x n", _extents, after="count", is_text=True)
+        columns = table_columns("kernels", step.kernels, (extents, _share(step.kernels, "bound")))
+        lines += Table(f"{step.step}: kernels of a chip", (names,), columns).lines(width)
     lines += mapped
     if sweep:
         lines += sweep_table(sweep).lines(width)
@@ -81,13 +89,6 @@ def _energy(step: StepFigures) -> str:
     return f"{step.energy_j_per_token:.4g}{' (throttled)' if step.is_throttled else ''}"
 
 
-def _place_table(study: Study, steps: Sequence[StepFigures]) -> Table:
-    capacity = study.device.capacity_bytes
-    held = (step.chip_weight_bytes + step.chip_kv_bytes for step in steps)
-    shares = tuple(f"{100 * size / capacity:.1f}" if capacity else "" for size in held)
-    return Table("chips", (_names(steps),), (*table_columns("chips", steps), Column("memory\n%", shares)))
-
-
 def _names(steps: Sequence[StepFigures]) -> Column:
     return Column("step", tuple(step.step for step in steps), is_text=True)
 
@@ -101,18 +102,6 @@ def _chunk_table(step: StepFigures) -> Table:
         (Column("chunk", tuple(f"{at + 1:,} of {count:,}" for at in shown)),),
         table_columns("chunks", [step.chunks[at] for at in shown]),
     )
-
-
-def _kind_table(step: StepFigures) -> Table:
-    names = Column("part", tuple(part.part for part in step.parts), is_text=True)
-    columns = table_columns("parts", step.parts, (_share(step.parts, "time_s"),))
-    return Table(f"{step.step}: layers of a chip", (names,), columns)
-
-
-def _kernel_table(step: StepFigures) -> Table:
-    names = Column("kernel", tuple(one.name for one in step.kernels), is_text=True)
-    derived = (Derived("m x k x n", _extents, after="count", is_text=True), _share(step.kernels, "bound"))
-    return Table(f"{step.step}: kernels of a chip", (names,), table_columns("kernels", step.kernels, derived))
 
 
 def _share(rows: Sequence[Counted], after: str) -> Derived[Counted]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
 from dfcompile.scheduler.bounds.alike import alike, first_sums, some_values
-from dfcompile.scheduler.bounds.precedence import Direction, earliest
+from dfcompile.scheduler.bounds.precedence import Direction, Times, earliest
 
 _CELLS = 2**18  # tasks looked at times tasks: a tenth of a second
 _LOOKS = 2**23  # at cells, over all times: some tenths of a second
@@ -29,9 +29,7 @@ def is_energy_known(tasks: int) -> bool:
     return _rows(tasks) >= min(_FEWEST_ROWS, tasks)
 
 
-def with_energy(
-    direction: Direction, task: Bool, work: Int64, pes: int, known: tuple[list[int], list[int]]
-) -> tuple[list[int], list[int]]:
+def with_energy(direction: Direction, task: Bool, work: Int64, pes: int, known: Times) -> Times:
     """Return earliest starts and ends of all nodes in one direction of time, raised by the energy of ancestors.
 
     Of large graphs only some tasks are looked at, evenly spread; the others follow from what they wait for.

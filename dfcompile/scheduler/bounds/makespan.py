@@ -21,8 +21,7 @@ class Ancestry:
 
     def __init__(self, nodes: int) -> None:
         """Begin without any node below another; node numbers are below ``nodes``."""
-        self._parent = list(range(nodes))
-        self._far = list(range(nodes))
+        self._parent, self._far = list(range(nodes)), list(range(nodes))
         self._depth = [0] * nodes
 
     def put(self, node: int, parent: int) -> None:
@@ -111,13 +110,9 @@ def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple
     task = dag.is_computational
     if dag.nodes_count * NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
         return head, end
-    free = Replay(
-        pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),
-        order=np.zeros(dag.nodes_count, dtype=np.int64),
-        streamed=dag.between_tasks,
-        fifo_capacity=dag.edge_volume,
-        block=np.zeros(dag.nodes_count, dtype=np.int32),
-    )
+    own = np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32)
+    order, block = np.zeros(dag.nodes_count, dtype=np.int64), np.zeros(dag.nodes_count, dtype=np.int32)
+    free = Replay(own, order, dag.between_tasks, dag.edge_volume, block)
     found = simulate(dag, free.unlimited(dag), details=False)
     start = np.where(task, found.start, np.minimum(found.start, found.end))
     return np.maximum(head, start).tolist(), np.maximum(end, found.end).tolist()
@@ -196,9 +191,8 @@ def _ended(producers: list[int], start: list[int], work: list[int], pes: int) ->
     rounds = -(-(len(producers) - pes + 1) // pes)
     if rounds <= 0:
         return 0
-    return min(start[producer] for producer in producers) + sum(
-        sorted(work[producer] for producer in producers)[:rounds]
-    )
+    shortest = sorted(work[producer] for producer in producers)[:rounds]
+    return min(start[producer] for producer in producers) + sum(shortest)
 
 
 class _TaskPaths:

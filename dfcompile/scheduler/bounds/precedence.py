@@ -1,6 +1,7 @@
 """What nodes wait for, in both directions of time."""
 
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -9,6 +10,8 @@ from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 
 NO_STREAM = -1
+
+Times: TypeAlias = tuple[list[int], list[int]]  # starts and ends, shape [nodes] each
 
 
 class Direction(Struct, frozen=True):
@@ -48,9 +51,7 @@ def released(
     return begin, least
 
 
-def earliest(
-    direction: Direction, task: list[bool], work: list[int], known: tuple[list[int], list[int]] | None = None
-) -> tuple[list[int], list[int]]:
+def earliest(direction: Direction, task: list[bool], work: list[int], known: Times | None = None) -> Times:
     """Return earliest starts and ends of all nodes in one direction of time, if there are elements enough.
 
     Args:

@@ -125,14 +125,13 @@ class _Growing:
 
     def __init__(self, dag: CanonicalDag, pes: int, windows: Windows) -> None:
         columns = windows.start, windows.end, windows.after_end, windows.after_start
-        kinds = merged(dag, *columns)
+        nodes, count, (self._forward, self._backward) = merged(dag, *columns)
         self._pes = pes
-        self._task = dag.is_computational[kinds.node].tolist()
+        self._task = dag.is_computational[nodes].tolist()
         self._tasks = np.flatnonzero(self._task).tolist()
-        self._work = dag.work[kinds.node].tolist()
-        self._count = np.array(kinds.count)
-        self._forward, self._backward = kinds.directions
-        self._windows = Windows(*([column[node] for node in kinds.node] for column in columns))
+        self._work = dag.work[nodes].tolist()
+        self._count = np.array(count)
+        self._windows = Windows(*([column[node] for node in nodes] for column in columns))
         self._visits = _VISITS
 
     def refutes(self, makespan: int) -> bool:
@@ -234,28 +233,19 @@ class _Growing:
         return start, end
 
 
-class Merged(Struct, frozen=True):
-    """A graph of kinds of nodes: what holds of one of a kind, and of what it waits for, holds of all of the kind.
-
-    Attributes:
-        node: the first node of each kind, shape [kinds].
-        count: nodes of each kind, shape [kinds].
-        directions: what kinds wait for, forwards and backwards in time.
-    """
-
-    node: list[int]
-    count: list[int]
-    directions: tuple[Direction, Direction]
-
-
-def merged(dag: CanonicalDag, *columns: Sequence[int]) -> Merged:
+def merged(dag: CanonicalDag, *columns: Sequence[int]) -> tuple[list[int], list[int], tuple[Direction, Direction]]:
     """Return the kinds of nodes: alike in figures, and reading from and read by as many of each kind.
 
-    The coarsest such kinds are found by splitting those that are not, from those of equal figures on.
+    What holds of one of a kind, and of what it waits for, holds of all of the kind. The coarsest such kinds are found
+    by splitting those that are not, from those of equal figures on.
 
     Args:
         dag: the graph.
         columns: figures of the nodes, shape [nodes] each.
+
+    Returns:
+        The first node of each kind and how many there are, shape [kinds] each, and what kinds wait for, forwards and
+        backwards in time.
 
     Source: partition refinement [paige87], here in rounds over the whole graph.
     """
@@ -271,7 +261,7 @@ def merged(dag: CanonicalDag, *columns: Sequence[int]) -> Merged:
         return Direction(list(last)[::-1], awaited)
 
     ahead, back = directions(dag)
-    return Merged(node, np.bincount(kind).tolist(), (quotient(ahead), quotient(back)))
+    return node, np.bincount(kind).tolist(), (quotient(ahead), quotient(back))
 
 
 def _kinds(dag: CanonicalDag, columns: Sequence[Sequence[int]]) -> Int64:

@@ -11,12 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InternalError, UserError
 from dfcompile.host.child_processes import ending_with_us
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, Times, directions
 from dfcompile.scheduler.bounds.time_table import Windows
 
 if TYPE_CHECKING:
@@ -27,26 +25,12 @@ _PROCESS = Path(__file__).with_name("cp_sat_process.py")
 NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
 
 
-class Solved(Struct, frozen=True):
-    """What the solver proved and found.
-
-    Attributes:
-        bound: cycles that every schedule takes at least.
-        start: of each node in the shortest schedule found, shape [nodes].
-        end: of each node, shape [nodes].
-    """
-
-    bound: int
-    start: list[int]
-    end: list[int]
-
-
 def is_installed() -> bool:
     """Return whether proofs can be tried: OR-Tools comes with the extra ``proofs``."""
     return find_spec("ortools") is not None
 
 
-def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]) -> Solved:
+def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: Times) -> tuple[int, Times]:
     """Look for a shorter schedule, and for a proof that there is none, in a fixed number of steps.
 
     The hint is planned from rates, and its replay may take longer: where earliest times already exceed its end, the
@@ -58,6 +42,9 @@ def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[l
         known: earliest times and what follows each node; cycles that no schedule is shorter than.
         hint: starts and ends of a planned schedule, shape [nodes] each.
 
+    Returns:
+        Cycles that every schedule takes at least, and the times of the shortest schedule found.
+
     Raises:
         UserError: OR-Tools is there, but does not run.
     """
@@ -65,41 +52,31 @@ def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[l
     found = _answer(constraints)
     match found["status"]:
         case "OPTIMAL" | "FEASIBLE":
-            return Solved(max(known[1], found["bound"]), found["start"], found["end"])
+            return max(known[1], found["bound"]), (found["start"], found["end"])
         case "UNKNOWN":
-            return Solved(known[1], *hint)
+            return known[1], hint
         case "INFEASIBLE":
-            return Solved(constraints["last"] + 1, *hint)
+            return constraints["last"] + 1, hint
         case status:
             raise InternalError(f"proofs of {dag.name!r}: found {status} against an answer")
 
 
-def _constraints(
-    dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]
-) -> "Constraints":
+def _constraints(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: Times) -> "Constraints":
     windows, bound = known
     needed = zip((*windows.start, *windows.end), (*windows.after_start, *windows.after_end), strict=True)
     last = max(bound, *hint[1], *(before + after for before, after in needed))
     task = dag.is_computational.tolist()
-    after, streams = [], []
-    for node, row in enumerate(directions(dag)[0].awaited):
-        for other, to_start, to_end in row:
-            if to_start == NO_STREAM:
-                after.append((node, other))
-            else:
-                streams.append((node, other, to_start, to_end))
+    ends = ((end, last - after) for end, after in zip(windows.end, windows.after_end, strict=True))
+    links = [(node, *link) for node, row in enumerate(directions(dag)[0].awaited) for link in row]
     return {
         "pes": pes,
         "bound": bound,
         "last": last,
         "start": [(windows.start[node], last - windows.after_start[node]) for node in range(dag.nodes_count)],
-        "end": [
-            (windows.end[node], last - windows.after_end[node]) if task[node] else None
-            for node in range(dag.nodes_count)
-        ],
+        "end": [window if is_task else None for window, is_task in zip(ends, task, strict=True)],
         "work": dag.work.tolist(),
-        "after": after,
-        "streams": streams,
+        "after": [(node, other) for node, other, to_start, _ in links if to_start == NO_STREAM],
+        "streams": [link for link in links if link[2] != NO_STREAM],
         "hint": hint,
     }
 

@@ -162,9 +162,7 @@ class _Placing:
     ) -> None:
         self._awaited, self._followers, self._pes = direction.awaited, followers, pes
         self._task, self._work = nodes
-        self._start = [0] * len(followers)
-        self.end = [0] * len(followers)
-        self._least = [0] * len(followers)
+        self._start, self.end, self._least = ([0] * len(followers) for _ in range(3))
         self._missing = [len(row) for row in direction.awaited]
         self._sequence: list[int] = []
         # What is compared is one number: a time and, between equal times, the rank of a node by its urgency.

@@ -74,7 +74,10 @@ class ListSearch:
                 if self._is_done():
                     break
                 self._rules_tried += 1
-                self._improve(rule)
+                self._passes -= 1
+                found = self._scheduler.forwards(rule)
+                self._keep(found, found.start)
+                self._turn(found)
                 work.is_at(most - local - self._passes)
             self._passes += local
             if local:
@@ -103,15 +106,8 @@ class ListSearch:
             latest = [target - cycles for cycles in left] if choice.randrange(2) else self._late[shortest]
             yield Rule.at_once(urgency, latest)
 
-    def _improve(self, rule: Rule) -> None:
-        """Place forwards, then backwards by the ends of that, and so on as long as it gets shorter [li92]."""
-        self._passes -= 1
-        found = self._scheduler.forwards(rule)
-        self._keep(found, found.start)
-        self._turn(found)
-
     def _turn(self, found: ListSchedule) -> None:
-        """Place a schedule backwards, then forwards, and so on as long as it gets shorter."""
+        """Place a schedule backwards by its ends, then forwards, and so on as long as it gets shorter [li92]."""
         shortest = found.cycles
         for _ in range(_PASSES):
             if self._is_done():

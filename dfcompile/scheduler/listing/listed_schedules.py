@@ -179,9 +179,9 @@ def _shortest(
         first = _in_the_order_of(scheduler, known)
         found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(first)
     if not is_row and _is_proof_tried(dag, options, streamed):
-        solved = solve(dag, options.pes, (windows(dag, options.pes), bound), (found[0].start, found[0].end))
-        of_times = ListScheduler(dag, options.pes, streamed).of_times(solved.start, solved.end)
-        bound, found = solved.bound, (of_times, *found)
+        known_times = windows(dag, options.pes), bound
+        bound, times = solve(dag, options.pes, known_times, (found[0].start, found[0].end))
+        found = (ListScheduler(dag, options.pes, streamed).of_times(*times), *found)
     elements, planned = _elements(dag, streamed), _planned(dag, options, found[0], streamed)
     is_quick = is_row and options.effort is Effort.QUICK
     if elements > (_QUICKLY_REPLAYED_ELEMENTS if is_quick else _REPLAYED_ELEMENTS):

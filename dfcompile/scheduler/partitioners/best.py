@@ -27,9 +27,7 @@ class OverlapSearch:
     """Finds gangs whose schedule without barriers is short; tries at most a given number of partitions."""
 
     def __init__(self, dag: CanonicalDag, pes: int, tries: int) -> None:
-        self._dag = dag
-        self._pes = pes
-        self._tries = tries
+        self._dag, self._pes, self._tries = dag, pes, tries
         self._grower = TierGrower(dag)
         self._bound = lower_bound_cycles(dag, pes, each_element=False)
         self._shortest: int | None = None
@@ -110,9 +108,7 @@ class TierGrower:
     """
 
     def __init__(self, dag: CanonicalDag) -> None:
-        self._dag = dag
-        self._work = dag.work.tolist()
-        self._task = dag.is_computational.tolist()
+        self._work, self._task = dag.work.tolist(), dag.is_computational.tolist()
         self._parents = dag.producers()
 
     def grow(self, order: list[int], size: int, waste: int | None) -> list[int]:
@@ -174,8 +170,7 @@ class _Joined:
     def __init__(self, work: list[int]) -> None:
         self._root = list(range(len(work)))
         self._size = [1] * len(work)
-        self._work = work
-        self._peak = work[:]
+        self._work, self._peak = work, work[:]
 
     def join(self, node: int, others: list[int], size: int, waste: int | None) -> bool:
         """Join a node and the gangs of other tasks unless they get too large or cost too much."""
@@ -183,8 +178,7 @@ class _Joined:
         tasks = 1 + sum(self._size[gang] for gang in gangs)
         if tasks > size:
             return False
-        peak = max((self._peak[gang] for gang in gangs), default=0)
-        peak = max(peak, self._work[node])
+        peak = max([self._work[node], *(self._peak[gang] for gang in gangs)])
         if waste is not None:
             before = self._work[node] + sum(self._size[gang] * self._peak[gang] for gang in gangs)
             if (tasks * peak - before) * 1000 > waste * before:

@@ -14,19 +14,16 @@ class BlockClock:
     """
 
     def __init__(self, dag: CanonicalDag) -> None:
-        self._reads = np.maximum(dag.volume_in, 1).tolist()
-        self._writes = np.maximum(dag.volume_out, 1).tolist()
+        self._reads, self._writes = (np.maximum(each, 1).tolist() for each in (dag.volume_in, dag.volume_out))
         self._peak_in, self._peak_out = dag.volume_in.tolist(), dag.volume_out.tolist()
         self._task = dag.is_computational.tolist()
         self._parents = dag.producers()
         self._buffer = dag.is_buffer.tolist()
         self._root = [_ABSENT] * dag.nodes_count
         self._peak = [0] * dag.nodes_count
-        self._streams_in = [False] * dag.nodes_count
-        self._streams_out = [False] * dag.nodes_count
+        self._streams_in, self._streams_out = ([False] * dag.nodes_count for _ in range(2))
         self._stores = [False] * dag.nodes_count  # whether a buffer of the block takes what the node writes
-        self._first_out = [0] * dag.nodes_count
-        self._last_out = [0] * dag.nodes_count
+        self._first_out, self._last_out = ([0] * dag.nodes_count for _ in range(2))
 
     def cycles(self, nodes: list[int]) -> int:
         """Return the time from the start of a block to its end.

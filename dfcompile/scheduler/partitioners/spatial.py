@@ -41,24 +41,18 @@ class _Filler:
 
     def __init__(self, dag: CanonicalDag, pes: int, *, relaxed: bool) -> None:
         nodes = dag.nodes_count
-        self._nodes = nodes
-        self._pes = pes
-        self._relaxed = relaxed
-        self._work = dag.work.tolist()
-        self._computational = dag.is_computational.tolist()
+        self._nodes, self._pes, self._relaxed = nodes, pes, relaxed
+        self._work, self._computational = dag.work.tolist(), dag.is_computational.tolist()
         self._pseudo = (dag.kind > NodeKind.BUFFER).tolist()
-        self._targets = dag.edge_target[dag.out_edges].tolist()
-        self._out_start = dag.out_start.tolist()
-        self._sources_of = dag.edge_source[dag.in_edges].tolist()
-        self._in_start = dag.in_start.tolist()
+        self._targets, self._out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
+        self._sources_of, self._in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
         self._missing = np.diff(dag.in_start).tolist()
         self._block = [-1] * nodes
         self._first_source = [_NO_SOURCE] * nodes  # position in _block_sources
         self._order: list[int] = []
         self._free = [node for node, count in enumerate(self._missing) if not count]
         heapify(self._free)
-        self._open_number = 0
-        self._placed_tasks = 0
+        self._open_number = self._placed_tasks = 0
         self._block_sources: list[int] = []
         self._candidates: list[tuple[int, int]] = []
         self._spills: list[tuple[int, int]] = []
@@ -116,8 +110,7 @@ class _Filler:
         self._block_sources = []
         for node in [-node for _, node in self._candidates] + [node for _, node in self._spills]:
             heappush(self._free, node)
-        self._candidates = []
-        self._spills = []
+        self._candidates, self._spills = [], []
 
 
 @partitioner("work-ordered", source="dematteis23")

@@ -45,8 +45,19 @@ class _Steps:
             self._stuck[node] = stuck
             ready.extend(woken)
             if stuck == FINISHED:
-                ready.extend(self._finish(node))
-        self._write_back()
+                end = self._delay[node] + self._stretch.sequences[node].cycles
+                for follower in self._followers[node]:
+                    self._delay[follower] = max(self._delay[follower], end)
+                    self._missing[follower] -= 1
+                    if self._missing[follower] == 0:
+                        self._stretch.clock[follower] = self._delay[follower]
+                        ready.append(follower)
+        stretch = self._stretch
+        for edge, (puts, gets) in enumerate(zip(self._puts, self._gets, strict=True)):
+            stretch.puts(edge)[:] = LONG_AGO
+            stretch.sent[edge][: len(puts)] = puts
+            stretch.reads(edge)[:] = LONG_AGO
+            stretch.gets[edge][: len(gets)] = gets
         return self._stuck
 
     def _advance(self, node: int) -> tuple[int, list[int]]:
@@ -76,25 +87,6 @@ class _Steps:
             place += 1
         self._place[node], self._delay[node] = place, delay
         return FINISHED, woken
-
-    def _finish(self, node: int) -> list[int]:
-        end = self._delay[node] + self._stretch.sequences[node].cycles
-        started = []
-        for follower in self._followers[node]:
-            self._delay[follower] = max(self._delay[follower], end)
-            self._missing[follower] -= 1
-            if self._missing[follower] == 0:
-                self._stretch.clock[follower] = self._delay[follower]
-                started.append(follower)
-        return started
-
-    def _write_back(self) -> None:
-        stretch = self._stretch
-        for edge, (puts, gets) in enumerate(zip(self._puts, self._gets, strict=True)):
-            stretch.puts(edge)[:] = LONG_AGO
-            stretch.sent[edge][: len(puts)] = puts
-            stretch.reads(edge)[:] = LONG_AGO
-            stretch.gets[edge][: len(gets)] = gets
 
 
 def _listed(stretch: Stretch, node: int) -> tuple[list[int], list[int]]:

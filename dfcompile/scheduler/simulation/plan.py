@@ -292,10 +292,8 @@ def _accesses(dag: CanonicalDag, count: int) -> tuple[list[int], list[int]]:
     A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
     """
     accesses = np.zeros((2, count), dtype=np.int64)
-    for own, volume, other in zip(
-        accesses, (dag.volume_in, dag.volume_out), (dag.volume_out, dag.volume_in), strict=True
-    ):
-        own[: dag.nodes_count] = np.where(dag.work > 0, np.where(volume > 0, volume, other), 0)
+    volumes = np.stack([dag.volume_in, dag.volume_out])
+    accesses[:, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
     reads, writes = accesses.tolist()
     return reads, writes
 
@@ -312,18 +310,12 @@ def _unit(
         inner_waits: of each node those of its unit that must have ended before it starts.
     """
     numbers, sources, targets, capacity = edges
-    nodes, (reads, writes) = list(members), accesses
+    nodes = list(members)
     waits = [(other, node) for node in nodes for other in inner_waits.get(node, ())]
     if waits:
         nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
     place = {node: number for number, node in enumerate(nodes)}
-    return StreamingUnit(
-        nodes=tuple(nodes),
-        edges=tuple(numbers),
-        reads=tuple(reads[node] for node in nodes),
-        writes=tuple(writes[node] for node in nodes),
-        source=tuple(place[node] for node in sources),
-        target=tuple(place[node] for node in targets),
-        capacity=tuple(capacity),
-        waits=tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes),
-    )
+    reads, writes = (tuple(column[node] for node in nodes) for column in accesses)
+    source, target = (tuple(place[node] for node in ends) for ends in (sources, targets))
+    inner = tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes)
+    return StreamingUnit(tuple(nodes), tuple(numbers), reads, writes, source, target, tuple(capacity), inner)

@@ -57,14 +57,11 @@ class Replaying:
 
     def __init__(self, dag: CanonicalDag, plan: Plan, earliest: Int64 | None, *, details: bool) -> None:
         """Begin with nothing; see `simulate_plan`."""
-        self._dag = dag
-        self._details = details
-        self._plan = plan
+        self._dag, self._plan, self._details = dag, plan, details
         self.earliest = [0] * len(plan.work)
         if earliest is not None:
             self.earliest[: len(earliest)] = earliest.tolist()
-        self._start = [NEVER] * len(plan.work)
-        self.end = [NEVER] * len(plan.work)
+        self._start, self.end = ([NEVER] * len(plan.work) for _ in range(2))
         self._of_edges = np.zeros((3, dag.edges_count), dtype=np.int64)  # stalls of reads and of writes, and peaks
         self._deadlock: tuple[Wait, ...] = ()
         self._known: dict[tuple[Hashable, tuple[int, ...]], UnitTimes] = {}
@@ -281,8 +278,10 @@ def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tupl
         most: accesses that all may cost together: of what costs too much nothing is replayed, of the others as much
             as possible, evenly spread.
     """
-    plan = plan_replay(dag, _each_on_its_own(dag, replay))
-    for unit in _sample(plan.units, most):
+    units = plan_replay(dag, _each_on_its_own(dag, replay)).units
+    small = [unit for unit in units if _accesses(unit) * _FEWEST_SAMPLES <= most]
+    total = sum(map(_accesses, small))
+    for unit in small[:: max(-(-total // most), 1)]:
         times = replay_unit(unit, tuple(0 for _ in unit.nodes), details=False)
         if not times.stuck:
             yield unit.nodes, max(times.end)
@@ -296,15 +295,8 @@ def accesses_of(dag: CanonicalDag, plan: Plan) -> int:
 def _accesses(unit: StreamingUnit) -> int:
     if is_too_large(unit):
         return _TOO_MANY
-    volumes = without_twins(unit, (0,) * len(unit.nodes)).unit.volume
+    volumes = without_twins(unit, (0,) * len(unit.nodes))[0].volume
     return sum(min(volume, max(_ROUNDS * volume // unit.rounds, _FIRST_ACCESSES)) for volume in volumes)
-
-
-def _sample(units: list[StreamingUnit], most: int) -> list[StreamingUnit]:
-    """Return units that cost no more than a part of what is allowed each, every so many of them."""
-    small = [unit for unit in units if _accesses(unit) * _FEWEST_SAMPLES <= most]
-    total = sum(_accesses(unit) for unit in small)
-    return small[:: max(-(-total // most), 1)]
 
 
 def _each_on_its_own(dag: CanonicalDag, replay: Replay) -> Replay:

@@ -1,9 +1,7 @@
 """Replays one streaming unit, stretch by stretch, and leaps over what repeats; of tasks that are alike, one for all."""
 
 from itertools import chain, pairwise
-from typing import TypeVar
-
-from msgspec import Struct
+from typing import TypeAlias
 
 from dfcompile.scheduler.simulation.access_times import relax, step
 from dfcompile.scheduler.simulation.plan import ends_come_in_turn
@@ -12,28 +10,10 @@ from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NOT_STARTED, 
 from dfcompile.scheduler.simulation.stretch import PeakMeter, Place, StreamingUnit, Stretch, stalls
 from dfcompile.scheduler.simulation.unthrottled import replay_unthrottled, runs_in_turn
 
-Value = TypeVar("Value")
+Cycles: TypeAlias = tuple[int, ...]  # from which on each node may run
 
 
-class Represented(Struct, frozen=True, eq=False):
-    """A unit with one task for all its twins.
-
-    Attributes:
-        unit: of those that stand for others or for themselves.
-        release: cycle from which on each of them may run.
-        by: number in it of the task that stands for each task of the whole unit.
-    """
-
-    unit: StreamingUnit
-    release: tuple[int, ...]
-    by: tuple[int, ...]
-
-    def spread(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Return a value of each task of the whole unit, given those of the tasks that stand for them."""
-        return tuple(values[number] for number in self.by)
-
-
-def without_twins(unit: StreamingUnit, release: tuple[int, ...]) -> Represented:
+def without_twins(unit: StreamingUnit, release: Cycles) -> tuple[StreamingUnit, Cycles, tuple[int, ...]]:
     """Leave out all but the first of tasks that do the same at the same times.
 
     Twins have one streamed edge, to or from the same neighbour, who reads or writes their edges one after the other;
@@ -45,6 +25,10 @@ def without_twins(unit: StreamingUnit, release: tuple[int, ...]) -> Represented:
     Args:
         unit: the tasks.
         release: cycle from which on each of them may run.
+
+    Returns:
+        The unit of those that stand for others or for themselves, from when on each of them may run, and the number in
+        it of the task that stands for each task of the whole unit.
     """
     node, edge = list(range(len(unit.nodes))), list(range(len(unit.edges)))
     for row, neighbour in chain(
@@ -56,11 +40,11 @@ def without_twins(unit: StreamingUnit, release: tuple[int, ...]) -> Represented:
                 node[other], edge[after] = node[one], edge[before]
     nodes = [number for number, first in enumerate(node) if number == first]
     if len(nodes) == len(node):
-        return Represented(unit, release, tuple(node))
+        return unit, release, tuple(node)
     place = {number: place for place, number in enumerate(nodes)}
     by = tuple(place[first] for first in node)
     edges = [number for number, first in enumerate(edge) if number == first]
-    return Represented(_unit_of(unit, nodes, edges, by), tuple(release[number] for number in nodes), by)
+    return _unit_of(unit, nodes, edges, by), tuple(release[number] for number in nodes), by
 
 
 def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: int) -> bool:
@@ -77,16 +61,11 @@ def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: i
 
 def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[int, ...]) -> StreamingUnit:
     """Return the part of a unit that has some of its nodes and edges; other nodes are ended by those in their place."""
-    return StreamingUnit(
-        nodes=tuple(unit.nodes[node] for node in nodes),
-        edges=tuple(unit.edges[edge] for edge in edges),
-        reads=tuple(unit.reads[node] for node in nodes),
-        writes=tuple(unit.writes[node] for node in nodes),
-        source=tuple(by[unit.source[edge]] for edge in edges),
-        target=tuple(by[unit.target[edge]] for edge in edges),
-        capacity=tuple(unit.capacity[edge] for edge in edges),
-        waits=tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes),
-    )
+    own, reads, writes = (tuple(each[node] for node in nodes) for each in (unit.nodes, unit.reads, unit.writes))
+    numbers, capacity = (tuple(each[edge] for edge in edges) for each in (unit.edges, unit.capacity))
+    source, target = (tuple(by[ends[edge]] for edge in edges) for ends in (unit.source, unit.target))
+    waits = tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes)
+    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits)
 
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
@@ -108,11 +87,11 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
     """
     if not details and NEVER not in release:
         # Which of several edges a task waits at, twins do not share: details are those of the whole unit.
-        represented = without_twins(unit, release)
-        times = _replayed(represented.unit, represented.release, details=False)
+        few, begins, by = without_twins(unit, release)
+        times = _replayed(few, begins, details=False)
         if not times.stuck:
             nothing = (0,) * len(unit.edges)
-            start, end = represented.spread(times.start), represented.spread(times.end)
+            start, end = (tuple(found[number] for number in by) for found in (times.start, times.end))
             return UnitTimes(start, end, nothing, nothing, nothing, ())
     return _replayed(unit, release, details=details)
 
@@ -129,8 +108,7 @@ class _UnitReplay:
     """The way through a unit, and the sums so far."""
 
     def __init__(self, unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> None:
-        self._unit = unit
-        self._details = details
+        self._unit, self._details = unit, details
         self._ends_come_in_turn = ends_come_in_turn(unit)
         self._progress = Progress(unit, release)
         self._start = [NEVER] * len(unit.nodes)

@@ -121,7 +121,9 @@ class _Replaying:
             # What a task waits for its first elements comes before its start.
             self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
-            self.peak[edge] = _held(self._arrivals(edge), delay + sequence.get_waits)
+            puts = self._arrivals(edge)
+            left = np.searchsorted(delay + sequence.get_waits, puts)  # so many places are free again when it is written
+            self.peak[edge] = int((np.arange(1, len(puts) + 1) - left).max())
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit
@@ -138,9 +140,3 @@ class _Replaying:
         written = self._written[self._unit.source[edge]]
         assert written is not None
         return written
-
-
-def _held(puts: Int64, reads: Int64) -> int:
-    """Return the smallest capacity with which each element finds a place that was left in a cycle before."""
-    left = np.searchsorted(reads, puts, side="left")  # so many places are free again when it is written
-    return int((np.arange(1, len(puts) + 1) - left).max())

@@ -155,13 +155,12 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
     legend = _Legend(operators, tuple(_marks(schedule, happening)))
     top = layout.bottom + _BELOW
     height, narrow = f"{top + legend.height(_WIDE):.0f}", f"{top + legend.height(_NARROW):.0f}"
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="xMidYMin meet" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="11">'
-    )
     parts = [
-        opening,
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="xMidYMin meet" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="11">'
+        ),
         _style(narrow),
         f'<rect width="{WIDTH}" height="{narrow}" fill="white"/>',
         *_title(dag, schedule, layout.rows, happening),

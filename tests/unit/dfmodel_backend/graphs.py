@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
-from dfcompile.dfmodel_backend import DataflowGraph, Mapping, System, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend import DataflowGraph, Mapping, MappingOptions, System, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend.evaluate.graphs import Assignment, Figures, evaluate_sharding
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
@@ -98,6 +99,12 @@ def graphs(draw: st.DrawFn, most: int = 5) -> DataflowGraph:
         kind = TensorKind.INTERMEDIATE if draw(st.booleans()) and users else TensorKind.OUTPUT
         tensors.append(tensor(f"t{number}", kind, draw(size), name, *users))
     return DataflowGraph.of("random", tuple(kernels), tuple(tensors))
+
+
+def evaluate_mapping(
+    graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions | None = None
+) -> Figures:
+    return evaluate_sharding(graph, system.one_chip, {}, assignment, options or MappingOptions())
 
 
 @st.composite

@@ -10,7 +10,7 @@ from dace.sdfg.nodes import MapEntry, MapExit, Node, Tasklet
 
 from dfcompile.frontend import CANONICAL, NodeCopies, OperatorNode, WholeMemlets
 from dfcompile.frontend.sdfg.operator_graph import apply_dace_settings
-from dfcompile.lowering.nests.map_scopes import MapScopes
+from dfcompile.lowering.nests.map_scopes import add_map_scope
 from dfcompile.lowering.program_builder import ProgramBuilder
 from tests.onnx_text import program_from_text
 
@@ -40,7 +40,9 @@ def _add_scope(state: dace.SDFGState, reads: dict[str, str], reduction: str | No
     whole = WholeMemlets(state.sdfg)
     inputs, output = _memlets(whole, reads, reduction)
     sources = {array: state.add_access(array) for array in sorted(set(reads.values()))}
-    MapScopes(state, whole).add(
+    add_map_scope(
+        state,
+        whole,
         "scope",
         {"i": 4, "j": 4},
         {variable: (sources[array], inputs[variable]) for variable, array in reads.items()},
@@ -111,12 +113,11 @@ def test_an_operator_node_is_what_its_constructor_makes() -> None:
 def test_copies_share_nothing_that_can_be_changed() -> None:
     state = _state()
     whole, copies = WholeMemlets(state.sdfg), NodeCopies()
-    scopes = MapScopes(state, whole)
 
     def elements() -> list[object]:
         memlets = [whole.of("x"), whole.element("x", "i, j")]
-        tasklet, entry = scopes.add(
-            "scope", {"i": 4, "j": 8}, {"a": (state.add_access("x"), memlets[1])}, "result = a", "result",
+        tasklet, entry = add_map_scope(
+            state, whole, "scope", {"i": 4, "j": 8}, {"a": (state.add_access("x"), memlets[1])}, "result = a", "result",
             (state.add_access("z"), whole.element("z", "i, j")),
         )  # fmt: skip
         operator = copies.operator("node", op_type="Relu", origin="", attributes={}, inputs=["in_0"], outputs=["out_0"])
@@ -157,11 +158,11 @@ def _check_apart(one: object, other: object) -> None:
 
 def test_a_change_of_one_scope_is_none_of_the_next() -> None:
     state = _state()
-    scopes, whole = MapScopes(state, WholeMemlets(state.sdfg)), WholeMemlets(state.sdfg)
+    whole = WholeMemlets(state.sdfg)
 
     def add() -> tuple[Tasklet, MapEntry]:
         write = (state.add_access("z"), whole.element("z", "i, j"))
-        return scopes.add("scope", {"i": 4, "j": 8}, {}, "result = 1", "result", write)
+        return add_map_scope(state, whole, "scope", {"i": 4, "j": 8}, {}, "result = 1", "result", write)
 
     tasklet, entry = add()
     tasklet.location["origin"] = "conv1"

@@ -155,24 +155,15 @@ class _Walk:
         for stage in range(len(begins) - 1, -1, -1):
             ways = (self._fastest(group, state, limit_ns) for group in self._groups(begins[stage]))
             layers, allowed, time_ns = next(way for way in ways if way is not None)
-            sets, state = self._trace_stage(layers, state, allowed)
-            chain += sets
-            stages += [stage] * len(sets)
             slowest_ns = max(slowest_ns, time_ns)
+            times = np.where(allowed, self._times, np.inf)
+            for number in range(int(np.argmin([layer[state] for layer in layers])), 0, -1):
+                part = slice(*np.searchsorted(self._after, [state, state + 1]))
+                arc = part.start + int(np.argmin(layers[number - 1][self._before[part]] + times[part]))
+                chain.append(self._sets[self._added[arc]])
+                stages.append(stage)
+                state = int(self._before[arc])
         return Fused(configs_of(self._model, chain[::-1]), slowest_ns, tuple(stages[::-1]))
-
-    def _trace_stage(self, layers: list[Column], state: int, allowed: npt.NDArray[np.bool_]) -> tuple[list[int], int]:
-        """Return the sets of a stage's configurations, the last one first, and where it begins."""
-        times = np.where(allowed, self._times, np.inf)
-        count = int(np.argmin([layer[state] for layer in layers]))
-        sets = []
-        for number in range(count, 0, -1):
-            first, last = np.searchsorted(self._after, [state, state + 1])
-            part = slice(first, last)
-            arc = first + int(np.argmin(layers[number - 1][self._before[part]] + times[part]))
-            sets.append(self._sets[self._added[arc]])
-            state = int(self._before[arc])
-        return sets, state
 
 
 def staged(model: DesignModel, sets: Sequence[int], times: Sequence[float], stages: Sequence[int]) -> Fused:

@@ -58,7 +58,7 @@ def fuse_by_arc_flow(
 
     scale = float(costs.time[usable].max(initial=0.0)) or 1.0
     problem = pulp.LpProblem("fusion_arc_flow", pulp.LpMinimize)
-    found, end = _all_arcs(arcs, usable) if shape.is_unlimited else _arcs_of_slots(arcs, usable, shape)
+    found, end = _arcs_of_slots(arcs, usable, shape)
     flow, balance = _flow(problem, found, end)
     start: Node = (0, 0)
     if start not in balance or end not in balance:
@@ -107,16 +107,13 @@ def _chain(arcs: PathArcs, taken: Flow, shape: FusionShape) -> Chain:
 Found = list[tuple[int, int, Node, Node]]  # configuration, arc, from where to where
 
 
-def _all_arcs(arcs: PathArcs, usable: npt.NDArray[np.bool_]) -> tuple[Found, Node]:
-    numbers = np.flatnonzero(usable).tolist()
-    found = [(0, arc, (0, int(arcs.before[arc])), (0, int(arcs.after[arc]))) for arc in numbers]
-    return found, (0, len(arcs.down_sets) - 1)
-
-
 def _arcs_of_slots(arcs: PathArcs, usable: npt.NDArray[np.bool_], shape: FusionShape) -> tuple[Found, Node]:
-    """Return the arcs that can be reached from the start, per configuration, and the end."""
+    """Return the arcs that can be reached from the start, per configuration where these differ, and the end."""
     numbers = np.flatnonzero(usable).tolist()
-    found: Found = []
+    if shape.is_unlimited:
+        found = [(0, arc, (0, int(arcs.before[arc])), (0, int(arcs.after[arc]))) for arc in numbers]
+        return found, (0, len(arcs.down_sets) - 1)
+    found = []
     reached = {0}
     for slot, mask in enumerate(shape.allowed):
         following = dict.fromkeys(sorted(reached))
@@ -213,8 +210,7 @@ def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> npt.NDA
     before = members_of(arcs.down_sets, len(parts)).astype(float) @ parts
     rest = before[-1] - before
     least = overlap.times_ns(*before.T)[arcs.before] + times + overlap.times_ns(*rest.T)[arcs.after]
-    promising: npt.NDArray[np.bool_] = finite & (least * (1 - ROUNDING) <= incumbent.time_ns)
-    return promising
+    return np.asarray(finite & (least * (1 - ROUNDING) <= incumbent.time_ns))
 
 
 INTEGER_PROGRAMS = (

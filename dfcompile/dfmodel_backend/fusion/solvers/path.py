@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
-from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits, set_times
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_limits, set_times
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, FusionShape, PathArcs, SetLimits
 
 Chain = tuple[int, ...]  # set of kernels of each configuration, in order of execution; 0: empty
@@ -134,8 +134,7 @@ def _arcs_without(kernels: int, arcs: PathArcs) -> npt.NDArray[np.bool_]:
     """Return which arcs hold none of some kernels: the same of these have run before and after."""
     parts: dict[int, int] = {}
     part = np.array([parts.setdefault(down_set & kernels, len(parts)) for down_set in arcs.down_sets], np.int64)
-    same: npt.NDArray[np.bool_] = part[arcs.before] == part[arcs.after]
-    return same
+    return np.asarray(part[arcs.before] == part[arcs.after])
 
 
 def _extend(
@@ -217,7 +216,7 @@ class _Bounds:
         self._model = model
         self._arcs = arcs
         # Found once for all pipelines and micro-batches.
-        limits = arcs.limits_of(b"bounds" + (model.tile_key or b""), partial(least_limits, model))
+        limits = arcs.limits_of(b"bounds" + (model.tile_key or b""), partial(set_limits, model, are_least=True))
         self._compute_ns, self._crossing = limits.compute_ns.copy(), limits.crossing
         self._times = set_times(model, arcs.members, limits)
         self.is_exact = np.zeros(len(arcs.members), bool)
@@ -234,9 +233,7 @@ class _Bounds:
         self._set_times(np.array([place]), set_times(self._model, members[place : place + 1], exact))
         whole_ns = self._model.tile_compute_ns(members[place : place + 1])[0]
         if before_ns < whole_ns < np.inf:  # where it is infinite larger sets are impossible already
-            larger = np.flatnonzero(
-                members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self.is_exact
-            )  # fmt: skip
+            larger = np.flatnonzero(members[:, row].all(axis=1) & (self._compute_ns < whole_ns) & ~self.is_exact)
             self._compute_ns[larger] = whole_ns
             changed += larger.tolist()
             limits = SetLimits(np.ones(len(larger), np.int64), self._crossing[larger], self._compute_ns[larger])

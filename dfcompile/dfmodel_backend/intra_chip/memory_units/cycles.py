@@ -77,11 +77,6 @@ class Allocation(Struct, frozen=True):
         """PMUs of all tensors."""
         return sum(self.edges.values()) + sum(self.weights.values()) + sum(self.extras.values())
 
-    @property
-    def units(self) -> int:
-        """Cores and PMUs."""
-        return self.cores + self.pmus
-
 
 class PmuModel:
     """Sets of kernels with the limits of the chip; kernels and edges are numbered by position.
@@ -129,16 +124,12 @@ class PmuModel:
         """Return the PMUs for as many tiles of a tensor as are in flight between two kernels on the chip."""
         return math.ceil(self._depth[edge] * self._size[edge] / self._unit)
 
-    def _has_weight(self, kernel: int) -> bool:
-        """Return whether a kernel holds weights in PMUs."""
-        own = self._shares[kernel].kernel
-        return own.has_weight and (self._counts_skipped or not own.skip_weight)
-
     def _weight(self, kernel: int, split: CoreSplit, parts: int = 1) -> int:
         """Return the PMUs for a part of the weights of a kernel, 0 if it holds none: cores load from one per lane."""
-        if not self._has_weight(kernel):
+        share = self._shares[kernel]
+        if not share.kernel.has_weight or (share.kernel.skip_weight and not self._counts_skipped):
             return 0
-        return max(math.ceil(self._shares[kernel].weight_bytes / (parts * self._unit)), split.lanes)
+        return max(math.ceil(share.weight_bytes / (parts * self._unit)), split.lanes)
 
     def _added(self, kernel: int) -> int:
         """Return the PMUs for what the design adds to the SRAM of a kernel's configuration."""
@@ -202,13 +193,12 @@ class PmuModel:
         target = np.array([edge.target for edge in self._edges], np.intp)
         starts, ends = members[:, source], members[:, target]
         inside, leaving, entering = self._least_by_edge
-        column: Column = (
+        return np.asarray(
             (starts & ends).astype(float) @ inside
             + (starts & ~ends).astype(float) @ leaving
             + (ends & ~starts).astype(float) @ entering
             + members.astype(float) @ self._least_own
         )
-        return column
 
     def least_pmus_alone(self, kernel: int, parts: int) -> int:
         """Return the fewest PMUs of a kernel alone that loads its weights in so many parts."""
@@ -223,18 +213,17 @@ class PmuModel:
             at_least: a bound that is known.
         """
         key = (tuple(inside), parts)
-        if key not in self._known:
-            self._known[key] = self._find_least(key[0], parts, at_least)
-        return self._known[key]
-
-    def _find_least(self, inside: tuple[int, ...], parts: int, at_least: int) -> int | None:
+        if key in self._known:
+            return self._known[key]
         tables = [self.tables[kernel] for kernel in inside]
-        if not self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
-            return None
-        least = max([at_least, *(table.cycles[0] for table in tables)])
-        times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
-        last = len(times) - 1  # which is possible
-        return times[least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))]
+        self._known[key] = None
+        if self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
+            least = max([at_least, *(table.cycles[0] for table in tables)])
+            times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
+            last = len(times) - 1  # which is possible
+            found = least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))
+            self._known[key] = times[found]
+        return self._known[key]
 
     def allocation(self, inside: Sequence[int], parts: int, cycles: int) -> Allocation | None:
         """Return the fewest cores and PMUs, together, with which no kernel takes more than so many cycles.
@@ -252,8 +241,8 @@ class PmuModel:
         return Allocation(
             splits={kernel: splits[kernel] for kernel in ordered},
             edges={number: self._tensor(number, *both, parts) for number, both in enumerate(ends) if any(both)},
-            weights={one: self._weight(one, splits[one], parts) for one in ordered if self._has_weight(one)},
-            extras={kernel: self._added(kernel) for kernel in ordered if self._added(kernel)},
+            weights={one: size for one in ordered if (size := self._weight(one, splits[one], parts))},
+            extras={one: size for one in ordered if (size := self._added(one))},
             cycles=max((self.tables[kernel].cycles_of(split) for kernel, split in splits.items()), default=0),
         )
 

@@ -38,7 +38,7 @@ def ns_per_byte(
         return 0.0
     phases = 1
     if collective is Collective.ALL_REDUCE or collective is Collective.ALL_REDUCE_PERIODIC:
-        phases = _phases(collective, kind, separate_phases, compat)
+        phases = _phases(collective, kind, compat, separate=separate_phases)
     return phases * once_ns_per_byte(collective, kind, group.chips, group.gb_per_s)
 
 
@@ -65,14 +65,9 @@ def once_ns_per_byte(collective: Collective, kind: DimensionKind, chips: int, gb
     assert_never(collective)
 
 
-def _phases(
-    collective: Reduction,
-    kind: DimensionKind,
-    separate_phases: bool,  # noqa: FBT001
-    compat: Compatibility,
-) -> int:
+def _phases(collective: Reduction, kind: DimensionKind, compat: Compatibility, *, separate: bool) -> int:
     """How often a reduction goes around: once or, as scatter and gather, twice."""
-    chosen = 2 if separate_phases else 1
+    chosen = 2 if separate else 1
     if collective is Collective.ALL_REDUCE:
         return compat.all_reduce_factor or chosen
     if kind is FULLY_CONNECTED and compat.periodic_factor_ignored_when_fully_connected:
@@ -110,7 +105,7 @@ def domain_ns_per_byte(
     if domain_chips < 1:
         raise UserError(f"high-bandwidth domain: found {domain_chips} chips against at least 1")
     inside, outside = kind_of(innermost), kind_of(group)
-    phases = [_phases(collective, kind, separate_phases, compat) for kind in (inside, outside)]
+    phases = [_phases(collective, kind, compat, separate=separate_phases) for kind in (inside, outside)]
     if compat.domain_ignores_factor_and_kind:
         inside = outside = RING
         phases = [1, 1]
@@ -129,7 +124,7 @@ def all_reduce_latency_ns(
     kind = kind_of(group)
     if group.chips == 1 and not compat.lone_chip_communicates:
         return 0.0
-    phases = _phases(Collective.ALL_REDUCE, kind, separate_phases, compat)
+    phases = _phases(Collective.ALL_REDUCE, kind, compat, separate=separate_phases)
     return link_latency_ns * phases * kind.count("hops", group.chips)
 
 

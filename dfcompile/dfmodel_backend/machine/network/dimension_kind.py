@@ -16,16 +16,9 @@ from dfcompile.plugins import faults_of
 
 Wires = Sequence[tuple[int, int]]  # ends of each link: chips are 0 … N - 1, switches are N and above
 Figure = Literal[
-    "ports",
-    "cut",
-    "gathered_shares",
-    "exchanged_messages",
-    "hops",
-    "paid_links",
-    "switch_ports",
-    "sent_once",
-    "broadcast",
-]
+    "ports", "cut", "gathered_shares", "exchanged_messages", "hops",
+    "paid_links", "switch_ports", "sent_once", "broadcast",
+]  # fmt: skip
 
 
 def one_load(_chips: int) -> float:

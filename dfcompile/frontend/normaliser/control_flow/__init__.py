@@ -1,12 +1,8 @@
 """Control flow: branches, loops and sequences that a model's own constants decide, as plain operators."""
 
-from collections.abc import Mapping
-
-from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule
-from dfcompile.frontend.normaliser.control_flow.rules import OF_SEQUENCES, branch, loop, scan
+from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting
+from dfcompile.frontend.normaliser.control_flow.rules import RULES
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft
-
-RULES: Mapping[str, Rule] = {"If": branch, "Loop": loop, "Scan": scan, **OF_SEQUENCES}
 
 
 def without_control_flow(draft: Draft) -> Draft:

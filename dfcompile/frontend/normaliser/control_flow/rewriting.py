@@ -200,7 +200,10 @@ class Rewriting:
         Raises:
             UserError: it has other inputs, or something that cannot be held, or too much has been put in.
         """
-        where, graph = f"node {node.name!r}", _graph(node, attribute)
+        where = f"node {node.name!r}"
+        graph = next((entry.g for entry in node.attribute if entry.name == attribute and entry.HasField("g")), None)
+        if graph is None:
+            raise UserError(f"{where}: no graph {attribute!r} in {node.op_type}")
         inputs = [value.name for value in graph.input]
         if len(inputs) != len(bound):
             raise UserError(f"{where}: {len(inputs)} inputs of {attribute!r} against {len(bound)} of {node.op_type}")
@@ -209,7 +212,10 @@ class Rewriting:
         for tensor in graph.initializer:
             scope.names[tensor.name] = self._shared_constant(scope, tensor.name, tensor)
         for scope.position, inner in enumerate(graph.node):
-            self._count(inner, where)
+            self._unrolled += 1
+            self._unrolled_bytes += inner.ByteSize()
+            require(self._unrolled <= MOST_NODES, f"{where}: unrolling gives more than {MOST_NODES} nodes")
+            require(self._unrolled_bytes <= _MOST_BYTES, f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
             value = _tensor(inner)
             if value is None:
                 self._take(inner, scope)
@@ -234,12 +240,6 @@ class Rewriting:
         if key not in self._shared:
             self._shared[key] = self.constant(constant_of(tensor), name)
         return self._shared[key]
-
-    def _count(self, node: onnx.NodeProto, where: str) -> None:
-        self._unrolled += 1
-        self._unrolled_bytes += node.ByteSize()
-        require(self._unrolled <= MOST_NODES, f"{where}: unrolling gives more than {MOST_NODES} nodes")
-        require(self._unrolled_bytes <= _MOST_BYTES, f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
 
     def node(self, op_type: str, operands: Sequence[str], result: str, name: str, *, axis: int | None = None) -> str:
         """Add a node and return what its result is called."""
@@ -295,13 +295,6 @@ class Rewriting:
     def _add(self, node: onnx.NodeProto) -> None:
         self._nodes.append(node)
         self.known.add(node)
-
-
-def _graph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
-    graph = next((entry.g for entry in node.attribute if entry.name == name and entry.HasField("g")), None)
-    if graph is None:
-        raise UserError(f"node {node.name!r}: no graph {name!r} in {node.op_type}")
-    return graph
 
 
 def _tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:

@@ -1,10 +1,10 @@
 """Branches, loops and sequences: an If is its branch, a Loop its body per iteration, a sequence the arrays in it."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import onnx
-from msgspec import Struct
 
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Rule, Scope, undecided
@@ -84,7 +84,7 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     return [*carried, *_stacked(model, node, stacks, len(carried))]
 
 
-def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[str]], first: int) -> Sequence[str]:
+def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[str]], first: int) -> list[str]:
     """Return what the results that have a part of each iteration are called."""
     used = list(zip(node.output[first:], stacks, strict=True))
     for name, stack in used:
@@ -93,18 +93,7 @@ def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[s
     return [model.stacked(stack, 0, node.name) if name else "" for name, stack in used]
 
 
-class _Way(Struct, frozen=True):
-    """How a Scan goes through one array.
-
-    Attributes:
-        name: of the array; of a result, of the node.
-        axis: along which.
-        is_reversed: whether from its end.
-    """
-
-    name: str
-    axis: int
-    is_reversed: bool
+_Way: TypeAlias = tuple[str, int, bool]  # of a Scan through an array, or a result: its name, axis, whether from its end
 
 
 def scan(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
@@ -124,9 +113,7 @@ def scan(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     return (_of_batches if is_of_batches else _scanned)(model, node, scope, operands, count)
 
 
-def _of_batches(
-    model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: Sequence[str], count: int
-) -> Sequence[str]:
+def _of_batches(model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: list[str], count: int) -> list[str]:
     """Go through the arrays of one batch after another: the first axis of everything is that of batches."""
     lengths, *rest = operands
     shape = _shape(model, node, rest[-1], 2)
@@ -142,10 +129,8 @@ def _of_batches(
     return _stacked(model, node, results, 0)
 
 
-def _scanned(
-    model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: Sequence[str], count: int
-) -> Sequence[str]:
-    states, names = [*operands[: len(operands) - count]], operands[len(operands) - count :]
+def _scanned(model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: list[str], count: int) -> list[str]:
+    states, names = operands[: len(operands) - count], operands[len(operands) - count :]
     if len(node.output) < len(states):
         raise UserError(f"node {node.name!r}: {len(node.output)} results against at least {len(states)} states")
     shown = list(node.output[len(states) :])
@@ -155,15 +140,14 @@ def _scanned(
     steps = _steps(model, node, arrays)
     rows: list[list[str]] = []
     for step in range(steps):
-        places = [steps - 1 - step if way.is_reversed else step for way in arrays]
-        pairs = zip(arrays, places, strict=True)
-        elements = [model.element(way.name, place, way.axis, node.name) for way, place in pairs]
+        places = [(name, steps - 1 - step if is_reversed else step, axis) for name, axis, is_reversed in arrays]
+        elements = [model.element(*place, node.name) for place in places]
         results = model.inlined_results(node, "body", (*states, *elements), scope)
         rows.append(results[len(states) :])
         states = results[: len(states)]
-    columns = zip(written, zip(*rows, strict=True), strict=True)
-    stacks = [(way, parts[::-1] if way.is_reversed else parts) for way, parts in columns]
-    return [*states, *(model.stacked(parts, way.axis, node.name) if way.name else "" for way, parts in stacks)]
+    for (name, axis, is_reversed), parts in zip(written, zip(*rows, strict=True), strict=True):
+        states.append(model.stacked(parts[::-1] if is_reversed else parts, axis, node.name) if name else "")
+    return states
 
 
 def _ways(node: onnx.NodeProto, names: Sequence[str], axes: str, directions: str) -> tuple[_Way, ...]:
@@ -179,16 +163,16 @@ def _ways(node: onnx.NodeProto, names: Sequence[str], axes: str, directions: str
         if len(given) != len(names):
             raise UserError(f"node {node.name!r}: attribute {attribute!r} has {len(given)} items against {len(names)}")
         numbers.append(given)
-    return tuple(_Way(name, axis, direction != 0) for name, axis, direction in zip(names, *numbers, strict=True))
+    return tuple((name, axis, direction != 0) for name, axis, direction in zip(names, *numbers, strict=True))
 
 
 def _steps(model: Rewriting, node: onnx.NodeProto, arrays: Sequence[_Way]) -> int:
     lengths = {}
-    for way in arrays:
-        shape = _shape(model, node, way.name, 1)
-        if not -len(shape) <= way.axis < len(shape):
-            raise UserError(f"node {node.name!r}: axis {way.axis} against {len(shape)} dimensions of {way.name!r}")
-        lengths[way.name] = shape[way.axis]
+    for name, axis, _ in arrays:
+        shape = _shape(model, node, name, 1)
+        if not -len(shape) <= axis < len(shape):
+            raise UserError(f"node {node.name!r}: axis {axis} against {len(shape)} dimensions of {name!r}")
+        lengths[name] = shape[axis]
     if len(set(lengths.values())) != 1:
         raise UserError(f"node {node.name!r}: goes through arrays of {sorted(lengths.values())} elements together")
     steps = next(iter(lengths.values()))
@@ -348,12 +332,15 @@ def _is_present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequenc
     return (model.constant(np.asarray(bool(name) and name not in model.absent), f"{node.name}.present"),)
 
 
-OF_SEQUENCES: Mapping[str, Rule] = {
+RULES: Mapping[str, Rule] = {
     "ConcatFromSequence": _concat,
     "Identity": _identity,
+    "If": branch,
+    "Loop": loop,
     "Optional": _optional,
     "OptionalGetElement": _present,
     "OptionalHasElement": _is_present,
+    "Scan": scan,
     "SequenceAt": _at,
     **dict.fromkeys(("SequenceConstruct", "SequenceEmpty"), _construct),
     "SequenceErase": _erase,

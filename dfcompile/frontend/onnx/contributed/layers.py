@@ -31,8 +31,7 @@ def _skip(call: Call) -> Mapping[str, Shape]:
     """``input[b, s, h]`` or ``[s, h]``; ``skip`` of the same shape, or one for all batches."""
     data = call.known("input", 2, 3)
     call.expect("skip", data, (1, *data[1:]), data[-2:])
-    for name in ("gamma", "beta", "bias"):
-        call.expect(name, data[-1:])
+    call.expect_all(data[-1:], "gamma", "beta", "bias")
     kept = (*data[:-1], 1)
     return {"output": data, "mean": kept, "inv_std_var": kept, "input_skip_bias_sum": data}
 
@@ -41,8 +40,7 @@ def _layer(call: Call) -> Mapping[str, Shape]:
     data, axis = call.known("X"), call.integer("axis", -1)
     require(-len(data) <= axis < len(data), f"axis {axis} against {len(data)} dimensions of 'X'")
     axis %= len(data)
-    for name in ("scale", "B"):
-        call.expect(name, data[axis:])
+    call.expect_all(data[axis:], "scale", "B")
     kept = (*data[:axis], *(1 for _ in data[axis:]))
     return {"Y": data, "mean": kept, "inv_std_var": kept}
 
@@ -52,8 +50,7 @@ def _embedding(call: Call) -> Mapping[str, Shape]:
     tokens, words = call.all_known(input_ids=(2,), word_embedding=(2,))
     batch, length = tokens
     expect_both(call, "segment_ids", "segment_embedding")
-    call.expect("segment_ids", tokens)
-    call.expect("mask", tokens)
+    call.expect_all(tokens, "segment_ids", "mask")
     call.expect("position_ids", tokens, (1, length))
     for name in ("position_embedding", "segment_embedding"):
         table = call.expect_rank(name, 2)
@@ -62,8 +59,7 @@ def _embedding(call: Call) -> Mapping[str, Shape]:
     positions = call.shape("position_embedding")
     if positions is not None and not call.has("position_ids") and positions[0] < length:
         raise UserError(f"'position_embedding' has {positions[0]} rows against {length} positions")
-    for name in ("gamma", "beta"):
-        call.expect(name, words[1:])
+    call.expect_all(words[1:], "gamma", "beta")
     embedded = (batch, length, words[1])
     return {"output": embedded, "mask_index": (batch,), "embedding_sum": embedded}
 
@@ -118,8 +114,7 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
         call.expect("value", (batch, keys, heads * value_size))
     else:
         keys, value_size = key[2], value[-1]
-        for name in ("key", "value"):
-            call.expect(name, (batch, heads, keys, size))
+        call.expect_all((batch, heads, keys, size), "key", "value")
     call.expect("bias", (2 * width + heads * value_size,))
     expect_both(call, "past_key", "past_value")
     past = call.expect_rank("past_key", 4)
@@ -148,13 +143,11 @@ def _group_query(call: Call) -> Mapping[str, Shape]:
     together = heads if call.has("key") else heads + 2 * groups
     require(not width % together, f"'query' has {width} columns against a multiple of {together} heads")
     size = width // together
-    call.expect("key", (batch, length, groups * size))
-    call.expect("value", (batch, length, groups * size))
+    call.expect_all((batch, length, groups * size), "key", "value")
     call.expect("seqlens_k", (batch,), (batch, 1))
     past = call.expect_rank("past_key", 4)
     before = 0 if past is None else past[2]
-    for name in ("past_key", "past_value"):
-        call.expect(name, (batch, groups, before, size))
+    call.expect_all((batch, groups, before, size), "past_key", "past_value")
     call.expect("position_ids", (batch, length))
     _check_tables(call)
     found: dict[str, Shape] = {"output": (batch, length, heads * size)}

@@ -127,13 +127,13 @@ def _form(spec: _Spec | None, base: NumberFormat) -> NumberFormat | None:
         return None
     name = spec.dtype.lower()
     if name == "mx":
-        bits = _known((spec.mx_element_dtype or "").lower(), _FLOATS, spec.inside("mx_element_dtype"))
+        bits = spec.inside("mx_element_dtype").known((spec.mx_element_dtype or "").lower(), _FLOATS)
         return scaled("fp", bits, _group(spec) or _MX_GROUP, 8)
     if name in _FLOATS:
         bits = _FLOATS[name]
         group = _group(spec) or (_MX_GROUP if name == "fp4" else 0)
         return scaled("fp", bits, group, _scale_bits(spec, 8 if bits < 8 else base.bits))
-    bits = _known(name, {**_FLOATS, **_INTEGERS, "mx": 0}, spec.inside("dtype"))
+    bits = spec.inside("dtype").known(name, {**_FLOATS, **_INTEGERS, "mx": 0})
     zero = 0 if spec.symmetric in (None, True) else bits
     return scaled("int", bits, _group(spec), _scale_bits(spec, base.bits), zero)
 
@@ -155,12 +155,7 @@ def _scale_bits(spec: _Spec, default: int) -> int:
         return _SCALE_FORMATS[spec.scale_format.lower()]
     if spec.scale_type is None or spec.scale_type == "float":
         return default
-    return _known(spec.scale_type, _SCALES, spec.inside("scale_type"))
-
-
-def _known(name: str, table: Mapping[str, int], place: Place) -> int:
-    place.check(name, table)
-    return table[name]
+    return spec.inside("scale_type").known(spec.scale_type, _SCALES)
 
 
 METHOD = Method("quark", _stated)

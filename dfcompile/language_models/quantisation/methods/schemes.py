@@ -140,9 +140,7 @@ def _cache(keys: _Keys, base: NumberFormat) -> NumberFormat | None:
         return format_of(keys.kv_cache_scheme, base)
     for key, name in (("kv_cache_quant_algo", keys.kv_cache_quant_algo), ("kv_cache_scheme", keys.kv_cache_scheme)):
         if name is not None:
-            if name.upper() not in _CACHES:
-                raise keys.inside(key).unknown(name, _CACHES)
-            return _CACHES[name.upper()]
+            return keys.inside(key).known(name, _CACHES, name.upper())
     return None
 
 

@@ -138,9 +138,7 @@ def _of_tagged(tagged: _Tagged, base: NumberFormat, names: Names | None = None) 
 def _rule(
     name: str, data: Mapping[str, object], base: NumberFormat, place: Place, inside: Place, names: Names | None = None
 ) -> Rule:
-    config = _CONFIGS.get(_plain(name))
-    if config is None:
-        raise place.unknown(name, _CONFIGS)
+    config = place.known(name, _CONFIGS, _plain(name))
     settings = read(_Settings, data, inside)
     for key in _FOUND.split():
         value_of(_Tagged | str | None, data.get(key), inside.inside(key))

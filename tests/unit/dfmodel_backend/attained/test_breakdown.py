@@ -3,7 +3,8 @@
 import pytest
 
 from dfcompile.canonical_dag import DagBuilder
-from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system, map_tasks
+from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.scheduler import ScheduleOptions
 
 

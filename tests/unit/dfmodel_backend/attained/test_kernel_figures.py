@@ -6,7 +6,8 @@ from math import prod
 import pytest
 
 from dfcompile.canonical_dag import DagBuilder
-from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_system, map_tasks
+from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of

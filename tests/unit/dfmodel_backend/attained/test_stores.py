@@ -4,8 +4,9 @@ import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, KernelTensor, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED
-from dfcompile.dfmodel_backend import Overlap, TaskConfiguration, TaskModel, load_system
+from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions

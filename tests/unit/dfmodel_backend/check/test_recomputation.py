@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 
 from dfcompile.cli.main import main
-from dfcompile.dfmodel_backend import (
-    ChipCounts,
-    DataflowGraph,
-    MappingOptions,
-    System,
-    TensorKind,
-    evaluate_mapping,
-    map_graph,
-)
+from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, System, TensorKind, map_graph
 from dfcompile.dfmodel_backend.check.recomputation import recompute_design, recompute_mapping
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
@@ -33,6 +25,7 @@ from tests.onnx_files import save_convolution
 from tests.unit.dfmodel_backend.graphs import (
     chain,
     elementwise,
+    evaluate_mapping,
     figure_of,
     graphs,
     machine,

@@ -7,8 +7,10 @@ import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, check_task_mapping, load_system, map_tasks
+from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD, Place
+from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions

@@ -9,18 +9,10 @@ import pytest
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.canonical_dag.share import OWN, ProgramShare
-from dfcompile.dfmodel_backend import (
-    Overlap,
-    System,
-    TaskMapping,
-    TaskModel,
-    check_task_mapping,
-    dataflow_graph,
-    load_system,
-    map_tasks,
-)
+from dfcompile.dfmodel_backend import Overlap, System, TaskMapping, TaskModel, dataflow_graph, load_system
+from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse
-from dfcompile.dfmodel_backend.check.task_mappings import check_task_share
+from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping, check_task_share
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.errors import VerificationError

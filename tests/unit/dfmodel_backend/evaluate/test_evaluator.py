@@ -2,19 +2,11 @@
 
 import pytest
 
-from dfcompile.dfmodel_backend import (
-    DataflowGraph,
-    MappingOptions,
-    Overlap,
-    TensorKind,
-    check_mapping,
-    evaluate_mapping,
-    map_graph,
-)
+from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Overlap, TensorKind, check_mapping, map_graph
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
-from tests.unit.dfmodel_backend.graphs import chain, elementwise, gemm, machine, tensor, with_figure
+from tests.unit.dfmodel_backend.graphs import chain, elementwise, evaluate_mapping, gemm, machine, tensor, with_figure
 
 TOGETHER = (("a", "b"),)
 APART = (("a",), ("b",))

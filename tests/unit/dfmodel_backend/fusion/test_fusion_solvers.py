@@ -15,7 +15,6 @@ from dfcompile.dfmodel_backend import (
     System,
     TensorKind,
     check_mapping,
-    evaluate_mapping,
     fusion_solvers,
     map_graph,
 )
@@ -26,7 +25,7 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.errors import InfeasibleError
 from tests.examples import examples
-from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
+from tests.unit.dfmodel_backend.graphs import chain, elementwise, evaluate_mapping, graphs, machine, machines, tensor
 
 EXACT = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs")
 

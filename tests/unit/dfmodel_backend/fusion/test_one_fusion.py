@@ -11,7 +11,6 @@ from dfcompile.dfmodel_backend import (
     Tensor,
     TensorKind,
     check_mapping,
-    evaluate_mapping,
     map_graph,
 )
 from dfcompile.dfmodel_backend.compatibility import RIGHT
@@ -25,7 +24,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
-from tests.unit.dfmodel_backend.graphs import tensor
+from tests.unit.dfmodel_backend.graphs import evaluate_mapping, tensor
 
 
 def on_one_chip(design: Design) -> Design:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import Mapping, MappingOptions, Overlap, System, TensorKind, map_graph
 from dfcompile.dfmodel_backend.machine.system import Amount
+from dfcompile.dfmodel_backend.options import NS_PER_S
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
-from dfcompile.dfmodel_backend.solve.sharding_search import NS_PER_S, ShardingSearch, ShardingSums
+from dfcompile.dfmodel_backend.solve.sharding_search import ShardingSearch, ShardingSums
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace

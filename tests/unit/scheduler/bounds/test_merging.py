@@ -15,25 +15,25 @@ from tests.unit.scheduler.streams import stream_graph
 
 def test_copies_of_a_chain_are_one() -> None:
     edges = [edge for name in "abcd" for edge in (("in", name, 9), (name, f"{name}2", 3), (f"{name}2", "out", 3))]
-    found = merged(stream_graph(edges))
+    _, count, (ahead, _) = merged(stream_graph(edges))
 
-    assert sorted(found.count) == [1, 1, 4, 4]
-    assert sorted(len(rows) for rows in found.directions[0].awaited) == [0, 1, 1, 1]
+    assert sorted(count) == [1, 1, 4, 4]
+    assert sorted(len(rows) for rows in ahead.awaited) == [0, 1, 1, 1]
 
 
 def test_what_is_read_by_another_number_of_nodes_is_another_kind() -> None:
     dag = stream_graph([("in", "a", 4), ("in", "b", 4), ("a", "c", 4), ("c", "out", 4), ("b", "out", 4)])
 
-    assert sorted(merged(dag).count) == [1] * dag.nodes_count
+    assert sorted(merged(dag)[1]) == [1] * dag.nodes_count
 
 
 def test_figures_tell_nodes_apart() -> None:
     dag = stream_graph([("in", "a", 4), ("in", "b", 4), ("a", "out", 4), ("b", "out", 4)])
     figures = [0] * dag.nodes_count
-    assert max(merged(dag, figures).count) == 2
+    assert max(merged(dag, figures)[1]) == 2
 
     figures[int(np.flatnonzero(dag.is_computational)[0])] = 1
-    assert max(merged(dag, figures).count) == 1
+    assert max(merged(dag, figures)[1]) == 1
 
 
 @examples(80)
@@ -41,18 +41,18 @@ def test_figures_tell_nodes_apart() -> None:
 def test_times_of_kinds_are_those_of_their_nodes(dag: CanonicalDag, is_deep: bool) -> None:
     if is_deep:
         dag = cholesky(4, dag.nodes_count, 1)
-    found = merged(dag)
+    first, count, of_kinds = merged(dag)
     work, task = dag.work.tolist(), dag.is_computational.tolist()
-    assert sum(found.count) == dag.nodes_count
+    assert sum(count) == dag.nodes_count
 
-    for whole, kinds in zip(directions(dag), found.directions, strict=True):
+    for whole, kinds in zip(directions(dag), of_kinds, strict=True):
         expected = earliest(whole, task, work)
-        of_kinds = earliest(kinds, [task[node] for node in found.node], [work[node] for node in found.node])
-        assert sorted(kinds.order) == list(range(len(found.node)))
+        columns = earliest(kinds, [task[node] for node in first], [work[node] for node in first])
+        assert sorted(kinds.order) == list(range(len(first)))
         assert _is_in_order(kinds)
-        for each, column in zip(expected, of_kinds, strict=True):
-            assert [each[node] for node in found.node] == column
-            repeated = sorted(value for value, count in zip(column, found.count, strict=True) for _ in range(count))
+        for each, column in zip(expected, columns, strict=True):
+            assert [each[node] for node in first] == column
+            repeated = sorted(value for value, times in zip(column, count, strict=True) for _ in range(times))
             assert repeated == sorted(each)
 
 

@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
-from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_limits
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import SetLimits, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -21,9 +21,9 @@ from tests.unit.dfmodel_backend.pmu_designs import random_model
 def test_few_sets_are_evaluated_and_the_chain_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     settled = []
 
-    def counted(model: DesignModel, members: Members) -> SetLimits:
-        settled.append(len(members))
-        return set_limits(model, members)
+    def counted(model: DesignModel, members: Members, *, are_least: bool = False) -> SetLimits:
+        settled.extend([] if are_least else [len(members)])
+        return set_limits(model, members, are_least=are_least)
 
     monkeypatch.setattr(pmu_chain, "set_limits", counted)
     solved = sets = 0
@@ -55,7 +55,7 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
         lattice, _ = problem.shape.considered(10_000)
         members = arcs_of(problem.shape, lattice, problem.may_grow).members
 
-        exact, bounds = set_limits(model, members), least_limits(model, members)
+        exact, bounds = set_limits(model, members), set_limits(model, members, are_least=True)
 
         assert ((exact.weight_tiles > 0) == (bounds.weight_tiles > 0)).all(), seed
         assert (bounds.compute_ns <= exact.compute_ns).all(), seed
