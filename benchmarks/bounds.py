@@ -13,14 +13,14 @@ from pathlib import Path
 
 from benchmarks.measurement import ROOT, save
 from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
-from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
-from dfcompile.bounds.einsum.plain import PlainEinsum, gemm, plain_curve
-from dfcompile.bounds.einsum.window import WindowAxis
-from dfcompile.bounds.operators import BoundedModel
-from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curve
+from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm, plain_curve
+from dfcompile.io_bounds.einsum.window import WindowAxis
+from dfcompile.io_bounds.operators import BoundedModel
+from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from dfcompile.operator_shapes import bounded_model
-from tests.unit.bounds.published_curves import crossed_product, published
+from tests.unit.io_bounds.published_curves import crossed_product, published
 
 TOOL_CPU_S = 7_403.0  # of the 69 curves on such a machine
 AS_THE_TOOL = Rules(Tiles.DIVISORS, Halo.FORGET)

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from math import gcd, prod
 
-from dfcompile.bounds.einsum.attention import Attention
-from dfcompile.bounds.einsum.convolution import Convolution, Pooling
-from dfcompile.bounds.einsum.plain import gemm
-from dfcompile.bounds.einsum.rows import Rows
-from dfcompile.bounds.einsum.window import WindowAxis
-from dfcompile.bounds.operand import Operand
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Shape
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.frontend import Coverage, Program
+from dfcompile.io_bounds.einsum.attention import Attention
+from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
+from dfcompile.io_bounds.einsum.plain import gemm
+from dfcompile.io_bounds.einsum.rows import Rows
+from dfcompile.io_bounds.einsum.window import WindowAxis
+from dfcompile.io_bounds.operand import Operand
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Shape
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor

@@ -2,12 +2,12 @@
 
 from functools import cached_property
 
-from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues
-from dfcompile.bounds.fusion.residency import ResidencyPlan
-from dfcompile.bounds.operators import BoundedModel
-from dfcompile.bounds.tilings import Rules, Tiles
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
+from dfcompile.io_bounds.fusion.epilogues import least_plan, with_epilogues
+from dfcompile.io_bounds.fusion.residency import ResidencyPlan
+from dfcompile.io_bounds.operators import BoundedModel
+from dfcompile.io_bounds.tilings import Rules, Tiles
 from dfcompile.operator_shapes import bounded_model
 
 MOST_STATES = 200  # of a plan in a report: below a second

@@ -40,8 +40,8 @@ PLANTED = (
     ("rooms of the page", "page/views/planted.py", "dfcompile.page.document"),
     ("rooms of language models", "language_models/machines/planted.py", "dfcompile.language_models.times"),
     ("the canonical DAG imports no other stage", "canonical_dag/planted.py", "dfcompile.frontend"),
-    ("I/O bounds know nothing but the canonical DAG", "bounds/planted.py", "dfcompile.scheduler"),
-    ("rooms of the I/O bounds", "bounds/einsum/planted.py", "dfcompile.bounds.fusion"),
+    ("I/O bounds know nothing but the canonical DAG", "io_bounds/planted.py", "dfcompile.scheduler"),
+    ("rooms of the I/O bounds", "io_bounds/einsum/planted.py", "dfcompile.io_bounds.fusion"),
     ("scheduler and back end never see an SDFG", "scheduler/planted.py", "dace"),
     (
         "of the back end only attained mappings and their checker ask the scheduler",

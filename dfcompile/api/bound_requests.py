@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from dfcompile.bounds.einsum.attention import Attention
-from dfcompile.bounds.einsum.convolution import Convolution
-from dfcompile.bounds.einsum.plain import PlainEinsum, gemm
-from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.errors import UserError, nearest
+from dfcompile.io_bounds.einsum.attention import Attention
+from dfcompile.io_bounds.einsum.convolution import Convolution
+from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm
+from dfcompile.io_bounds.einsum.window import WindowAxis
 
 LARGEST: Final = 2**63 - 1
 LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result

@@ -7,13 +7,13 @@ from typing import Final
 
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
-from dfcompile.bounds.fusion.residency import ResidencyPlan
-from dfcompile.bounds.operand import Operand
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import PACKED_BITS, Program
+from dfcompile.io_bounds.fusion.residency import ResidencyPlan
+from dfcompile.io_bounds.operand import Operand
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.report.mapping_figures import TrafficSummary
 from dfcompile.traffic_plans import TrafficPlans
 

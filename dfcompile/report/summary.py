@@ -7,8 +7,6 @@ from math import ceil, inf
 from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.bounds.fusion.residency import ResidencyPlan
-from dfcompile.bounds.operators import BoundedModel
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import OperatorOptions, Selection
@@ -16,6 +14,8 @@ from dfcompile.driver import Exploration, Point
 from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Coverage
+from dfcompile.io_bounds.fusion.residency import ResidencyPlan
+from dfcompile.io_bounds.operators import BoundedModel
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, longest_chain
 from dfcompile.options import Options

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.bounds.curve import Curve, Int64
-from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.host.printable import json_text
+from dfcompile.io_bounds.curve import Curve, Int64
+from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.report.plain_values import Json, plain_fields, rounded
 from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.bounds.curve import Curve, Int64
+from dfcompile.io_bounds.curve import Curve, Int64
 from dfcompile.visualization.gantt.layout import escape
 
 # In the units of the picture, which is as wide as the page up to twice this: letters of 11 are legible on a narrow one.

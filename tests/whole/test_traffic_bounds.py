@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dfcompile.api.compile_model import compile_model
-from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.io_bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.operator_shapes import bounded_model
 from tests.examples import rounds
 

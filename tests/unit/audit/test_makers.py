@@ -7,10 +7,10 @@ import onnx
 import pytest
 
 from dfcompile.audit.reports import audit_report
-from dfcompile.bounds.fusion.residency import _Search
-from dfcompile.bounds.operators import BoundedModel
 from dfcompile.choosing import estimate, operator_options, sketches
 from dfcompile.driver import explore
+from dfcompile.io_bounds.fusion.residency import _Search
+from dfcompile.io_bounds.operators import BoundedModel
 from dfcompile.lowering.alternatives import bound
 from dfcompile.options import Options
 from dfcompile.report import schedule_summary, summary

@@ -1,0 +1,68 @@
+"""Attention in one pass: scores and softmax stay in the buffer, as FlashAttention has it."""
+
+from msgspec import Struct
+
+from dfcompile.io_bounds.curve import Curve, check_words, front, least
+from dfcompile.io_bounds.tilings import Rules, tile_sizes, trips_of
+
+
+class Attention(Struct, frozen=True):
+    """Products ``Q[rows, width] K[keys, width]`` with a softmax over the keys, times ``V[keys, value_width]``.
+
+    Attributes:
+        rows: that share keys and values: queries, times the heads of a group.
+        keys: and values.
+        width: of queries and keys.
+        value_width: of values and results.
+        is_masked: some scores may not be needed.
+    """
+
+    rows: int
+    keys: int
+    width: int
+    value_width: int
+    is_masked: bool = False
+
+    @property
+    def words(self) -> tuple[int, int, int, int]:
+        """Words of queries, keys, values and results."""
+        key_words, value_words = self.keys * self.width, self.keys * self.value_width
+        return self.rows * self.width, key_words, value_words, self.rows * self.value_width
+
+    @property
+    def scores(self) -> int:
+        """Words between both products."""
+        return self.rows * self.keys
+
+    @property
+    def macs(self) -> int:
+        """Multiplications of both products."""
+        return self.rows * self.keys * (self.width + self.value_width)
+
+
+def attention_curve(shape: Attention, rules: Rules, moved: tuple[bool, bool, bool, bool] = (True,) * 4) -> Curve:
+    """Return the curve of attention whose scores never leave the buffer [dao22].
+
+    With tiles of ``m`` rows and ``t`` keys two orders are tried: rows stay while all keys and values pass, which are
+    read once per tile of rows; or keys and values stay while all rows pass, whose results are scaled and added up anew
+    per tile of keys, and read again with the largest score and the sum of each row. The buffer holds a tile each of
+    queries, keys, values and results, the scores of one row of the tile and two words per row.
+
+    Args:
+        shape: of one group of heads.
+        rules: how traffic is counted.
+        moved: whether queries, keys, values and results move; those that do not are held whole beside the buffer.
+    """
+    check_words(f"attention {shape.rows},{shape.keys}", 8 * max(1, shape.macs))
+    rows, keys = tile_sizes(shape.rows, rules.tiles)[:, None], tile_sizes(shape.keys, rules.tiles)[None, :]
+    row_trips, key_trips = trips_of(shape.rows, rows), trips_of(shape.keys, keys)
+    queries, key_words, value_words, results = (
+        words if is_moved else 0 for words, is_moved in zip(shape.words, moved, strict=True)
+    )
+    sides = (rows * shape.width, keys * shape.width, keys * shape.value_width, rows * shape.value_width)
+    held = sum((side * int(is_moved) for side, is_moved in zip(sides, moved, strict=True)), keys + 2 * rows)
+    first = 0 if rules.elides_first_read else results
+    rows_stay = queries + results + first + (key_words + value_words) * row_trips
+    statistics = 4 * shape.rows * (key_trips - 1)  # two words per row, written and read between tiles of keys
+    keys_stay = key_words + value_words + queries * key_trips + results * (2 * key_trips - 1) + first + statistics
+    return least([front(held, rows_stay), front(held, keys_stay)])

@@ -1,0 +1,123 @@
+"""Elementwise operators run as their operand is made: the tensor between never leaves the processing elements."""
+
+from collections import Counter
+from math import gcd
+
+from dfcompile.canonical_dag import TensorRole
+from dfcompile.errors import InfeasibleError
+from dfcompile.io_bounds.einsum.rows import Rows
+from dfcompile.io_bounds.fusion.residency import MOST_STATES, ResidencyPlan, least_residency
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.io_bounds.tilings import Rules
+from dfcompile.records import replace
+
+
+def least_plan(model: BoundedModel, size_bytes: int, rules: Rules, most_states: int = MOST_STATES) -> ResidencyPlan:
+    """Return the plan that moves less: `with_epilogues`, or of the operators as they are.
+
+    In a small buffer an operator that runs within another may take the place of a tensor that would be held, so that
+    neither is always the better one. The second is looked at only if all tensors between its operators, held for
+    nothing, would let it move less.
+
+    Raises:
+        InfeasibleError: the buffer is too small for the smallest tiles of an operator, either way.
+    """
+    merged = with_epilogues(model)
+    if len(merged.operators) == len(model.operators):
+        return least_residency(model, size_bytes, rules, most_states)
+    try:
+        found = least_residency(merged, size_bytes, rules, most_states)
+    except InfeasibleError:
+        return least_residency(model, size_bytes, rules, most_states)
+    if _with_all_held(model, size_bytes, rules) >= found.traffic_bytes:
+        return found
+    try:
+        other = least_residency(model, size_bytes, rules, most_states)
+    except InfeasibleError:
+        return found
+    return min(found, other, key=lambda plan: plan.traffic_bytes)
+
+
+def _with_all_held(model: BoundedModel, size_bytes: int, rules: Rules) -> int:
+    """Return what the operators move at least if each has the whole buffer and all that is between them is held."""
+    read = {operand.tensor for op in model.operators for operand in op.reads}
+    held = frozenset(operand.tensor for op in model.operators for operand in op.writes if operand.tensor in read)
+    outputs = [tensor for tensor in model.tensors if tensor.role is TensorRole.OUTPUT and tensor.name in held]
+    moved = sum(tensor.words * tensor.element_bytes for tensor in outputs)
+    for op in model.operators:
+        moved += (op.curve(rules, held).at(size_bytes // op.element_bytes) or 0) * op.element_bytes
+    return moved
+
+
+def with_epilogues(model: BoundedModel) -> BoundedModel:
+    """Return a model whose elementwise operators are part of what makes their operand, if they alone read it.
+
+    The result is that of the elementwise operator: a tile of it is what the last visit to a tile of the operand
+    leaves. Other operands of it are counted once. The name is that of the first operator.
+    """
+    readers = Counter(operand.tensor for op in model.operators for operand in op.reads)
+    inner = (tensor.name for tensor in model.tensors if tensor.role is TensorRole.INTERMEDIATE)
+    single = {name for name in inner if readers[name] == 1}
+    found: list[BoundedOperator] = []
+    maker: dict[str, int] = {}
+    for op in model.operators:
+        place = _place(op, maker, single, found)
+        if place is None:
+            found.append(op)
+            place = len(found) - 1
+        else:
+            found[place] = _merged(found[place], op)
+        maker |= dict.fromkeys((operand.tensor for operand in op.writes), place)
+    return model if len(found) == len(model.operators) else replace(model, operators=_in_order(found))
+
+
+def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], found: list[BoundedOperator]) -> int | None:
+    """Return the operator that an elementwise one becomes a part of."""
+    if op.shape != Rows() or len(op.writes) != 1:
+        return None
+    for operand in op.reads:
+        place = maker.get(operand.tensor)
+        if place is not None and operand.tensor in single and operand.words == op.writes[0].words:
+            before = found[place]
+            word_bytes = op.writes[0].units * op.element_bytes
+            is_alike = [each.units * before.element_bytes for each in before.writes] == [word_bytes]
+            if is_alike and (before.shape == Rows() or not _reads_more(op, before)):
+                return place
+    return None
+
+
+def _reads_more(op: BoundedOperator, before: BoundedOperator) -> bool:
+    """Return whether an operator reads more of an operand than another one whose shape says what it reads of it."""
+    words = {operand.tensor: operand.words for operand in before.reads}
+    return any(operand.words > words.get(operand.tensor, operand.words) for operand in op.reads)
+
+
+def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:
+    unit = gcd(first.element_bytes, last.element_bytes)
+    first, last = _in_units(first, unit), _in_units(last, unit)
+    made = first.writes[0].tensor
+    also = {operand.tensor: operand.words for operand in last.reads}
+    reads = [replace(each, words=max(each.words, also.pop(each.tensor, 0))) for each in first.reads]
+    reads += [operand for operand in last.reads if operand.tensor != made and operand.tensor in also]
+    within = (*first.within, last.name, *last.within)
+    return replace(first, reads=tuple(reads), writes=last.writes, within=within)
+
+
+def _in_units(op: BoundedOperator, unit: int) -> BoundedOperator:
+    times = op.element_bytes // unit
+    reads, writes = (
+        tuple(replace(operand, units=operand.units * times) for operand in side) for side in (op.reads, op.writes)
+    )
+    return replace(op, reads=reads, writes=writes, element_bytes=unit)
+
+
+def _in_order(operators: list[BoundedOperator]) -> tuple[BoundedOperator, ...]:
+    """Return operators such that each comes after those whose results it reads, else in their order."""
+    maker = {operand.tensor: at for at, op in enumerate(operators) for operand in op.writes}
+    import networkx as nx  # takes a tenth of a second
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(operators)))
+    reads = ((at, operand.tensor) for at, op in enumerate(operators) for operand in op.reads)
+    graph.add_edges_from((at, maker[tensor]) for at, tensor in reads if maker.get(tensor, at) != at)
+    return tuple(operators[at] for at in nx.dfs_postorder_nodes(graph))
