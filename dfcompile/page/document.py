@@ -6,7 +6,8 @@ What it holds: JSON that cannot end its element, columns of numbers as base64, h
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
@@ -63,7 +64,7 @@ def policy_hash(text: str) -> str:
 
 VENDORED: Final = ("vendor/d3.min.js", "vendor/plot.min.js")
 SCRIPTS: Final = (
-    *("texts.js", "values.js", "charts.js", "timeline.js"),
+    *("texts.js", "values.js", "colours.js", "labels.js", "charts.js", "timeline.js"),
     *("layout.js", "boxes.js", "graph.js", "tables.js", "main.js"),
 )
 # Of the style that Observable Plot puts beside each drawing, for the class name that charts.js gives.
@@ -102,7 +103,7 @@ def html_page(content: Content) -> str:
         UserError: the report is of no kind that pages show.
     """
     view = view_of(Record(_named(content.report, content.subject)))
-    style, scripts = _text("style.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
+    style, scripts = _text("style.css"), tuple(_script(f"scripts/{name}") for name in SCRIPTS)
     vendored = tuple(_text(name) for name in VENDORED)
     policy = "; ".join(
         (
@@ -146,7 +147,21 @@ def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: 
         "charts": [chart.plain() for chart in view.charts],
         "timelines": [_timeline_values(name, timeline) for name, timeline in timelines],
         "graph": None if graph is None else _graph_values(graph),
+        "operators": list(view.operators or _operators(timelines, graph)),
     }
+
+
+def _operators(timelines: Sequence[tuple[str, Timeline]], graph: Dataflow | None) -> Iterator[str]:
+    """Yield the operators that have a colour: of the first schedule, those of most work first; else of the graph."""
+    if not timelines:
+        yield from dict.fromkeys(node.operator for node in graph.nodes if node.kind != "buffer") if graph else ()
+        return
+    timeline = timelines[0][1]
+    work = np.bincount(timeline.family, timeline.end - timeline.start, len(timeline.families))
+    held: Counter[str] = Counter()
+    for (_, origin), cycles in zip(timeline.families, work.tolist(), strict=True):
+        held[origin] += cycles
+    yield from (origin for origin, _ in held.most_common())
 
 
 def _graph_values(graph: Dataflow) -> Json:
@@ -183,6 +198,12 @@ def _shown_timelines(timelines: Sequence[tuple[str, Timeline]]) -> tuple[list[tu
 @cache
 def _text(name: str) -> str:
     return files("dfcompile.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(name: str) -> str:
+    """Return one of our scripts without what a browser does not read: indentation, and lines that are comments."""
+    lines = (line.strip() for line in _text(name).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
 def _environment() -> Environment:

@@ -1,10 +1,13 @@
 """Figures in sentences: as many digits as one reads, and a unit."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 from dfcompile.page.records import Record
+from dfcompile.page.view import TableColumn
 from dfcompile.report.plain_values import Json
 
+_WHOLE = 1000  # from here on three digits are fewer than those before the point
 _EXACT = 2**53  # whole numbers below it are exact as floats
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
@@ -22,6 +25,29 @@ def quantity(value: float, unit: str) -> str:
             whole = factor == 1.0 and float(value).is_integer()
             return f"{scaled:.0f} {unit}" if whole else f"{scaled:#.3g}".rstrip(".") + f" {prefix}{unit}"
     return f"{value:g} {unit}"
+
+
+def column(heading: str, values: Sequence[float | None], unit: str) -> TableColumn:
+    """Return figures as a column in one unit, with three digits of the least; what is missing is a dash.
+
+    >>> column("time", [1.8546e-05, 2.511e-06, None], "s")
+    TableColumn(heading='time, µs', cells=('18.5', '2.51', '-'), is_text=False)
+    """
+    sizes = [abs(value) for value in values if value]
+    factor, prefix = next((pair for pair in _PREFIXES if sizes and max(sizes) >= pair[0]), (1.0, ""))
+    named = f"{heading}, {prefix}{unit}" if prefix or unit else heading
+    return TableColumn(named, tuple("-" if value is None else figure(value / factor) for value in values))
+
+
+def figure(value: float) -> str:
+    """Return at most four digits of a number, whole ones in full.
+
+    >>> figure(2511), figure(18.546), figure(309.034), figure(0.01234), figure(43950336)
+    ('2,511', '18.5', '309', '0.0123', '43,950,336')
+    """
+    if float(value).is_integer() or abs(value) >= _WHOLE:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def counted(value: float, unit: str) -> str:

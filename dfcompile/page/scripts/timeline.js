@@ -9,11 +9,10 @@
   function unpacked(packed) {
     const columns = {};
     for (const name of ["family", "member", "pe", "start", "end", "block"]) columns[name] = page.column(packed[name]);
-    const origins = [...new Set(packed.families.map(([, origin]) => origin))];
-    const colours = packed.families.map(([, origin]) => page.colours[origins.indexOf(origin) % page.colours.length]);
+    const colours = packed.families.map(([, origin]) => page.colourOf(origin));
     // In the order of colours: a canvas is slow in changing them.
     const order = Uint32Array.from(columns.pe, (_, at) => at);
-    const rank = packed.families.map(([, origin]) => origins.indexOf(origin) % page.colours.length);
+    const rank = packed.families.map(([, origin]) => page.rank(origin));
     order.sort((a, b) => rank[columns.family[a]] - rank[columns.family[b]]);
     return { ...packed, ...columns, order, colours };
   }

@@ -1,12 +1,14 @@
 """Charts of configurations, the sets of kernels that are on a chip together: of a mapping and of a design."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from dfcompile.page.phrases import share
+from dfcompile.page.phrases import column, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn
 
 _NAMES = 6  # of kernels in a tooltip
+_FEW: Final = 3  # configurations: a table says them
 
 
 def limits(configurations: Sequence[Record]) -> str:
@@ -47,6 +49,20 @@ def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[
     title, axes = "Compute against memory time", (Axis("memory time", "s"), Axis("compute time", "s"))
     ridge = Guide("compute = memory", (0, most), (0, most))  # of a roofline
     yield Chart(ChartKind.DOTS, title, caption, *axes, dots, (ridge,))
+
+
+def configuration_tables(configurations: Sequence[Record]) -> Iterator[SmallTable]:
+    """Yield a table of a few configurations, which are no picture; of a single one the answer says all."""
+    if not 1 < len(configurations) < _FEW:
+        return
+    parts = (("time", "time_s"), ("compute", "compute_s"), ("memory", "memory_s"), ("network", "network_s"))
+    times = (column(name, [each.number(path) for each in configurations], "s") for name, path in parts)
+    words = (("limited by", tuple(each.text("bound_by") for each in configurations)),
+             ("kernels", tuple(map(_kernels, configurations))))  # fmt: skip
+    said = (TableColumn(name, cells, is_text=True) for name, cells in words)
+    numbers = tuple(f"{at}" for at in range(len(configurations)))
+    columns = (TableColumn("configuration", numbers), *times, *said)
+    yield SmallTable("Configurations, the sets of kernels that are on the chip together", columns)
 
 
 def _kernels(configuration: Record) -> str:

@@ -4,61 +4,176 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from dfcompile.page.phrases import counted, quantity, share
+from dfcompile.options.choice_file import choice_options
+from dfcompile.page.phrases import column, counted, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Chart, ChartKind, Mark, View, spread
+from dfcompile.page.view import Chart, ChartKind, Mark, SmallTable, TableColumn, View, spread
+from dfcompile.report.traffic_bounds import size_text
 
-_AXES: Final = {  # by objective; what was not asked for is in the table
-    "makespan": ("makespan_cycles", "makespan", "cycles"),
-    "io": ("io_bytes", "I/O", "bytes"),
-    "area": ("area_pes", "area", "PEs"),
-    "energy": ("energy_j", "energy", "J"),
-    "cost": ("cost_usd", "cost", "USD"),
+# By objective: where it is, its name, its unit, and what the point with the least of it is called.
+_AXES: Final = {
+    "makespan": ("makespan_cycles", "makespan", "cycles", "fastest"),
+    "io": ("io_bytes", "I/O", "bytes", "the one that moves least"),
+    "area": ("area_pes", "area", "PEs", "smallest"),
+    "energy": ("energy_j", "energy", "J", "the one with least energy"),
+    "cost": ("cost_usd", "cost", "USD", "cheapest"),
 }
+_UNITS: Final = {"bytes": "B", "PEs": "", "cycles": "cycles", "USD": "USD", "J": "J"}
+_MOST_ROWS: Final = 30
+_MOST_LOWERINGS: Final = 6  # columns of the table of them
 
 
 def exploration_view(report: Record) -> View:
     """Return the view of a ``dfcompile-exploration``."""
-    front = report.parts("front")
+    front = sorted(report.parts("front"), key=lambda point: (point.number("makespan_cycles") or 0, _moved(point)))
     model = report.text("model") or "model"
     objectives = report.texts("objectives")
-    question = f"Which lowerings and machines for {model} are not beaten in {' and '.join(objectives)}?"
-    answer, charts = _answer(front, report.number("gap")), tuple(_charts(front, objectives))
-    return View(model, question, answer, tuple(_reasons(report)), charts)
+    axes = [axis for name, axis in _AXES.items() if name in objectives]
+    question = f"Which lowerings and machines are best for {model} in {_listed([axis[1] for axis in axes])}?"
+    lowerings = tuple(dict.fromkeys(point.text("expansions") for point in front))
+    tables = tuple(_tables(front, axes, lowerings))
+    options = tuple(_options(front, lowerings))
+    return View(model, question, _answer(front), tuple(_reasons(report, front, axes)), tables, options,
+                tuple(_charts(front, axes)))  # fmt: skip
 
 
-def _answer(front: Sequence[Record], gap: float | None) -> str:
+def _moved(point: Record) -> float:
+    return point.number("io_bytes") or 0
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _answer(front: Sequence[Record]) -> str:
+    """Return the fastest point and the one that moves least; it is said where these are one, or all the same."""
     if not front:
         return "None was found."
-    shortest = min(front, key=lambda point: point.number("makespan_cycles") or 0)
-    leanest = min(front, key=lambda point: point.number("io_bytes") or 0)
-    found = f"{counted(len(front), 'points' if len(front) > 1 else 'point')}: {_named(shortest)} is the shortest"
-    found += f", {_named(leanest)} moves the least" if leanest is not shortest else " and moves the least"
-    return f"{found}; what is open is at most {share(gap)} better." if gap else f"{found}."
+    fastest, leanest = front[0], min(front, key=_moved)
+    cycles = counted(fastest.number("makespan_cycles") or 0, "cycles")
+    found = f"{_machine(fastest)} {'takes' if fastest.number('pes') == 1 else 'take'} the least time, {cycles}"
+    if len(front) == 1:
+        return f"One point is best in everything: {found}, {quantity(_moved(fastest), 'B')} I/O."
+    found = f"{len(front):,} points: {found}"
+    if _moved(fastest) == _moved(leanest):
+        everywhere = len({_moved(point) for point in front}) == 1
+        return f"{found}; {'all of them move' if everywhere else 'and move the least,'} {quantity(_moved(leanest), 'B')}."
+    return f"{found}; {_machine(leanest)} move the least, {quantity(_moved(leanest), 'B')}."
 
 
-def _named(point: Record) -> str:
-    makespan, moved, pes = (point.number(name) or 0 for name in ("makespan_cycles", "io_bytes", "pes"))
-    return f"{pes:,} PEs with {point.text('expansions')} ({counted(makespan, 'cycles')}, {quantity(moved, 'B')})"
+def _machine(point: Record) -> str:
+    pes, memory = point.number("pes") or 0, point.number("on_chip_memory_bytes")
+    found = f"{pes:,} {'PE' if pes == 1 else 'PEs'}"
+    return f"{found} with {size_text(int(memory))}" if memory else found
 
 
-def _reasons(report: Record) -> Iterator[str]:
-    tries, of_tries = report.number("tries"), report.number("of_tries")
-    combined, left = report.number("combinations"), report.number("not_excluded")
-    if tries is not None and of_tries is not None:
-        yield f"{tries:,} of at most {of_tries:,} candidates were scheduled."
-    if combined is not None and left is not None:
-        yield f"Of {combined:,} combinations {left:,} are not excluded by a bound."
+def _reasons(report: Record, front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+    for path, name, _, _ in axes:
+        values = {point.number(path) for point in front}
+        if len(values) == 1 < len(front):
+            yield f"All points have the same {name}."
+    made, left, gap = report.number("schedules"), report.number("not_excluded"), report.number("gap")
+    combined = report.number("combinations")
+    if combined is not None and report.numbers("pes"):
+        counts = (report.numbers("pes"), report.items("granularities"), report.numbers("on_chip_memory_bytes"))
+        candidates = int(combined)
+        factors = [f"{combined:,} combinations of expansions"]
+        for values, name in zip(counts, ("numbers of PEs", "sizes of tasks", "sizes of memory"), strict=True):
+            candidates *= max(len(values), 1)
+            factors += [f"{len(values)} {name}"] if len(values) > 1 else []
+        scheduled = "" if made is None else f"; {made:,} schedules were made"
+        yield f"{candidates:,} candidates: {' × '.join(factors)}{scheduled}."
+    if gap == 0:
+        yield "Proved: no candidate is as good as one of these points in everything and better in something."
+    elif left is not None:
+        tries, of_tries = report.number("tries"), report.number("of_tries")
+        tried = "" if tries is None else f" ({tries:,} of {of_tries:,} tries made; --tries N makes more)"
+        limit = "nothing is proved about how much better" if gap is None else f"by {share(gap)} at most"
+        yield f"Not proved: {left:,} schedules that were not made may be better than some point, {limit}{tried}."
+    too_many = report.texts("too_many_tasks")
+    if too_many:
+        yield f"Not scheduled, with too many tasks: {', '.join(too_many[:3])}{' …' if len(too_many) > 3 else ''}."
+    yield from _finer(report.parts("finer_tasks"))
 
 
-def _charts(front: Sequence[Record], objectives: Sequence[str]) -> Iterator[Chart]:
-    for across, up in combinations([axis for name, axis in _AXES.items() if name in objectives], 2):
+def _finer(finer: Sequence[Record]) -> Iterator[str]:
+    """Yield what tasks in pieces would give where that is most."""
+    gains = [
+        (found / estimated, each.number("pes") or 0, each)
+        for each in finer
+        if (found := each.number("found_cycles")) and (estimated := each.number("estimated_cycles"))
+    ]
+    if gains:
+        _, pes, most = max(gains, key=lambda gain: gain[:2])
+        yield (
+            f"Hint: only tasks as declared were looked at; in pieces about "
+            f"{counted(most.number('estimated_cycles') or 0, 'cycles')} on {pes:,} PEs instead of "
+            f"{most.number('found_cycles') or 0:,}: --granularity declared --granularity pieces={most.number('pieces')}"
+        )
+
+
+def _tables(
+    front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]], lowerings: Sequence[str]
+) -> Iterator[SmallTable]:
+    """Yield the front, the fastest first, and what its lowerings are."""
+    if not front:
+        return
+    shown = front[:_MOST_ROWS]
+    columns = [column("PEs", [point.number("pes") for point in shown], "")]
+    if any(point.number("on_chip_memory_bytes") for point in shown):
+        sizes = (size_text(int(point.number("on_chip_memory_bytes") or 0)) for point in shown)
+        columns.append(TableColumn("on-chip memory", tuple(sizes)))
+    for path, name, unit, _ in axes:
+        values = [point.number(path) for point in shown]
+        if unit == "cycles":
+            cells = (f"{value or 0:,}" + _steady(point) for value, point in zip(values, shown, strict=True))
+            columns.append(TableColumn("makespan, cycles", tuple(cells)))
+        else:
+            columns.append(column(name, values, _UNITS[unit]))
+    numbers = {lowering: f"{at + 1}" for at, lowering in enumerate(lowerings)}
+    columns.append(TableColumn("lowering", tuple(numbers[point.text("expansions")] for point in shown)))
+    if len({point.text("granularity") for point in shown}) > 1:
+        columns.append(TableColumn("tasks", tuple(point.text("granularity") for point in shown), is_text=True))
+    more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
+    yield SmallTable(f"The points that no other is better than in everything, the fastest first{more}", tuple(columns), 0)
+    yield from _lowerings(lowerings)
+
+
+def _steady(point: Record) -> str:
+    return " steady" if point.at("is_replayed") is False else ""
+
+
+def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:
+    """Yield in what lowerings differ: a row per choice that is not the same in all, a column per lowering."""
+    chosen = [dict(rule.partition("=")[::2] for rule in lowering.split()) for lowering in lowerings]
+    keys = dict.fromkeys(key for one in chosen for key in one)
+    differing = [key for key in keys if len({one.get(key) for one in chosen}) > 1]
+    if differing:
+        names = TableColumn("choice", tuple(differing), is_text=True)
+        columns = (
+            TableColumn(f"{at + 1}", tuple(one.get(key, "-") for key in differing), is_text=True)
+            for at, one in enumerate(chosen[:_MOST_LOWERINGS])
+        )
+        yield SmallTable("In what the lowerings differ", (names, *columns))
+
+
+def _options(front: Sequence[Record], lowerings: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options of each lowering, on the machine of its fastest point."""
+    for at, lowering in enumerate(lowerings[:_MOST_LOWERINGS]):
+        point = next(point for point in front if point.text("expansions") == lowering)
+        tasks = [point.text("granularity")] if point.text("granularity") else []
+        said = choice_options(lowering.split(), tasks)
+        yield f"lowering {at + 1}", f"--pes {point.number('pes')} {said}"
+
+
+def _charts(front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]]) -> Iterator[Chart]:
+    for across, up in combinations(axes, 2):
         marks = tuple(
-            Mark(x, y, f"{point.number('pes')} PEs", point.text("expansions"))
+            Mark(x, y, f"{point.number('pes')} PEs", _machine(point), name=_machine(point))
             for point in front
             if (x := point.number(up[0])) is not None and (y := point.number(across[0])) is not None
         )
         if len({mark.x for mark in marks}) > 1 and len({mark.y for mark in marks}) > 1:
             title = f"{across[1][0].upper()}{across[1][1:]} against {up[1]}"
-            caption = "Points that are not beaten; lower and further left is better."
-            yield spread(ChartKind.DOTS, title, caption, up[1:], across[1:], marks)
+            caption = "The points of the table; lower and further left is better."
+            yield spread(ChartKind.DOTS, title, caption, up[1:3], across[1:3], marks)
