@@ -67,6 +67,8 @@ SCRIPTS: Final = (
     *("texts.js", "values.js", "colours.js", "labels.js", "charts.js", "timeline.js"),
     *("layout.js", "boxes.js", "graph.js", "tables.js", "main.js"),
 )
+_OF_GRAPHS: Final = frozenset({"layout.js", "boxes.js", "graph.js"})
+_OF_SCHEDULES: Final = frozenset({"timeline.js"})
 # Of the style that Observable Plot puts beside each drawing, for the class name that charts.js gives.
 STYLE_OF_PLOT: Final = "'sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM='"
 _NODE_COLUMNS: Final = tuple(field.name for field in fields(DataflowNode))
@@ -103,7 +105,10 @@ def html_page(content: Content) -> str:
         UserError: the report is of no kind that pages show.
     """
     view = view_of(Record(_named(content.report, content.subject)))
-    style, scripts = _text("style.css"), tuple(_script(f"scripts/{name}") for name in SCRIPTS)
+    shown, left_out = _shown_timelines(content.timelines)
+    unused = (frozenset() if shown else _OF_SCHEDULES) | (frozenset() if content.graph else _OF_GRAPHS)
+    scripts = tuple(_script(f"scripts/{name}") for name in SCRIPTS if name not in unused)
+    style = _text("style.css")
     vendored = tuple(_text(name) for name in VENDORED)
     policy = "; ".join(
         (
@@ -115,7 +120,6 @@ def html_page(content: Content) -> str:
             "form-action 'none'",
         )
     )
-    shown, left_out = _shown_timelines(content.timelines)
     template = _environment().get_template("page.html.j2")
     return template.render(
         view=view,
@@ -136,10 +140,11 @@ def html_page(content: Content) -> str:
 
 def _named(report: Mapping[str, Json], subject: str) -> Mapping[str, Json]:
     """Return the report about a model of another name: for what a page says; the report inside stays as it is."""
-    model = report.get("model")
+    key = "model" if "model" in report else "subject"
+    model = report.get(key)
     if not subject or model is None:
         return report
-    return {**report, "model": {**model, "name": subject} if isinstance(model, dict) else subject}
+    return {**report, key: {**model, "name": subject} if isinstance(model, dict) else subject}
 
 
 def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: Dataflow | None) -> dict[str, Json]:

@@ -7,8 +7,8 @@ from typing import Final
 
 from dfcompile.report.plain_values import Json
 
-
 MOST_OPERATORS: Final = 10  # with a colour of their own: more are not told apart
+_SHORT: Final = 24  # letters that stay in one line
 _LEAST_PLACES: Final = 3  # of lines
 _LEAST_MARKS: Final = {"lines": 4, "dots": 4, "bars": 3, "rows": 3, "grid": 3, "bracket": 3}
 
@@ -136,9 +136,7 @@ class Chart:
     def plain(self) -> dict[str, Json]:
         """Return the chart as the page's scripts read it; marks as columns, which take half of the room."""
         optional = [name for name in ("label", "row", "name") if any(getattr(mark, name) for mark in self.marks)]
-        marks: dict[str, Json] = {
-            name: [getattr(mark, name) for mark in self.marks] for name in ("y", *optional)
-        }
+        marks: dict[str, Json] = {name: [getattr(mark, name) for mark in self.marks] for name in ("y", *optional)}
         series = list(dict.fromkeys(mark.series for mark in self.marks))
         place = {name: at for at, name in enumerate(series)}
         return {
@@ -176,6 +174,13 @@ class TableColumn:
     heading: str
     cells: tuple[str, ...]
     is_text: bool = False
+
+    @property
+    def classes(self) -> str:
+        """How its cells are set: numbers on the right, short words in one line."""
+        if not self.is_text:
+            return "number"
+        return "short" if max(map(len, self.cells), default=0) <= _SHORT else "words"
 
 
 @dataclass(frozen=True, slots=True)

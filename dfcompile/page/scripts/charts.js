@@ -6,7 +6,7 @@
   const MOST_DOTS = 24; // on a line: more are a thick line
   const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "cross", "wye"];
   const MOST_TICKS = 24;
-  const LONGEST_TICK = 22;
+  const LONGEST_TICK = 26;
 
   function named(axis) {
     const said = [...(axis.unit && axis.unit !== axis.label ? [axis.unit] : []), ...(axis.is_log ? ["log scale"] : [])];
@@ -74,7 +74,7 @@
     const place = beyond(chart, marks);
     const by = { x: (mark) => (mark.x === null ? place.x : mark.x), y: "y" };
     const dots = {
-      ...by, stroke: "series", fill: "series", fillOpacity: 0.55, r: 3.6, symbol: series.length > 1 && chart.colouring === "series" ? "series" : undefined,
+      ...by, stroke: "series", fill: "series", fillOpacity: 0.75, r: 3.8, symbol: series.length > 1 && chart.colouring === "series" ? "series" : undefined,
     };
     const isDashed = (mark) => mark.series in chart.dashed;
     const isThick = chart.kind === "lines" && marks.length > MOST_DOTS * series.length;
@@ -201,7 +201,7 @@
     const found = chart.series.map(page.shown);
     const fixed = FIXED.find((names) => found.every((name) => names.includes(name))) || [];
     const series = fixed.length ? fixed.filter((name) => found.includes(name)) : found;
-    const bases = series.filter((name) => !(name in chart.dashed));
+    const bases = series.filter((name) => (chart.dashed[name] || name) === name);
     const colourOf = (name) => {
       if (chart.colouring === "operator") return page.colourOf(name);
       const own = chart.dashed[name] || name;

@@ -6,7 +6,7 @@
   const OTHER = "#8A8A8A";
   // Of operators, the largest first; all smaller ones are grey.
   const OPERATORS = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8C6D31", "#7F77D0", "#A3A83B", "#C8506B"];
-  const STRENGTHS = [1, 0.6, 0.35, 0.15];
+  const STRENGTHS = [1, 0.68, 0.46, 0.28];
 
   page.rank = function (operator) {
     const at = page.operators.indexOf(page.shown(operator));

@@ -53,10 +53,12 @@
     function axis(x, ink) {
       context.fillStyle = ink;
       context.font = "12px system-ui, sans-serif";
-      context.textAlign = "center";
       for (const tick of x.ticks(Math.max(2, Math.floor(canvas.clientWidth / 130)))) {
-        context.fillRect(x(tick), HEIGHT - AXIS, 1, 5);
-        context.fillText(page.number(tick), x(tick), HEIGHT - 6);
+        const place = x(tick);
+        const half = context.measureText(page.number(tick)).width / 2;
+        context.textAlign = place < half ? "left" : place > canvas.clientWidth - half ? "right" : "center";
+        context.fillRect(place, HEIGHT - AXIS, 1, 5);
+        context.fillText(page.number(tick), place, HEIGHT - 6);
       }
     }
 

@@ -1,9 +1,12 @@
 """The page of traffic bounds: how little moves for every buffer size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import Final
 
-from dfcompile.page.phrases import column, quantity
+from msgspec import Struct
+
+from dfcompile.page.phrases import column, four_digits, quantity
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn, View
 from dfcompile.report.traffic_bounds import size_text
@@ -11,6 +14,7 @@ from dfcompile.report.traffic_bounds import size_text
 _SHAPES: Final = 2  # in the answer; all are in the table
 _ROWS: Final = 24
 _BUFFERS: Final = 5  # of a shape in the first table
+_LONGEST: Final = 160  # letters of an answer
 _PROVED: Final = ", proved"
 
 
@@ -30,25 +34,26 @@ def _answer(report: Record) -> str:
         buffer, proved, moved = (last.number(name) for name in ("buffer_bytes", "proved_bytes", "fused_bytes"))
         found = f"With a buffer of {size_text(int(buffer or 0))} at least {quantity(proved or 0, 'B')} move"
         return found + (f"; the best that was found moves {quantity(moved, 'B')}." if moved is not None else ".")
-    rows = report.parts("fusions") or report.parts("operators")
-    shapes = {row.text("operator"): row for row in rows}
-    said = [
-        f"{name} moves at least {quantity(row.number('compulsory_bytes') or 0, 'B')}, in a buffer of "
-        f"{quantity(row.number('effectual_buffer_bytes') or 0, 'B')}"
-        for name, row in shapes.items()
-    ]
-    found = "; ".join(said[:_SHAPES])
-    if len(said) > 1 and len(found) > _LONGEST:
-        found = said[0]
-    return f"{found}; smaller buffers move more." if len(found) <= _LONGEST else "Smaller buffers move more; the table says how much."
+    shapes: dict[str, Record] = {}
+    for row in sorted(report.parts("fusions") or report.parts("operators"), key=_attained):
+        shapes.setdefault(row.text("operator"), row)
+    said = []
+    for name, row in shapes.items():
+        least, buffer = (row.number(path) or 0 for path in ("compulsory_bytes", "effectual_buffer_bytes"))
+        said.append(f"{quantity(least, 'B')} for {name} (buffer of {quantity(buffer, 'B')})")
+    found = f"At least {' and '.join(said[:_SHAPES])} move; smaller buffers move more."
+    return found if len(found) <= _LONGEST else "The table says how little moves; smaller buffers move more."
 
 
-_LONGEST: Final = 130  # letters of the shapes in an answer
+def _attained(row: Record) -> tuple[float, float]:
+    """Return what the best tiling of a row moves, and the buffer beyond which no tiling moves less."""
+    moved = row.number("tiling_bytes")
+    return inf if moved is None else moved, row.number("effectual_buffer_bytes") or 0
 
 
 def _reasons(report: Record) -> Iterator[str]:
     if report.parts("operators") and not report.parts("whole"):
-        yield "Proved: no schedule moves less. The best tiling that was found lies above it; the optimum is between both."
+        yield "Proved: no schedule moves less. The best tiling that was found moves more; the optimum is between both."
 
 
 def _tables(report: Record) -> Iterator[SmallTable]:
@@ -61,29 +66,33 @@ def _tables(report: Record) -> Iterator[SmallTable]:
                                ("each operator alone", "unfused_bytes"))
         ))  # fmt: skip
         yield SmallTable("Bytes that move, by size of the buffer", columns)
-    rows = report.parts("fusions") or (() if whole else report.parts("operators"))
-    shown = [row for name in _names(rows) for row in _few([row for row in rows if _name(row) == name])][:_ROWS]
-    if not shown:
+    shapes = {} if whole else _by_name(report)
+    kept = [(name, row) for name, rows in shapes.items() for row in _few(rows)][:_ROWS]
+    if not kept:
         return
+    names, shown = zip(*kept, strict=True)
+    heading = "on the chip" if report.parts("fusions") else "shape"
     rates = [row.number("operations_per_byte") for row in shown]
     columns = (
-        TableColumn("shape", tuple(map(_name, shown)), is_text=True),
+        TableColumn(heading, names, is_text=True),
         _sizes(shown),
         column("at least, proved", [row.number("proved_bytes") for row in shown], "B"),
         column("best tiling", [row.number("tiling_bytes") for row in shown], "B"),
-        column("operations per byte", rates, ""),
+        column("operations per byte of the tiling", rates, ""),
         column("buffer for the least", [row.number("effectual_buffer_bytes") for row in shown], "B"),
     )
     yield SmallTable("Bytes that move, by size of the buffer", columns)
 
 
-def _name(row: Record) -> str:
-    """Return the shape of a row; of a fusion what stays on the chip."""
-    return row.text("operator")
-
-
-def _names(rows: Sequence[Record]) -> list[str]:
-    return list(dict.fromkeys(map(_name, rows)))
+def _by_name(report: Record) -> dict[str, list[Record]]:
+    """Return rows by what they are of, as their curves are called: a shape, or what of a fusion stays on the chip."""
+    key, rows = (
+        ("type", report.parts("fusions")) if report.parts("fusions") else ("operator", report.parts("operators"))
+    )
+    found: dict[str, list[Record]] = {}
+    for row in rows:
+        found.setdefault(row.text(key), []).append(row)
+    return found
 
 
 def _few(rows: Sequence[Record]) -> list[Record]:
@@ -96,42 +105,66 @@ def _sizes(rows: Sequence[Record]) -> TableColumn:
     return TableColumn("buffer", tuple(size_text(int(row.number("buffer_bytes") or 0)) for row in rows))
 
 
+class _Line(Struct, frozen=True):
+    """A line of the charts.
+
+    Attributes:
+        name: of the series.
+        colour: series whose colour a proved line has, its own where it belongs to all; empty: it is a tiling's.
+        operations: of the shape; 0 where they are not known.
+        points: sizes of the buffer, and bytes that move.
+    """
+
+    name: str
+    colour: str
+    operations: float
+    points: tuple[tuple[float, float], ...]
+
+
+def _lines(report: Record) -> Iterator[_Line]:
+    """Yield the tilings of each shape, and what is proved: of each shape, or once of a model and of a fused chain."""
+    curves = report.parts("curves")
+    for curve in curves:
+        sizes, moved = curve.numbers("buffer_bytes"), curve.numbers("traffic_bytes")
+        yield _Line(curve.text("name"), "", curve.number("operations") or 0, _points(zip(sizes, moved, strict=True)))
+    together = report.parts("whole") or report.parts("fusions")
+    shapes = {"": together} if together else _by_name(report)
+    for name, rows in shapes.items():
+        bounds = {row.number("buffer_bytes") or 0: row.number("proved_bytes") or 0 for row in rows}
+        own = next(
+            (curve for curve in curves if curve.text("name") == name), curves[-1] if not name and curves else None
+        )
+        if own is not None:
+            series = f"{name}{_PROVED}" if name else "proved"
+            yield _Line(series, name or series, own.number("operations") or 0, _points(sorted(bounds.items())))
+
+
+def _points(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((size, moved) for size, moved in pairs if size > 0 and moved > 0)
+
+
 def _charts(report: Record) -> Iterator[Chart]:
-    curves = [
-        (curve.text("name"), curve.number("operations") or 0, tuple(_points(curve))) for curve in report.parts("curves")
-    ]
-    names = {name for name, _, _ in curves}
-    floors = [row for row in report.parts("operators") if row.text("operator") in names]
-    sram = report.number("sram_bytes")
-    bounds = [(row.text("operator"), row.number("operations") or 0, row) for row in floors]
-    if report.parts("whole") and len(names) == 1:
-        bounds = [(curves[0][0], curves[0][1], row) for row in report.parts("whole")]
-    dashed = tuple((f"{name}{_PROVED}", name) for name, _, _ in curves if any(name == own for own, _, _ in bounds))
-    proved = [
-        (f"{name}{_PROVED}", operations, size, least)
-        for name, operations, row in bounds
-        if (size := row.number("buffer_bytes")) and (least := row.number("proved_bytes"))
-    ]
-    tilings = [(name, operations, size, moved) for name, operations, points in curves for size, moved in points]
-    both = (*tilings, *proved)
-    said = " Dashed: proved, no schedule is better; solid: the best tiling that was found." if proved else ""
+    lines, sram = tuple(_lines(report)), report.number("sram_bytes")
+    dashed = tuple((line.name, line.colour) for line in lines if line.colour)
+    said = " Dashed: proved, no schedule is better; solid: the best tiling that was found." if dashed else ""
     said += " The upright line is the SRAM of the chip." if sram else ""
-    moved_marks = tuple(Mark(size, moved, name) for name, _, size, moved in both)
-    rate_marks = tuple(Mark(size, operations / moved, name) for name, operations, size, moved in both if operations)
-    for title, caption, label, unit, marks in (
+    moved_marks = tuple(Mark(size, moved, line.name) for line in lines for size, moved in line.points)
+    rate_marks = tuple(
+        Mark(size, four_digits(line.operations / moved), line.name)
+        for line in lines
+        for size, moved in line.points
+        if line.operations
+    )
+    for title, caption, up, marks in (
         ("Bytes moved against buffer size", "A larger buffer moves less, until only what has to move is left.",
-         "moved", "bytes", moved_marks),
+         Axis("moved", "bytes", is_log=True), moved_marks),
         ("Operations per byte against buffer size", "A larger buffer does more with each byte.",
-         "operations per byte", "", rate_marks),
+         Axis("operations per byte", is_log=True), rate_marks),
     ):  # fmt: skip
         if marks:
-            across, up = Axis("buffer", "bytes", is_log=True), Axis(label, unit, is_log=True)
             height = min(mark.y for mark in marks), max(mark.y for mark in marks)
             guides = (Guide(f"SRAM {quantity(sram, 'B')}", (sram, sram), height),) if sram else ()
-            yield Chart(ChartKind.LINES, title, caption + said, across, up, marks, guides, dashed=dashed, has_steps=True)
-
-
-def _points(curve: Record) -> Iterator[tuple[float, float]]:
-    for size, moved in zip(curve.numbers("buffer_bytes"), curve.numbers("traffic_bytes"), strict=True):
-        if size > 0 and moved > 0:
-            yield size, moved
+            yield Chart(
+                ChartKind.LINES, title, caption + said, Axis("buffer", "bytes", is_log=True), up, marks, guides,
+                dashed=dashed, has_steps=True,
+            )  # fmt: skip

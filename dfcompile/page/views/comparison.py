@@ -13,7 +13,7 @@ def comparison_view(report: Record) -> View:
     names = report.texts("reports")
     changes = report.parts("changes")
     others = ", ".join(names[1:])
-    title, question = f"{names[0]} against {others}", f"What is not the same in {others} as in {names[0]}?"
+    title, question = f"{names[0]} against {others}", f"What differs in {others} from {names[0]}?"
     answer, reasons = _answer(report.number("figures") or 0, changes), tuple(map(_said, _largest(changes)[:3]))
     return View(title, question, answer, reasons, charts=tuple(_charts(changes)))
 
@@ -22,7 +22,7 @@ def _answer(figures: float, changes: Sequence[Record]) -> str:
     if not changes:
         return f"Nothing: all {figures:,} figures are the same."
     places = {(change.text("where"), change.text("figure")) for change in changes}
-    return f"{len(places):,} of {figures:,} figures."
+    return f"{len(places):,} of {figures:,} figures differ."
 
 
 def _largest(changes: Sequence[Record]) -> list[Record]:

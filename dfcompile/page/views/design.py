@@ -21,7 +21,10 @@ def design_view(report: Record) -> View:
         *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
     )
     tables = (*configuration_tables(configurations), *design_kernel_tables(report))
-    return View(name, question, _answer(report), (f"Limited by {limited}.",) if limited else (), tables, charts=charts)
+    reasons = (f"Limited by {limited}.",) if limited else ()
+    largest = sorted(report.parts("kernels"), key=lambda kernel: -(kernel.number("flop") or 0))
+    operators = tuple(kernel.text("name") for kernel in largest)
+    return View(name, question, _answer(report), reasons, tables, charts=charts, operators=operators)
 
 
 def _answer(report: Record) -> str:
@@ -29,7 +32,9 @@ def _answer(report: Record) -> str:
     ways = ((name, figures.number(f"{name}_parallel")) for name in ("tensor", "pipeline", "data", "sequence"))
     degrees = ", ".join(f"{name} {degree:,}" for name, degree in ways if degree is not None and degree > 1)
     chips, used, cost = (figures.number(path) for path in ("chips", "utilization", "cost_usd"))
-    found = f"{quantity(figures.number('time_s') or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
+    found = (
+        f"{quantity(figures.number('time_s') or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
+    )
     found += f" ({degrees})" if degrees else ""
     found += "" if used is None else f", at {share(used)} of the peak"
     if cost is not None:

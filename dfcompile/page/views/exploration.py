@@ -10,13 +10,13 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import Chart, ChartKind, Mark, SmallTable, TableColumn, View, spread
 from dfcompile.report.traffic_bounds import size_text
 
-# By objective: where it is, its name, its unit, and what the point with the least of it is called.
+# By objective: where it is, its name, its unit.
 _AXES: Final = {
-    "makespan": ("makespan_cycles", "makespan", "cycles", "fastest"),
-    "io": ("io_bytes", "I/O", "bytes", "the one that moves least"),
-    "area": ("area_pes", "area", "PEs", "smallest"),
-    "energy": ("energy_j", "energy", "J", "the one with least energy"),
-    "cost": ("cost_usd", "cost", "USD", "cheapest"),
+    "makespan": ("makespan_cycles", "makespan", "cycles"),
+    "io": ("io_bytes", "I/O", "bytes"),
+    "area": ("area_pes", "area", "PEs"),
+    "energy": ("energy_j", "energy", "J"),
+    "cost": ("cost_usd", "cost", "USD"),
 }
 _UNITS: Final = {"bytes": "B", "PEs": "", "cycles": "cycles", "USD": "USD", "J": "J"}
 _MOST_ROWS: Final = 30
@@ -50,15 +50,18 @@ def _answer(front: Sequence[Record]) -> str:
     if not front:
         return "None was found."
     fastest, leanest = front[0], min(front, key=_moved)
-    cycles = counted(fastest.number("makespan_cycles") or 0, "cycles")
-    found = f"{_machine(fastest)} {'takes' if fastest.number('pes') == 1 else 'take'} the least time, {cycles}"
+    are = "is" if fastest.number("pes") == 1 else "are"
+    found = f"{_machine(fastest)} {are} fastest ({counted(fastest.number('makespan_cycles') or 0, 'cycles')})"
+    least = quantity(_moved(leanest), "B")
     if len(front) == 1:
-        return f"One point is best in everything: {found}, {quantity(_moved(fastest), 'B')} I/O."
+        return f"One point is best in everything: {found}, {least} I/O."
     found = f"{len(front):,} points: {found}"
+    if len({_moved(point) for point in front}) == 1:
+        return f"{found}; all of them move {least}."
+    moves = "moves" if leanest.number("pes") == 1 else "move"
     if _moved(fastest) == _moved(leanest):
-        everywhere = len({_moved(point) for point in front}) == 1
-        return f"{found}; {'all of them move' if everywhere else 'and move the least,'} {quantity(_moved(leanest), 'B')}."
-    return f"{found}; {_machine(leanest)} move the least, {quantity(_moved(leanest), 'B')}."
+        return f"{found} and {moves} the least ({least})."
+    return f"{found}; {_machine(leanest)} {moves} the least ({least})."
 
 
 def _machine(point: Record) -> str:
@@ -67,29 +70,31 @@ def _machine(point: Record) -> str:
     return f"{found} with {size_text(int(memory))}" if memory else found
 
 
-def _reasons(report: Record, front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
-    for path, name, _, _ in axes:
+def _reasons(report: Record, front: Sequence[Record], axes: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    for path, name, _ in axes:
         values = {point.number(path) for point in front}
         if len(values) == 1 < len(front):
             yield f"All points have the same {name}."
     made, left, gap = report.number("schedules"), report.number("not_excluded"), report.number("gap")
-    combined = report.number("combinations")
-    if combined is not None and report.numbers("pes"):
-        counts = (report.numbers("pes"), report.items("granularities"), report.numbers("on_chip_memory_bytes"))
-        candidates = int(combined)
-        factors = [f"{combined:,} combinations of expansions"]
-        for values, name in zip(counts, ("numbers of PEs", "sizes of tasks", "sizes of memory"), strict=True):
-            candidates *= max(len(values), 1)
-            factors += [f"{len(values)} {name}"] if len(values) > 1 else []
-        scheduled = "" if made is None else f"; {made:,} schedules were made"
-        yield f"{candidates:,} candidates: {' × '.join(factors)}{scheduled}."
+    candidates = report.number("combinations") or 0
+    factors = [f"{candidates:,} combinations of expansions"]
+    for path, name in (("pes", "numbers of PEs"), ("granularities", "sizes of tasks")):
+        candidates *= max(len(report.items(path)), 1)
+        factors += [f"{len(report.items(path))} {name}"] if len(report.items(path)) > 1 else []
+    memories = len(report.items("on_chip_memory_bytes"))
+    said = f"{candidates:,} candidates" + (f": {' × '.join(factors)}" if len(factors) > 1 else "")
+    said += f", each with {memories} sizes of memory" if memories > 1 else ""
+    yield f"{said}." if made is None else f"{said}; {made:,} were scheduled."
     if gap == 0:
         yield "Proved: no candidate is as good as one of these points in everything and better in something."
     elif left is not None:
         tries, of_tries = report.number("tries"), report.number("of_tries")
-        tried = "" if tries is None else f" ({tries:,} of {of_tries:,} tries made; --tries N makes more)"
-        limit = "nothing is proved about how much better" if gap is None else f"by {share(gap)} at most"
-        yield f"Not proved: {left:,} schedules that were not made may be better than some point, {limit}{tried}."
+        tried = f" ({tries:,} of {of_tries:,} tries made; --tries N makes more)" if tries and of_tries else ""
+        limit = "without a limit" if gap is None else f"by at most {share(gap)}"
+        yield (
+            f"Not proved: bounds do not exclude {left:,} of the {candidates:,} candidates; one of them may be better "
+            f"than some point in everything, {limit}{tried}."
+        )
     too_many = report.texts("too_many_tasks")
     if too_many:
         yield f"Not scheduled, with too many tasks: {', '.join(too_many[:3])}{' …' if len(too_many) > 3 else ''}."
@@ -113,7 +118,7 @@ def _finer(finer: Sequence[Record]) -> Iterator[str]:
 
 
 def _tables(
-    front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]], lowerings: Sequence[str]
+    front: Sequence[Record], axes: Sequence[tuple[str, str, str]], lowerings: Sequence[str]
 ) -> Iterator[SmallTable]:
     """Yield the front, the fastest first, and what its lowerings are."""
     if not front:
@@ -123,7 +128,7 @@ def _tables(
     if any(point.number("on_chip_memory_bytes") for point in shown):
         sizes = (size_text(int(point.number("on_chip_memory_bytes") or 0)) for point in shown)
         columns.append(TableColumn("on-chip memory", tuple(sizes)))
-    for path, name, unit, _ in axes:
+    for path, name, unit in axes:
         values = [point.number(path) for point in shown]
         if unit == "cycles":
             cells = (f"{value or 0:,}" + _steady(point) for value, point in zip(values, shown, strict=True))
@@ -135,7 +140,9 @@ def _tables(
     if len({point.text("granularity") for point in shown}) > 1:
         columns.append(TableColumn("tasks", tuple(point.text("granularity") for point in shown), is_text=True))
     more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
-    yield SmallTable(f"The points that no other is better than in everything, the fastest first{more}", tuple(columns), 0)
+    yield SmallTable(
+        f"The points that no other is better than in everything, the fastest first{more}", tuple(columns), 0
+    )
     yield from _lowerings(lowerings)
 
 
@@ -166,7 +173,7 @@ def _options(front: Sequence[Record], lowerings: Sequence[str]) -> Iterator[tupl
         yield f"lowering {at + 1}", f"--pes {point.number('pes')} {said}"
 
 
-def _charts(front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]]) -> Iterator[Chart]:
+def _charts(front: Sequence[Record], axes: Sequence[tuple[str, str, str]]) -> Iterator[Chart]:
     for across, up in combinations(axes, 2):
         marks = tuple(
             Mark(x, y, f"{point.number('pes')} PEs", _machine(point), name=_machine(point))
@@ -176,4 +183,4 @@ def _charts(front: Sequence[Record], axes: Sequence[tuple[str, str, str, str]]) 
         if len({mark.x for mark in marks}) > 1 and len({mark.y for mark in marks}) > 1:
             title = f"{across[1][0].upper()}{across[1][1:]} against {up[1]}"
             caption = "The points of the table; lower and further left is better."
-            yield spread(ChartKind.DOTS, title, caption, up[1:3], across[1:3], marks)
+            yield spread(ChartKind.DOTS, title, caption, up[1:], across[1:], marks)

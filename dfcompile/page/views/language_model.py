@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from dfcompile.page.phrases import column, quantity, share
+from dfcompile.page.phrases import column, figure, four_digits, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View, spread
 from dfcompile.page.views.roofline import roof
@@ -54,30 +54,25 @@ def _table(steps: Sequence[Record]) -> SmallTable:
         ("time", "time_s", "s"),
         ("exchanges", "exchange_s", "s"),
         ("tokens/s", "tokens_per_s", ""),
-        ("of peak arithmetic, %", "mac_utilisation", "%"),
-        ("of memory bandwidth, %", "memory_utilisation", "%"),
-        ("weights per chip", "chip_weight_bytes", "B"),
-        ("caches per chip", "chip_kv_bytes", "B"),
+        ("peak used, %", "mac_utilisation", "%"),
+        ("bandwidth used, %", "memory_utilisation", "%"),
+        ("weights", "chip_weight_bytes", "B"),
+        ("caches", "chip_kv_bytes", "B"),
         ("USD per million tokens", "usd_per_million_tokens", ""),
     ):
         values = [step.number(path) for step in steps]
         if any(values) and unit == "%":
-            shares = ("-" if value is None else f"{100 * value:.3g}" for value in values)
+            shares = ("-" if value is None else f"{100 * value:.1f}" for value in values)
             columns.append(TableColumn(heading, tuple(shares)))
-        elif any(values):
+        elif any(values) and unit:
             columns.append(column(heading, values, unit))
-    return SmallTable("Steps", tuple(columns))
+        elif any(values):
+            columns.append(TableColumn(heading, tuple("-" if value is None else figure(value) for value in values)))
+    return SmallTable("Steps; weights and caches are of a chip", tuple(columns))
 
 
 def _reasons(steps: Sequence[Record]) -> Iterator[str]:
     for step in steps[:_ROWS_OF_REASONS]:
-        compute, memory = step.number("mac_utilisation"), step.number("memory_utilisation")
-        if compute is not None and memory is not None:
-            limit = "compute" if compute > memory else "memory"
-            yield (
-                f"{step.text('step')}: nearer to the limit of {limit}; arithmetic works at {share(compute)} of its "
-                f"peak, memory at {share(memory)}."
-            )
         yield from _largest_kernels(step)
         tried, infeasible = step.number("degrees_tried") or 0, step.number("degrees_infeasible") or 0
         if tried > 1:
@@ -100,8 +95,8 @@ def _largest_kernels(step: Record) -> Iterator[str]:
     if not total:
         return
     longest = ", ".join(f"{name} ({share(took / total)})" for name, took in _descending(times)[:3])
-    limits = ", ".join(f"{name} {share(took / total)}" for name, took in _descending(bounds))
-    yield f"{step.text('step')}: of the time of kernels, by what bounds them: {limits}; the longest are {longest}."
+    limits = ", ".join(f"{name} {share(took / total)}" for name, took in _descending(bounds) if took > _LITTLE * total)
+    yield f"{step.text('step')}: what limits its kernels, by their time: {limits}; the longest are {longest}."
 
 
 def _descending(times: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -139,7 +134,8 @@ def _time_chart(steps: Sequence[Record]) -> Iterator[Chart]:
         whole = max(sum(spent.values()), time)
         row = f"{step.text('step')}: {quantity(time, 's')}"
         marks += [
-            Mark(row, 100 * took / whole, name, f"{name}: {quantity(took, 's')}") for name, took in _descending(spent)
+            Mark(row, four_digits(100 * took / whole), name, f"{name}: {quantity(took, 's')}")
+            for name, took in _descending(spent)
         ]
     title = "What the time of each step goes to"
     caption = "Kernels of all layers together, the longest first, and exchanges between chips."
@@ -152,12 +148,14 @@ def _memory_chart(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
     capacity = report.number("system.capacity_bytes")
     marks = []
     for step in steps[:_ROWS]:
-        held = {name: step.number(f"chip_{path}_bytes") or 0 for name, path in (("weights", "weight"), ("caches", "kv"))}
+        held = {
+            name: step.number(f"chip_{path}_bytes") or 0 for name, path in (("weights", "weight"), ("caches", "kv"))
+        }
         if capacity:
             held["the rest"] = max(capacity - sum(held.values()), 0)
         marks += [Mark(step.text("step"), held[name], name, quantity(held[name], "B")) for name in held]
     title, caption = "Memory of a chip", "What weights and caches of keys and values take at most"
-    caption += f", of {quantity(capacity, 'B')}." if capacity else "."
+    caption += f", of {quantity(capacity, 'B')}; the rest is for activations." if capacity else "."
     yield Chart(ChartKind.ROWS, title, caption, Axis("step"), Axis("memory", "bytes"), tuple(marks))
 
 
@@ -187,7 +185,7 @@ def _dots(step: Record) -> Iterator[Mark]:
         if macs and moved and time:
             name = kernel.text("name")
             said = f"{name} of {kernel.text('part')}, limited by {kernel.text('bound').lower()}"
-            yield Mark(macs / moved, macs / time, name, said, name=name)
+            yield Mark(four_digits(macs / moved), four_digits(macs / time), name, said, name=name)
 
 
 def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:

@@ -159,7 +159,7 @@ def held_cycles(best: ResultRow) -> list[tuple[str, float]]:
 
 def _operators(best: ResultRow) -> Iterator[Chart]:
     """Yield what the operators hold the PEs for, and what they move: beside the schedule, in its colours."""
-    cycles = "Where the cycles of the PEs go", Axis("PE cycles", "cycles"), _PARTS
+    cycles = "Where the cycles of the PEs go", Axis("PE cycles"), _PARTS
     traffic = "DRAM traffic of each operator", Axis("bytes"), _MOVED
     for (title, axis, parts), operators in (
         (cycles, best.figures.parts("over_expansions.operators")),

@@ -125,4 +125,4 @@ def roof(dots: Sequence[Mark], bandwidth: tuple[str, float], peak: tuple[str, fl
     least, most = min(places), max(places)
     if least < ridge:
         yield Guide(bandwidth[0], (least, ridge), (least * bandwidth[1], peak[1]), is_named_first=True)
-    yield Guide(peak[0], (min(ridge, most), max(ridge, most)), (peak[1], peak[1]))
+    yield Guide(peak[0], (ridge, max(most, 2 * ridge)), (peak[1], peak[1]))
