@@ -40,8 +40,9 @@ def _answer(report: Record) -> str:
     said = []
     for name, row in shapes.items():
         least, buffer = (row.number(path) or 0 for path in ("compulsory_bytes", "effectual_buffer_bytes"))
-        said.append(f"{quantity(least, 'B')} for {name} (buffer of {quantity(buffer, 'B')})")
-    found = f"At least {' and '.join(said[:_SHAPES])} move; smaller buffers move more."
+        move = " move" if not said else ""
+        said.append(f"{quantity(least, 'B')}{move} for {name} (buffer of {quantity(buffer, 'B')})")
+    found = f"At least {' and '.join(said[:_SHAPES])}; smaller buffers move more."
     return found if len(found) <= _LONGEST else "The table says how little moves; smaller buffers move more."
 
 
