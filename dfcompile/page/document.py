@@ -152,7 +152,7 @@ def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: 
         "charts": [chart.plain() for chart in view.charts],
         "timelines": [_timeline_values(name, timeline) for name, timeline in timelines],
         "graph": None if graph is None else _graph_values(graph),
-        "operators": list(view.operators or _operators(timelines, graph)),
+        "operators": list(dict.fromkeys((*view.operators, *_operators(timelines, graph)))),
     }
 
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from dfcompile.report.plain_values import Json
 
-MOST_OPERATORS: Final = 10  # with a colour of their own: more are not told apart
 _SHORT: Final = 24  # letters that stay in one line
 _LEAST_PLACES: Final = 3  # of lines
 _LEAST_MARKS: Final = {"lines": 4, "dots": 4, "bars": 3, "rows": 3, "grid": 3, "bracket": 3}

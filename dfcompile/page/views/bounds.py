@@ -66,7 +66,7 @@ def _tables(report: Record) -> Iterator[SmallTable]:
             for name, path in (("proved", "proved_bytes"), ("tensors held on the chip", "fused_bytes"),
                                ("each operator alone", "unfused_bytes"))
         ))  # fmt: skip
-        yield SmallTable("Bytes that move, by size of the buffer", columns)
+        yield SmallTable("Bytes moved, by size of the buffer", columns)
     shapes = {} if whole else _by_name(report)
     kept = [(name, row) for name, rows in shapes.items() for row in _few(rows)][:_ROWS]
     if not kept:
@@ -82,7 +82,7 @@ def _tables(report: Record) -> Iterator[SmallTable]:
         column("operations per byte of the tiling", rates, ""),
         column("buffer for the least", [row.number("effectual_buffer_bytes") for row in shown], "B"),
     )
-    yield SmallTable("Bytes that move, by size of the buffer", columns)
+    yield SmallTable("Bytes moved, by size of the buffer", columns)
 
 
 def _by_name(report: Record) -> dict[str, list[Record]]:

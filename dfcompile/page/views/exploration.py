@@ -140,9 +140,7 @@ def _tables(
     if len({point.text("granularity") for point in shown}) > 1:
         columns.append(TableColumn("tasks", tuple(point.text("granularity") for point in shown), is_text=True))
     more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
-    yield SmallTable(
-        f"The points that no other is better than in everything, the fastest first{more}", tuple(columns), 0
-    )
+    yield SmallTable(f"The best points, the fastest first: no other is as good in everything{more}", tuple(columns), 0)
     yield from _lowerings(lowerings)
 
 
@@ -161,7 +159,7 @@ def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:
             TableColumn(f"{at + 1}", tuple(one.get(key, "-") for key in differing), is_text=True)
             for at, one in enumerate(chosen[:_MOST_LOWERINGS])
         )
-        yield SmallTable("In what the lowerings differ", (names, *columns))
+        yield SmallTable("Where the lowerings differ", (names, *columns))
 
 
 def _options(front: Sequence[Record], lowerings: Sequence[str]) -> Iterator[tuple[str, str]]:

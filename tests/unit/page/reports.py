@@ -218,7 +218,8 @@ def language_model_report(steps: int, kernels: int = 6) -> dict[str, Json]:
             {
                 "step": f"decode {step}", "chips": 2, "degrees": "TP2", "degrees_tried": 3, "degrees_infeasible": 1,
                 "time_s": busy + exchanged, "exchange_s": exchanged, "tokens_per_s": 1234.5678,
-                "mac_utilisation": 0.123456, "memory_utilisation": 0.923456, "chip_weight_bytes": 8 * 10**9, "chip_kv_bytes": 10**9 // 3,
+                "mac_utilisation": 0.123456, "memory_utilisation": 0.923456,
+                "chip_weight_bytes": 8 * 10**9, "chip_kv_bytes": 10**9 // 3,
                 "kernels": [*own, store], "parts": [{"part": "layer", "count": 32, "transfers_exposed_s": 0}],
                 "assumptions": [],
             }

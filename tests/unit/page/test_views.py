@@ -55,9 +55,9 @@ def test_what_was_chosen_is_options_to_paste_and_no_part_of_the_answer() -> None
         "is_taken": True, "expand": rules, "granularity": ["pieces=16"], "published_cycles": 9000, "estimated_cycles": 1
     }  # fmt: skip
     expansions: Json = {"MatMul": "+".join(f"split-k{{parts={at}}}" for at in range(20))}
-    one = {**model_report(), "results": [{**result(4, 3000, {}), "expansions": expansions, "automatic": chosen}]}
+    results: list[Json] = [{**result(4, 3000, {}), "expansions": expansions, "automatic": chosen}]
 
-    view = view_of(Record(one))
+    view = view_of(Record({**model_report(), "results": results}))
     assert view.answer == "4 PEs take 3,000 cycles (3.00 µs), 1.0 % above the proved bound; 4.00 kB I/O; 300 USD."
     ((name, options),) = view.options
     assert name == "what was chosen for 4 PEs"
@@ -296,8 +296,9 @@ def test_what_is_proved_of_a_fused_chain_is_one_line() -> None:
     curve = Record(report).parts("curves")[0].values
     curves: list[Json] = [{**curve, "name": kind} for kind in ("unfused", "flash")]
 
-    for told in ({"fusions": fusions, "operators": []}, {"whole": list(report["operators"]), "fusions": []}):  # type: ignore[arg-type]
-        view = view_of(Record({**report, **told, "curves": curves}))  # type: ignore[dict-item]
+    whole: list[Json] = [dict(row.values) for row in rows]
+    for told in ({**report, "fusions": fusions}, {**report, "whole": whole}):
+        view = view_of(Record({**told, "curves": curves}))
         assert view.charts[0].dashed == (("proved", "proved"),)
         assert len([mark for mark in view.charts[0].marks if mark.series == "proved"]) == 12
 
