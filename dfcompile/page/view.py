@@ -212,7 +212,7 @@ class View:
         answer: in one sentence.
         reasons: what limits it, what would make it better; a line each.
         tables: small ones, beneath the answer.
-        options: that give the same again: what they are of, and the options as a shell reads them.
+        options: to paste: what they choose, and the options as a shell reads them.
         charts: that show more than a table.
         operators: those that have a colour of their own, the largest first.
         assumptions: what the figures rest on: name, value, source.

@@ -37,7 +37,7 @@ def _answer(report: Record) -> str:
     shapes: dict[str, Record] = {}
     for row in sorted(report.parts("fusions") or report.parts("operators"), key=_attained):
         shapes.setdefault(row.text("operator"), row)
-    said = []
+    said: list[str] = []
     for name, row in shapes.items():
         least, buffer = (row.number(path) or 0 for path in ("compulsory_bytes", "effectual_buffer_bytes"))
         move = " move" if not said else ""

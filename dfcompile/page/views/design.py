@@ -21,7 +21,7 @@ def design_view(report: Record) -> View:
         *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
     )
     tables = (*configuration_tables(configurations), *design_kernel_tables(report))
-    reasons = (f"Limited by {limited}.",) if limited else ()
+    reasons = (f"Limits by share of the time: {limited}.",) if limited else ()
     largest = sorted(report.parts("kernels"), key=lambda kernel: -(kernel.number("flop") or 0))
     operators = tuple(kernel.text("name") for kernel in largest)
     return View(name, question, _answer(report), reasons, tables, charts=charts, operators=operators)

@@ -163,7 +163,7 @@ def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:
 
 
 def _options(front: Sequence[Record], lowerings: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options of each lowering, on the machine of its fastest point."""
+    """Yield the options of ``dfcompile MODEL`` that choose each lowering, on as many PEs as its fastest point has."""
     for at, lowering in enumerate(lowerings[:_MOST_LOWERINGS]):
         point = next(point for point in front if point.text("expansions") == lowering)
         tasks = [point.text("granularity")] if point.text("granularity") else []

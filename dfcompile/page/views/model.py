@@ -80,7 +80,7 @@ def _reasons(best: ResultRow) -> Iterator[str]:
         yield f"Deadlock: {'; '.join(waits)}."
     limited = limits(figures.parts("mapping.configurations"))
     if limited:
-        yield f"Limited by {limited} of the time."
+        yield f"Limits by share of the time: {limited}."
     utilization, speedup = figures.number("schedule.pe_utilization"), figures.number("schedule.speedup")
     if utilization is not None and speedup is not None:
         yield f"PEs work {share(utilization)} of the time; {speedup:.3g} times faster than one PE."
