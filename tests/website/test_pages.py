@@ -307,7 +307,7 @@ def test_axes_begin_at_zero_unless_they_say_that_they_are_logarithmic(
 
 def test_an_operator_has_one_colour_in_legend_schedule_charts_and_graph(opened: Browser, tmp_path: Path) -> None:
     report = operators_report(4)
-    names = ["op3", "op2", "op1", "op0"]  # the one that holds PEs longest is first
+    names = ["op3", "op2", "op1", "op0", "fc"]  # the one that holds PEs longest is first, then who is in the schedule
     show(opened, tmp_path, report, ("4 PEs", schedule(40, 4, "op3")), graph=dataflow(1, 4, 2, "op"))
     time.sleep(0.2)
 
@@ -319,7 +319,7 @@ def test_an_operator_has_one_colour_in_legend_schedule_charts_and_graph(opened: 
     assert isinstance(legend, list)
     assert [name for name, _ in legend] == names
     colours = dict(legend)
-    assert len(set(colours.values())) == 4
+    assert len(set(colours.values())) == 5
     assert (
         answered(opened, "document.querySelectorAll('.where .legend[aria-label=\"colours of operators\"]').length") == 0
     )
@@ -341,7 +341,7 @@ def test_an_operator_has_one_colour_in_legend_schedule_charts_and_graph(opened: 
         opened, boxes_of + "box.querySelector('rect:not(.under)').getAttribute('fill')]).filter((pair) => pair[1])"
     )
     assert isinstance(drawn, list)
-    assert dict(drawn) == colours
+    assert {**dict(drawn), "fc": colours["fc"]} == colours
     pixel = answered(
         opened, "d3.rgb(...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data.slice(0, 3))"
         ".formatHex().toUpperCase()",

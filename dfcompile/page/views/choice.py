@@ -12,6 +12,7 @@ from dfcompile.page.views.results import ResultRow, shortened
 _OTHERS = 4  # lowerings that are held against the best
 _HINTS = 3
 _NAMED = 2  # expansions of a hint; all are in the table
+_NOTHING: Final = 5e-4  # as a share in one decimal
 _NEAR: Final = 1.1  # times the shortest makespan is nearly as short
 _PARTS = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
 
@@ -83,6 +84,8 @@ def _against(row: ResultRow, best: ResultRow) -> str:
     longer = row.makespan / best.makespan - 1
     moved, own = (each.figures.number("schedule.io_bytes") for each in (row, best))
     said = f"takes {share(longer)} longer" if longer else "takes as long"
+    if 0 < longer < _NOTHING:
+        said = f"takes {counted(row.makespan - best.makespan, 'cycles')} longer"
     if not moved or not own:
         return said
     more = moved / own - 1

@@ -11,14 +11,18 @@ _NAMES = 6  # of kernels in a tooltip
 _FEW: Final = 3  # configurations: a table says them
 
 
-def limits(configurations: Sequence[Record]) -> str:
-    """Return which share of the time each limit has, as ``memory (60 %), compute (40 %)``; empty without any time."""
+def limit_reasons(configurations: Sequence[Record]) -> Iterator[str]:
+    """Yield which limit holds for which share of the time; nothing without any time."""
     times: dict[str, float] = {}
     for each in configurations:
         times[each.text("bound_by")] = times.get(each.text("bound_by"), 0.0) + (each.number("time_s") or 0.0)
     total = sum(times.values())
-    ordered = sorted(times.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{name} ({share(time / total)})" for name, time in ordered) if total else ""
+    ordered = sorted(((name, time) for name, time in times.items() if time), key=lambda pair: -pair[1])
+    if len(ordered) == 1:
+        yield f"Limited by {ordered[0][0]} all the time."
+    elif ordered:
+        said = [f"by {name} for {share(time / total)}" for name, time in ordered]
+        yield f"Limited {said[0]} of the time, {', '.join(said[1:])}."
 
 
 def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[Chart]:

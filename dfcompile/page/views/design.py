@@ -3,7 +3,7 @@
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
-from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limits
+from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
 from dfcompile.page.views.roofline import design_kernel_tables, design_roofline_charts
 from dfcompile.page.views.sharding import design_sharding_chart
 
@@ -13,7 +13,6 @@ _MILLION = 1e6
 def design_view(report: Record) -> View:
     """Return the view of a ``dfcompile-design``."""
     name, configurations = report.text("name") or "design", report.parts("configurations")
-    limited = limits(configurations)
     question = f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?"
     charts = (
         *configuration_charts(configurations, name),
@@ -21,7 +20,7 @@ def design_view(report: Record) -> View:
         *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
     )
     tables = (*configuration_tables(configurations), *design_kernel_tables(report))
-    reasons = (f"Limits by share of the time: {limited}.",) if limited else ()
+    reasons = tuple(limit_reasons(configurations))
     largest = sorted(report.parts("kernels"), key=lambda kernel: -(kernel.number("flop") or 0))
     operators = tuple(kernel.text("name") for kernel in largest)
     return View(name, question, _answer(report), reasons, tables, charts=charts, operators=operators)

@@ -7,7 +7,7 @@ from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTable, View, spread
 from dfcompile.page.views.choice import choice_reasons, chosen_options
-from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limits
+from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
@@ -78,9 +78,7 @@ def _reasons(best: ResultRow) -> Iterator[str]:
     waits = figures.texts("simulation.deadlock")
     if waits:
         yield f"Deadlock: {'; '.join(waits)}."
-    limited = limits(figures.parts("mapping.configurations"))
-    if limited:
-        yield f"Limits by share of the time: {limited}."
+    yield from limit_reasons(figures.parts("mapping.configurations"))
     utilization, speedup = figures.number("schedule.pe_utilization"), figures.number("schedule.speedup")
     if utilization is not None and speedup is not None:
         yield f"PEs work {share(utilization)} of the time; {speedup:.3g} times faster than one PE."

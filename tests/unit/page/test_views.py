@@ -6,6 +6,7 @@ from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import ChartKind, is_wide
 from dfcompile.page.views import kind_of, view_of
+from dfcompile.page.views.configurations import limit_reasons
 from dfcompile.report.plain_values import Json
 from tests.unit.page.reports import (
     bounds_report,
@@ -337,3 +338,20 @@ def test_figures_in_sentences() -> None:
     assert is_wide((1.0, 6.0))
     assert not is_wide((0.0, 6.0))
     assert not is_wide(())
+
+
+def test_what_limits_a_result_is_said_by_its_share_of_the_time() -> None:
+    one, two = (Record({"bound_by": name, "time_s": time}) for name, time in (("memory", 3.0), ("compute", 1.0)))
+
+    assert list(limit_reasons([one])) == ["Limited by memory all the time."]
+    assert list(limit_reasons([two, one])) == ["Limited by memory for 75.0 % of the time, by compute for 25.0 %."]
+    assert list(limit_reasons([Record({"bound_by": "memory", "time_s": 0})])) == []
+
+
+def test_a_lowering_that_takes_a_few_cycles_more_says_how_many() -> None:
+    results: list[Json] = [result(64, cycles, {"MatMul": name}) for name, cycles in (("ip", 37_591), ("mv", 37_594))]
+
+    assert (
+        "On 64 PEs, beside MatMul=ip: MatMul=mv takes 3 cycles longer, moves as much."
+        in view_of(Record({**model_report(), "results": results})).reasons
+    )
