@@ -6,15 +6,16 @@ from typing import Final
 
 from dfcompile.page.phrases import column, figure, four_digits, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View, spread
+from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
-from dfcompile.records import replace
 
+_LONGEST: Final = 160  # letters of an answer
 _STEPS: Final = 2  # in the answer; all are in the table
 _ROWS: Final = 24  # steps of a chart
 _EXCHANGES, _REST = "exchanges between chips", "waiting and the rest"
 _ROWS_OF_REASONS: Final = 4  # steps that are explained
+_BESIDE: Final = "Async"  # limit of a kernel that runs beside others
 _LITTLE: Final = 1e-3  # of a step: no part of its bar
 
 
@@ -24,15 +25,15 @@ def language_model_view(report: Record) -> View:
     steps = report.parts("steps")
     question = f"How long do steps of {model} take on {system}, and what limits them?"
     charts = tuple(_charts(report, steps))
-    tables = (_table(steps),) if steps else ()
+    tables, answer = (_table(steps),) if steps else (), _answer(steps)
     return View(
-        f"{model} on {system}", question, _answer(steps), tuple(_reasons(steps)), tables, charts=charts,
+        f"{model} on {system}", question, answer, tuple(_reasons(steps, answer)), tables, charts=charts,
         operators=_operators(steps),
     )  # fmt: skip
 
 
 def _answer(steps: Sequence[Record]) -> str:
-    """Return the time and the rate of the first steps."""
+    """Return the time and the rate of the first steps, and what these rest on where there is room."""
     said = []
     for step in steps[:_STEPS]:
         rate, chips = step.number("tokens_per_s"), step.number("chips") or 1
@@ -40,7 +41,10 @@ def _answer(steps: Sequence[Record]) -> str:
         found += "chips" if chips > 1 else "chip"
         said.append(found + (f" ({rate:,.0f} tokens/s)" if rate is not None else ""))
     more = f"; {len(steps) - _STEPS:,} more steps in the table" if len(steps) > _STEPS else ""
-    return f"{'; '.join(said)}{more}."
+    rests = list(dict.fromkeys(rest for step in steps[:_STEPS] for rest in step.texts("assumptions")))
+    found = f"{'; '.join(said)}{more}."
+    whole = f"{'; '.join((*said, *rests))}{more}."
+    return whole if len(whole) <= _LONGEST else found
 
 
 def _table(steps: Sequence[Record]) -> SmallTable:
@@ -71,7 +75,7 @@ def _table(steps: Sequence[Record]) -> SmallTable:
     return SmallTable("Steps; weights and caches are of a chip", tuple(columns))
 
 
-def _reasons(steps: Sequence[Record]) -> Iterator[str]:
+def _reasons(steps: Sequence[Record], answer: str) -> Iterator[str]:
     for step in steps[:_ROWS_OF_REASONS]:
         yield from _largest_kernels(step)
         tried, infeasible = step.number("degrees_tried") or 0, step.number("degrees_infeasible") or 0
@@ -80,7 +84,7 @@ def _reasons(steps: Sequence[Record]) -> Iterator[str]:
                 f"{step.text('step')}: {step.text('degrees')} is the best of {tried:,} ways to share the model among "
                 f"chips; {infeasible:,} of them do not fit."
             )
-        yield from (f"{step.text('step')}: {said}." for said in step.texts("assumptions"))
+        yield from (f"{step.text('step')}: {said}." for said in step.texts("assumptions") if said not in answer)
 
 
 def _largest_kernels(step: Record) -> Iterator[str]:
@@ -90,7 +94,8 @@ def _largest_kernels(step: Record) -> Iterator[str]:
     for kernel in step.parts("kernels"):
         took = (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
         times[kernel.text("name")] += took
-        bounds[kernel.text("bound").lower()] += took
+        if kernel.text("bound") != _BESIDE:
+            bounds[kernel.text("bound").lower()] += took
     total = sum(times.values())
     if not total:
         return
@@ -107,7 +112,7 @@ def _spent(step: Record) -> dict[str, float]:
     """Return what the time of a step goes to: kernels by name, transfers beside them, exchanges, the rest."""
     spent: defaultdict[str, float] = defaultdict(float)
     for kernel in step.parts("kernels"):
-        if kernel.text("bound") != "Async":  # runs beside others; what finds no room there is a figure of its part
+        if kernel.text("bound") != _BESIDE:  # what finds no room beside others is a figure of its part
             spent[kernel.text("name")] += (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
     for part in step.parts("parts"):
         spent["transfers"] += (part.number("count") or 1) * (part.number("transfers_exposed_s") or 0)
@@ -170,9 +175,9 @@ def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
                 "A dot per kernel of a chip, in the colours above: what it computes per byte against how fast it does. "
                 "On the slope memory limits it, on the flat line arithmetic."
             )
-            axes = ("operations per byte", "MAC/B"), ("attained", "MAC/s")
-            chart = spread(ChartKind.DOTS, title, caption, *axes, dots, tuple(_roof(report, dots)))
-            yield replace(chart, colouring=Colouring.OPERATOR)
+            axes = Axis("operations per byte", "MAC/B", is_log=True), Axis("attained", "MAC/s", is_log=True)
+            guides = tuple(_roof(report, dots))
+            yield Chart(ChartKind.DOTS, title, caption, *axes, dots, guides, colouring=Colouring.OPERATOR)
     for mapped in report.parts("mapped"):
         for part in mapped.parts("parts"):
             of = f"a layer of {part.text('part')}, {mapped.text('step')}"

@@ -115,15 +115,23 @@ def test_a_language_model_says_what_limits_its_kernels_and_which_take_longest() 
     }  # fmt: skip
 
     view = view_of(Record({"format": "dfcompile-language-model/1", "steps": [step]}))
-    assert view.answer == "decode takes 84 s on 4 chips."
+    assert view.answer == "decode takes 84 s on 4 chips; prefills are not counted."
     assert view.reasons == (
         (
             "decode: what limits its kernels, by their time: memory 81.0 %, compute 19.0 %; the longest are "
             "ffn (76.2 %), qkv (19.0 %), head (4.8 %)."
         ),
         "decode: tp=4 is the best of 6 ways to share the model among chips; 1 of them do not fit.",
-        "decode: prefills are not counted.",
     )
+
+
+def test_what_the_time_of_a_step_rests_on_is_said_even_where_the_answer_has_no_room() -> None:
+    rest = "a sentence that is rather long, so that " * 4
+    step: Json = {"step": "decode", "chips": 4, "time_s": 84.0, "assumptions": [rest]}
+
+    view = view_of(Record({"format": "dfcompile-language-model/1", "steps": [step]}))
+    assert view.answer == "decode takes 84 s on 4 chips."
+    assert view.reasons == (f"decode: {rest}.",)
 
 
 def test_the_time_of_a_step_is_stacked_by_kernel_with_exchanges_and_what_is_left() -> None:
