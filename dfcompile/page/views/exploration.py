@@ -4,64 +4,92 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
+from msgspec import Struct
+
 from dfcompile.options.choice_file import choice_options
 from dfcompile.page.phrases import column, counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Chart, ChartKind, Mark, SmallTable, TableColumn, View, spread
 from dfcompile.report.traffic_bounds import size_text
 
-# By objective: where it is, its name, its unit.
-_AXES: Final = {
-    "makespan": ("makespan_cycles", "makespan", "cycles"),
-    "io": ("io_bytes", "I/O", "bytes"),
-    "area": ("area_pes", "area", "PEs"),
-    "energy": ("energy_j", "energy", "J"),
-    "cost": ("cost_usd", "cost", "USD"),
+
+class _Objective(Struct, frozen=True):
+    """What a point is good in.
+
+    Attributes:
+        path: of the figure.
+        name: of it.
+        unit: of it on an axis.
+        short: the unit with a prefix.
+        best: what points with the least of it do, several and one.
+    """
+
+    path: str
+    name: str
+    unit: str
+    short: str
+    best: tuple[str, str]
+
+    def of(self, point: Record) -> float:
+        """Return the figure of a point."""
+        return point.number(self.path) or 0
+
+    def said(self, point: Record) -> str:
+        """Return the figure of a point as one reads it."""
+        value = self.of(point)
+        return counted(value, self.unit) if self.unit == "cycles" else quantity(value, self.short).strip()
+
+
+_OBJECTIVES: Final = {
+    "makespan": _Objective("makespan_cycles", "makespan", "cycles", "cycles", ("are fastest", "is fastest")),
+    "io": _Objective("io_bytes", "I/O", "bytes", "B", ("move the least", "moves the least")),
+    "area": _Objective("area_pes", "area", "PEs", "", ("are smallest", "is smallest")),
+    "energy": _Objective("energy_j", "energy", "J", "J", ("need the least energy", "needs the least energy")),
+    "cost": _Objective("cost_usd", "cost", "USD", "USD", ("cost the least", "costs the least")),
 }
-_UNITS: Final = {"bytes": "B", "PEs": "", "cycles": "cycles", "USD": "USD", "J": "J"}
 _MOST_ROWS: Final = 30
 _MOST_LOWERINGS: Final = 6  # columns of the table of them
 
 
 def exploration_view(report: Record) -> View:
     """Return the view of a ``dfcompile-exploration``."""
-    front = sorted(report.parts("front"), key=lambda point: (point.number("makespan_cycles") or 0, _moved(point)))
+    objectives = [one for name, one in _OBJECTIVES.items() if name in report.texts("objectives")]
+    front = sorted(report.parts("front"), key=lambda point: [one.of(point) for one in objectives])
     model = report.text("model") or "model"
-    objectives = report.texts("objectives")
-    axes = [axis for name, axis in _AXES.items() if name in objectives]
-    question = f"Which lowerings and machines are best for {model} in {_listed([axis[1] for axis in axes])}?"
+    question = f"Which lowerings and machines are best for {model} in {_listed([one.name for one in objectives])}?"
     lowerings = tuple(dict.fromkeys(point.text("expansions") for point in front))
-    tables = tuple(_tables(front, axes, lowerings))
-    options = tuple(_options(front, lowerings))
-    return View(model, question, _answer(front), tuple(_reasons(report, front, axes)), tables, options,
-                tuple(_charts(front, axes)))  # fmt: skip
-
-
-def _moved(point: Record) -> float:
-    return point.number("io_bytes") or 0
+    answer, tables = _answer(front, objectives), tuple(_tables(front, objectives, lowerings))
+    same = (one.name for one in objectives if len({one.of(point) for point in front}) == 1 < len(front))
+    ties = (f"All points have the same {name}." for name in same if name not in answer)
+    reasons, options = (*ties, *_reasons(report)), tuple(_options(front, lowerings))
+    return View(model, question, answer, reasons, tables, options, tuple(_charts(front, objectives)))
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _answer(front: Sequence[Record]) -> str:
-    """Return the fastest point and the one that moves least; it is said where these are one, or all the same."""
-    if not front:
+def _answer(front: Sequence[Record], objectives: Sequence[_Objective]) -> str:
+    """Return the best points in the first two objectives; it is said where these are one, or all the same."""
+    if not front or not objectives:
         return "None was found."
-    fastest, leanest = front[0], min(front, key=_moved)
-    are = "is" if fastest.number("pes") == 1 else "are"
-    found = f"{_machine(fastest)} {are} fastest ({counted(fastest.number('makespan_cycles') or 0, 'cycles')})"
-    least = quantity(_moved(leanest), "B")
+    first, *others = objectives
+    best = front[0]
+    found = f"{_machine(best)} {first.best[best.number('pes') == 1]} ({first.said(best)})"
     if len(front) == 1:
-        return f"One point is best in everything: {found}, {least} I/O."
+        figures = (f"{one.said(best)} {one.name}" for one in others[:1])
+        return f"One point is best in everything: {', '.join((found, *figures))}."
     found = f"{len(front):,} points: {found}"
-    if len({_moved(point) for point in front}) == 1:
-        return f"{found}; all of them move {least}."
-    moves = "moves" if leanest.number("pes") == 1 else "move"
-    if _moved(fastest) == _moved(leanest):
-        return f"{found} and {moves} the least ({least})."
-    return f"{found}; {_machine(leanest)} {moves} the least ({least})."
+    if not others:
+        return f"{found}."
+    second = others[0]
+    other = min(front, key=lambda point: (second.of(point), first.of(point)))
+    if len({second.of(point) for point in front}) == 1:
+        return f"{found}; all have the same {second.name} ({second.said(other)})."
+    best_in = f"{second.best[other.number('pes') == 1]} ({second.said(other)})"
+    return (
+        f"{found} and {best_in}." if second.of(best) == second.of(other) else f"{found}; {_machine(other)} {best_in}."
+    )
 
 
 def _machine(point: Record) -> str:
@@ -70,11 +98,7 @@ def _machine(point: Record) -> str:
     return f"{found} with {size_text(int(memory))}" if memory else found
 
 
-def _reasons(report: Record, front: Sequence[Record], axes: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    for path, name, _ in axes:
-        values = {point.number(path) for point in front}
-        if len(values) == 1 < len(front):
-            yield f"All points have the same {name}."
+def _reasons(report: Record) -> Iterator[str]:
     made, left, gap = report.number("schedules"), report.number("not_excluded"), report.number("gap")
     candidates = report.number("combinations") or 0
     factors = [f"{candidates:,} combinations of expansions"]
@@ -88,8 +112,8 @@ def _reasons(report: Record, front: Sequence[Record], axes: Sequence[tuple[str, 
     if gap == 0:
         yield "Proved: no candidate is as good as one of these points in everything and better in something."
     elif left is not None:
-        tries, of_tries = report.number("tries"), report.number("of_tries")
-        tried = f" ({tries:,} of {of_tries:,} tries made; --tries N makes more)" if tries and of_tries else ""
+        tries = report.number("tries")
+        tried = f" ({tries:,} tries made; --tries N makes more)" if tries else ""
         limit = "without a limit" if gap is None else f"by at most {share(gap)}"
         yield (
             f"Not proved: bounds do not exclude {left:,} of the {candidates:,} candidates; one of them may be better "
@@ -118,7 +142,7 @@ def _finer(finer: Sequence[Record]) -> Iterator[str]:
 
 
 def _tables(
-    front: Sequence[Record], axes: Sequence[tuple[str, str, str]], lowerings: Sequence[str]
+    front: Sequence[Record], objectives: Sequence[_Objective], lowerings: Sequence[str]
 ) -> Iterator[SmallTable]:
     """Yield the front, the fastest first, and what its lowerings are."""
     if not front:
@@ -128,19 +152,18 @@ def _tables(
     if any(point.number("on_chip_memory_bytes") for point in shown):
         sizes = (size_text(int(point.number("on_chip_memory_bytes") or 0)) for point in shown)
         columns.append(TableColumn("on-chip memory", tuple(sizes)))
-    for path, name, unit in axes:
-        values = [point.number(path) for point in shown]
-        if unit == "cycles":
-            cells = (f"{value or 0:,}" + _steady(point) for value, point in zip(values, shown, strict=True))
+    for one in objectives:
+        if one.unit == "cycles":
+            cells = (f"{one.of(point):,}" + _steady(point) for point in shown)
             columns.append(TableColumn("makespan, cycles", tuple(cells)))
         else:
-            columns.append(column(name, values, _UNITS[unit]))
+            columns.append(column(one.name, [one.of(point) for point in shown], one.short))
     numbers = {lowering: f"{at + 1}" for at, lowering in enumerate(lowerings)}
     columns.append(TableColumn("lowering", tuple(numbers[point.text("expansions")] for point in shown)))
     if len({point.text("granularity") for point in shown}) > 1:
         columns.append(TableColumn("tasks", tuple(point.text("granularity") for point in shown), is_text=True))
     more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
-    yield SmallTable(f"The best points, the fastest first: no other is as good in everything{more}", tuple(columns), 0)
+    yield SmallTable(f"The best points: no other is as good in everything{more}", tuple(columns), 0)
     yield from _lowerings(lowerings)
 
 
@@ -152,7 +175,7 @@ def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:
     """Yield in what lowerings differ: a row per choice that is not the same in all, a column per lowering."""
     chosen = [dict(rule.partition("=")[::2] for rule in lowering.split()) for lowering in lowerings]
     keys = dict.fromkeys(key for one in chosen for key in one)
-    differing = [key for key in keys if len({one.get(key) for one in chosen}) > 1]
+    differing = [key for key in keys if len({one.get(key) for one in chosen}) > 1][:_MOST_ROWS]
     if differing:
         names = TableColumn("choice", tuple(differing), is_text=True)
         columns = (
@@ -171,14 +194,14 @@ def _options(front: Sequence[Record], lowerings: Sequence[str]) -> Iterator[tupl
         yield f"lowering {at + 1}", f"--pes {point.number('pes')} {said}"
 
 
-def _charts(front: Sequence[Record], axes: Sequence[tuple[str, str, str]]) -> Iterator[Chart]:
-    for across, up in combinations(axes, 2):
+def _charts(front: Sequence[Record], objectives: Sequence[_Objective]) -> Iterator[Chart]:
+    for up, across in combinations(objectives, 2):
         marks = tuple(
-            Mark(x, y, f"{point.number('pes')} PEs", _machine(point), name=_machine(point))
+            Mark(across.of(point), up.of(point), f"{point.number('pes')} PEs", _machine(point), name=_machine(point))
             for point in front
-            if (x := point.number(up[0])) is not None and (y := point.number(across[0])) is not None
         )
         if len({mark.x for mark in marks}) > 1 and len({mark.y for mark in marks}) > 1:
-            title = f"{across[1][0].upper()}{across[1][1:]} against {up[1]}"
+            title = f"{up.name[0].upper()}{up.name[1:]} against {across.name}"
             caption = "The points of the table; lower and further left is better."
-            yield spread(ChartKind.DOTS, title, caption, up[1:], across[1:], marks)
+            axes = (across.name, across.unit), (up.name, up.unit)
+            yield spread(ChartKind.DOTS, title, caption, *axes, marks)

@@ -195,7 +195,7 @@ def test_an_exploration_says_the_fastest_and_the_leanest_of_its_points() -> None
 
 def points(*figures: tuple[int, int, int]) -> dict[str, Json]:
     front: list[Json] = [
-        {"pes": pes, "makespan_cycles": cycles, "io_bytes": moved, "expansions": "MatMul=mv"}
+        {"pes": pes, "area_pes": 24, "makespan_cycles": cycles, "io_bytes": moved, "expansions": "MatMul=mv"}
         for pes, cycles, moved in figures
     ]
     return {**exploration_report(1), "front": front}
@@ -204,7 +204,7 @@ def points(*figures: tuple[int, int, int]) -> dict[str, Json]:
 @pytest.mark.parametrize(
     ("front", "answer"),
     [
-        (((4, 90, 7), (2, 99, 7)), "2 points: 4 PEs are fastest (90 cycles); all of them move 7 B."),
+        (((4, 90, 7), (2, 99, 7)), "2 points: 4 PEs are fastest (90 cycles); all have the same I/O (7 B)."),
         (((4, 90, 7), (2, 99, 8)), "2 points: 4 PEs are fastest (90 cycles) and move the least (7 B)."),
         (((4, 90, 9), (8, 90, 7), (2, 99, 7)), "3 points: 8 PEs are fastest (90 cycles) and move the least (7 B)."),
         (((4, 90, 9), (2, 99, 8)), "2 points: 4 PEs are fastest (90 cycles); 2 PEs move the least (8 B)."),
@@ -216,7 +216,21 @@ def test_ties_of_an_exploration_are_told_right(front: tuple[tuple[int, int, int]
     view = view_of(Record(points(*front)))
 
     assert view.answer == answer
-    assert ("All points have the same I/O." in view.reasons) is ("all of them" in answer)
+    assert ("All points have the same area." in view.reasons) is (len(front) > 1)
+
+
+def test_an_answer_is_about_the_objectives_that_were_asked_for() -> None:
+    report = points((4, 90, 9), (2, 99, 8))
+    front: list[Json] = [
+        {**point.values, "cost_usd": cost}
+        for point, cost in zip(Record(report).parts("front"), (300.0, 200.0), strict=True)
+    ]
+
+    for objectives, answer in (
+        (("makespan", "cost"), "2 points: 4 PEs are fastest (90 cycles); 2 PEs cost the least (200 USD)."),
+        (("cost",), "2 points: 2 PEs cost the least (200 USD)."),
+    ):
+        assert view_of(Record({**report, "front": front, "objectives": list(objectives)})).answer == answer
 
 
 def test_an_exploration_says_what_is_proved_and_how_many_candidates_there_are() -> None:
@@ -229,7 +243,7 @@ def test_an_exploration_says_what_is_proved_and_how_many_candidates_there_are() 
         ),
         (
             "Not proved: bounds do not exclude 3 of the 162 candidates; one of them may be better than some point in "
-            "everything, by at most 2.0 % (40 of 100 tries made; --tries N makes more)."
+            "everything, by at most 2.0 % (40 tries made; --tries N makes more)."
         ),
         (
             "Hint: only tasks as declared were looked at; in pieces about 3,000 cycles on 16 PEs instead of 9,000: "
