@@ -230,7 +230,8 @@
     if (chart.colouring !== "operator" && series.some(Boolean)) place.before(page.legend(legend, "colours"));
     place.after(said);
     walk(place, chart, marks, said);
-    let width = 0;
+    let width = place.clientWidth;
+    if (width) redraw(); // at once: what says that it is ready is drawn
     new ResizeObserver(() => {
       if (place.clientWidth !== width) {
         width = place.clientWidth;
