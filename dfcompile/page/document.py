@@ -6,7 +6,8 @@ What it holds: JSON that cannot end its element, columns of numbers as base64, h
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
@@ -63,9 +64,11 @@ def policy_hash(text: str) -> str:
 
 VENDORED: Final = ("vendor/d3.min.js", "vendor/plot.min.js")
 SCRIPTS: Final = (
-    *("texts.js", "values.js", "charts.js", "timeline.js"),
+    *("texts.js", "values.js", "colours.js", "labels.js", "charts.js", "timeline.js"),
     *("layout.js", "boxes.js", "graph.js", "tables.js", "main.js"),
 )
+_OF_GRAPHS: Final = frozenset({"layout.js", "boxes.js", "graph.js"})
+_OF_SCHEDULES: Final = frozenset({"timeline.js"})
 # Of the style that Observable Plot puts beside each drawing, for the class name that charts.js gives.
 STYLE_OF_PLOT: Final = "'sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM='"
 _NODE_COLUMNS: Final = tuple(field.name for field in fields(DataflowNode))
@@ -102,16 +105,23 @@ def html_page(content: Content) -> str:
         UserError: the report is of no kind that pages show.
     """
     view = view_of(Record(_named(content.report, content.subject)))
-    style, scripts = _text("style.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
-    vendored = tuple(_text(name) for name in VENDORED)
-    policy = f"default-src 'none'; script-src {' '.join(map(policy_hash, (*vendored, *scripts)))}; "
-    policy += f"style-src {policy_hash(style)} {STYLE_OF_PLOT}; img-src data:; base-uri 'none'; form-action 'none'"
     shown, left_out = _shown_timelines(content.timelines)
-    environment = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    unused = (frozenset() if shown else _OF_SCHEDULES) | (frozenset() if content.graph else _OF_GRAPHS)
+    scripts = tuple(_script(f"scripts/{name}") for name in SCRIPTS if name not in unused)
+    style = _text("style.css")
+    vendored = tuple(_text(name) for name in VENDORED)
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(policy_hash(script) for script in (*vendored, *scripts))}",
+            f"style-src {policy_hash(style)} {STYLE_OF_PLOT}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
     )
-    environment.filters["printable"] = printable
-    return environment.get_template("page.html.j2").render(
+    template = _environment().get_template("page.html.j2")
+    return template.render(
         view=view,
         policy=policy,
         style=Markup(style),  # noqa: S704  # our own file
@@ -130,10 +140,11 @@ def html_page(content: Content) -> str:
 
 def _named(report: Mapping[str, Json], subject: str) -> Mapping[str, Json]:
     """Return the report about a model of another name: for what a page says; the report inside stays as it is."""
-    model = report.get("model")
+    key = "model" if "model" in report else "subject"
+    model = report.get(key)
     if not subject or model is None:
         return report
-    return {**report, "model": {**model, "name": subject} if isinstance(model, dict) else subject}
+    return {**report, key: {**model, "name": subject} if isinstance(model, dict) else subject}
 
 
 def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: Dataflow | None) -> dict[str, Json]:
@@ -141,7 +152,21 @@ def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: 
         "charts": [chart.plain() for chart in view.charts],
         "timelines": [_timeline_values(name, timeline) for name, timeline in timelines],
         "graph": None if graph is None else _graph_values(graph),
+        "operators": list(dict.fromkeys((*view.operators, *_operators(timelines, graph)))),
     }
+
+
+def _operators(timelines: Sequence[tuple[str, Timeline]], graph: Dataflow | None) -> Iterator[str]:
+    """Yield the operators that have a colour: of the first schedule, those of most work first; else of the graph."""
+    if not timelines:
+        yield from dict.fromkeys(node.operator for node in graph.nodes if node.kind != "buffer") if graph else ()
+        return
+    timeline = timelines[0][1]
+    work = np.bincount(timeline.family, timeline.end - timeline.start, len(timeline.families))
+    held: Counter[str] = Counter()
+    for (_, origin), cycles in zip(timeline.families, work.tolist(), strict=True):
+        held[origin] += cycles
+    yield from (origin for origin, _ in held.most_common())
 
 
 def _graph_values(graph: Dataflow) -> Json:
@@ -178,3 +203,17 @@ def _shown_timelines(timelines: Sequence[tuple[str, Timeline]]) -> tuple[list[tu
 @cache
 def _text(name: str) -> str:
     return files("dfcompile.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(name: str) -> str:
+    """Return one of our scripts without what a browser does not read: indentation, and lines that are comments."""
+    lines = (line.strip() for line in _text(name).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["printable"] = printable
+    return environment

@@ -3,8 +3,13 @@
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import inf
+from typing import Final
 
 from dfcompile.report.plain_values import Json
+
+_SHORT: Final = 24  # letters that stay in one line
+_LEAST_PLACES: Final = 3  # of lines
+_LEAST_MARKS: Final = {"lines": 4, "dots": 4, "bars": 3, "rows": 3, "grid": 3, "bracket": 3}
 
 
 class ChartKind(StrEnum):
@@ -13,6 +18,7 @@ class ChartKind(StrEnum):
     LINES = "lines"  # a line per series, a dot per mark
     DOTS = "dots"
     BARS = "bars"  # a bar per x, its series stacked
+    ROWS = "rows"  # the same lying down: a row per x
     GRID = "grid"  # a row per place, a column per x, coloured by series, with the label in it
     BRACKET = "bracket"  # a row per x, a dot per series and what lies between them
 
@@ -45,6 +51,7 @@ class Mark:
         label: what the tooltip says beside the figures.
         is_chosen: whether it is marked as the best.
         row: of a grid.
+        name: what stands beside it where there is room.
     """
 
     x: float | str
@@ -53,6 +60,7 @@ class Mark:
     label: str = ""
     is_chosen: bool = False
     row: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,14 @@ class Guide:
     is_named_first: bool = False
 
 
+class Colouring(StrEnum):
+    """What the colours of a chart mean."""
+
+    SERIES = "series"  # of this chart; it has a legend of its own
+    OPERATOR = "operator"  # each series is an operator, which has this colour on the whole page
+    STRENGTH = "strength"  # each x is an operator, which has this colour on the whole page; its series are lighter
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A chart.
@@ -84,6 +100,10 @@ class Chart:
         y: axis.
         marks: the figures.
         guides: lines beside them.
+        colouring: what colours mean.
+        is_beside: whether it stands beside the schedule: it says where the time goes.
+        dashed: of lines, pairs of a series and the one whose colour it has: a bound, and what attains it.
+        has_steps: whether lines that are not dashed keep their height up to the next mark.
     """
 
     kind: ChartKind
@@ -93,22 +113,93 @@ class Chart:
     y: Axis
     marks: tuple[Mark, ...]
     guides: tuple[Guide, ...] = ()
+    colouring: Colouring = Colouring.SERIES
+    is_beside: bool = False
+    dashed: tuple[tuple[str, str], ...] = ()
+    has_steps: bool = False
+
+    @property
+    def is_worth_drawing(self) -> bool:
+        """Whether it shows more than a small table: four points, a line over three places, three bars or rows."""
+        if self.kind in (ChartKind.BARS, ChartKind.ROWS):
+            drawn = len([mark for mark in self.marks if mark.y])
+        elif self.kind is ChartKind.BRACKET:
+            drawn = len({mark.x for mark in self.marks})
+        elif self.kind is ChartKind.GRID:
+            drawn = len(self.marks)
+        else:
+            drawn = len({(mark.x, mark.y) for mark in self.marks})
+        is_line = self.kind is not ChartKind.LINES or len({mark.x for mark in self.marks}) >= _LEAST_PLACES
+        return is_line and drawn >= _LEAST_MARKS[self.kind]
 
     def plain(self) -> dict[str, Json]:
         """Return the chart as the page's scripts read it; marks as columns, which take half of the room."""
-        names = ("x", "y", "series", "label", "is_chosen", *(["row"] if self.kind is ChartKind.GRID else []))
-        marks = {name: [getattr(mark, name) for mark in self.marks] for name in names}
+        optional = [name for name in ("label", "row", "name") if any(getattr(mark, name) for mark in self.marks)]
+        marks: dict[str, Json] = {name: [getattr(mark, name) for mark in self.marks] for name in ("y", *optional)}
+        series = list(dict.fromkeys(mark.series for mark in self.marks))
+        place = {name: at for at, name in enumerate(series)}
         return {
             "kind": self.kind.value,
             "title": self.title,
             "x": asdict(self.x),
             "y": asdict(self.y),
-            "marks": {**marks, "x": [None if mark.x == inf else mark.x for mark in self.marks]},
+            "colouring": self.colouring.value,
+            "dashed": dict(self.dashed),
+            "has_steps": self.has_steps,
+            "series": list(series),
+            "marks": {
+                **marks,
+                "x": [None if mark.x == inf else mark.x for mark in self.marks],
+                "series": [place[mark.series] for mark in self.marks],
+                "is_chosen": [at for at, mark in enumerate(self.marks) if mark.is_chosen],
+            },
             "guides": [
                 {"label": guide.label, "x": list(guide.x), "y": list(guide.y), "at": int(not guide.is_named_first)}
                 for guide in self.guides
             ],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a small table.
+
+    Attributes:
+        heading: with the unit.
+        cells: as they are read.
+        is_text: whether they are words, which stand on the left.
+    """
+
+    heading: str
+    cells: tuple[str, ...]
+    is_text: bool = False
+
+    @property
+    def classes(self) -> str:
+        """How its cells are set: numbers on the right, short words in one line."""
+        if not self.is_text:
+            return "number"
+        return "short" if max(map(len, self.cells), default=0) <= _SHORT else "words"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallTable:
+    """Some figures that are read at a glance; all of them, exact, are in the tables of the report.
+
+    Attributes:
+        title: of the table.
+        columns: all of the same length.
+        best: the row that the answer is about.
+    """
+
+    title: str
+    columns: tuple[TableColumn, ...]
+    best: int | None = None
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """Cells by row."""
+        return tuple(zip(*(column.cells for column in self.columns), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +211,10 @@ class View:
         question: that was asked.
         answer: in one sentence.
         reasons: what limits it, what would make it better; a line each.
-        charts: without those that have no marks.
+        tables: small ones, beneath the answer.
+        options: to paste: what they choose, and the options as a shell reads them.
+        charts: that show more than a table.
+        operators: those that have a colour of their own, the largest first.
         assumptions: what the figures rest on: name, value, source.
         warnings: what is probably not as it was meant.
     """
@@ -129,7 +223,10 @@ class View:
     question: str
     answer: str
     reasons: tuple[str, ...] = ()
+    tables: tuple[SmallTable, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
     charts: tuple[Chart, ...] = ()
+    operators: tuple[str, ...] = ()
     assumptions: tuple[tuple[str, str, str], ...] = ()
     warnings: tuple[str, ...] = ()
 

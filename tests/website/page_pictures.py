@@ -53,7 +53,7 @@ CHOLESKY = ("generate cholesky --size 12 -o cholesky.json", "schedule cholesky.j
 LLAMA = ("llm --config llama-3.1-70b --system h100-sxm --chips 8 --prefill 4096 --decode 4096x64",)
 GPT3 = (f"{ROOT / 'tests/data/dfmodel/readme_gpt3_1t_sn30.txt'}",)
 PICTURES: Final = (
-    PagePicture("lenet", LENET, "body", 1200, 670),
+    PagePicture("lenet", LENET, "body", 1200, 1000),
     PagePicture("dataflow-graph", LENET, "section:has(#graph)", 700, 560),
     PagePicture("schedule", CHOLESKY, "section:has(#timeline)", 1200, 700),
     PagePicture("roofline", GPT3, "figure:has([aria-label^=Roofline])", 700, 560),

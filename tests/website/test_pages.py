@@ -15,7 +15,18 @@ from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow
 from dfcompile.visualization.timeline import Timeline
-from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, sharded_report
+from tests.unit.page.reports import (
+    HOSTILE,
+    bounds_report,
+    dataflow,
+    design_report,
+    exploration_report,
+    language_model_report,
+    model_report,
+    operators_report,
+    sharded_report,
+    swept_report,
+)
 from tests.website.browser import NAMES, Browser, browser
 from tests.website.page_checks import DOMAINS, FIRST_PAINT_MS, INTERACTION_MS, MOST_BYTES, complaints, tried
 
@@ -96,6 +107,13 @@ def test_a_hostile_name_is_inert(opened: Browser, tmp_path: Path, name: str) -> 
     assert not set("\u202e\u2066\u200b\x00\x1b\x9b\ud800") & set(shown)
 
 
+def charted(running: Browser, title: str) -> int:
+    """The place of the chart with a title."""
+    titles = answered(running, "[...document.querySelectorAll('figure.chart h3')].map((title) => title.textContent)")
+    assert isinstance(titles, list)
+    return titles.index(title)
+
+
 def cells(running: Browser, column: int) -> object:
     return answered(
         running,
@@ -111,6 +129,8 @@ def press(running: Browser, key: str, code: int, text: str = "") -> None:
 
 def test_a_table_is_sorted_and_filtered_with_the_keyboard_alone(opened: Browser, tmp_path: Path) -> None:
     show(opened, tmp_path, model_report())
+    opened.evaluate("document.querySelector('details.table summary').focus()")
+    press(opened, "Enter", 13, "\r")
     head = "document.querySelectorAll('details.table')[0].querySelectorAll('thead button')"
     names = answered(opened, f"[...{head}].map((button) => button.textContent)")
     assert isinstance(names, list)
@@ -142,28 +162,27 @@ def test_a_table_as_csv_has_the_figures_of_the_json(opened: Browser, tmp_path: P
 
 
 def test_tooltips_say_the_figures_of_the_json(opened: Browser, tmp_path: Path) -> None:
-    report = model_report()
+    report = swept_report((16, 32, 64))
     show(opened, tmp_path, report)
-    opened.evaluate("document.querySelectorAll('figure.chart .drawing')[2].focus()")
+    figure = f"document.querySelectorAll('figure.chart')[{charted(opened, 'Makespan against processing elements')}]"
+    opened.evaluate(f"{figure}.querySelector('.drawing').focus()")
 
     said = []
     for _ in range(4):
         press(opened, "ArrowRight", 39)
-        said.append(answered(opened, "document.querySelectorAll('figure.chart .said')[2].textContent"))
+        said.append(answered(opened, f"{figure}.querySelector('.said').textContent"))
     assert said == [
-        "processing elements: 16 PEs; Makespan: 9,000 cycles; MatMul=mv; 16 PEs MatMul=mv",
-        "processing elements: 16 PEs; Makespan: 7,000 cycles; MatMul=ip; 16 PEs MatMul=ip",
-        "processing elements: 64 PEs; Makespan: 4,100 cycles; MatMul=mv; 64 PEs MatMul=mv",
-        "processing elements: 64 PEs; Makespan: 3,750 cycles; MatMul=ip; 64 PEs MatMul=ip",
+        "processing elements: 16 PEs; Makespan: 4,050 cycles; MatMul=mv; 16 PEs MatMul=mv",
+        "processing elements: 16 PEs; Makespan: 3,750 cycles; MatMul=ip; 16 PEs MatMul=ip",
+        "processing elements: 32 PEs; Makespan: 2,175 cycles; MatMul=mv; 32 PEs MatMul=mv",
+        "processing elements: 32 PEs; Makespan: 1,875 cycles; MatMul=ip; 32 PEs MatMul=ip",
     ]
     assert answered(opened, "dfcompile.report") == report
 
 
 def roofline(running: Browser) -> int:
     """The number of the chart with a dot per kernel."""
-    titles = answered(running, "[...document.querySelectorAll('figure.chart h3')].map((title) => title.textContent)")
-    assert isinstance(titles, list)
-    return titles.index("Roofline of kernels: DRAM")
+    return charted(running, "Roofline of kernels: DRAM")
 
 
 def test_a_roofline_has_a_dot_per_kernel_with_the_figures_of_the_json(opened: Browser, tmp_path: Path) -> None:
@@ -173,7 +192,7 @@ def test_a_roofline_has_a_dot_per_kernel_with_the_figures_of_the_json(opened: Br
     opened.evaluate(f"{figure}.querySelector('.drawing').focus()")
 
     said = []
-    for _ in range(3):
+    for _ in range(4):
         press(opened, "ArrowRight", 39)
         said.append(answered(opened, f"{figure}.querySelector('.said').textContent"))
     expected = answered(
@@ -194,7 +213,7 @@ def test_a_roofline_has_a_dot_per_kernel_with_the_figures_of_the_json(opened: Br
         "dot.getBoundingClientRect().x)",
     )
     assert isinstance(drawn, list)
-    assert len(drawn) == 3
+    assert len(drawn) == 4
     assert drawn[1] == max(drawn)  # beyond all others
     assert "nothing through DRAM" in str(answered(opened, f"{figure}.querySelector('svg').textContent"))
 
@@ -215,19 +234,144 @@ def test_a_hostile_kernel_is_a_dot_like_others(opened: Browser, tmp_path: Path, 
 
 
 def test_the_pointer_over_a_mark_says_its_figures(opened: Browser, tmp_path: Path) -> None:
-    show(opened, tmp_path, model_report())
-    opened.evaluate("document.querySelectorAll('figure.chart')[2].scrollIntoView()")
+    show(opened, tmp_path, swept_report((16, 32, 64)))
+    figure = f"document.querySelectorAll('figure.chart')[{charted(opened, 'Makespan against processing elements')}]"
+    opened.evaluate(f"{figure}.scrollIntoView()")
     place = answered(
         opened,
-        "(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelectorAll('figure.chart')[2]"
+        f"(({{ x, y, width, height }}) => [x + width / 2, y + height / 2])({figure}"
         ".querySelectorAll('svg [aria-label=dot] path, svg [aria-label=dot] circle')[0].getBoundingClientRect())",
     )
     assert isinstance(place, list)
     opened.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1], pointerType="mouse")
     time.sleep(0.2)
 
-    said = str(answered(opened, "document.querySelectorAll('figure.chart .said')[2].textContent"))
+    said = str(answered(opened, f"{figure}.querySelector('.said').textContent"))
     assert said.startswith("processing elements: 16 PEs; Makespan: ")
+
+
+KINDS = {
+    "model": operators_report(12),
+    "exploration": exploration_report(6),
+    "bounds": bounds_report(3),
+    "language model": language_model_report(2, 8),
+    "design": design_report(6),
+    "schedule": swept_report((4, 8, 16)),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 800, 1400])
+@pytest.mark.parametrize("kind", KINDS)
+def test_question_and_answer_fit_and_nothing_is_cut_at_any_width(
+    opened: Browser, tmp_path: Path, kind: str, width: int, scheme: str
+) -> None:
+    opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    show(opened, tmp_path, KINDS[kind], *([("4 PEs", schedule(40, 4, "op3"))] if kind == "model" else []), width=width)
+    time.sleep(0.2)
+    opened.call("Emulation.setEmulatedMedia", features=[])
+
+    assert complaints(opened, tmp_path / "page.html") == []
+    assert answered(opened, "document.documentElement.scrollWidth") == width
+    bottom = answered(opened, "document.getElementById('answer').getBoundingClientRect().bottom + scrollY")
+    assert isinstance(bottom, int | float)
+    assert bottom <= 400
+    small = answered(
+        opened, "[...document.querySelectorAll('.small')].map((each) => each.getBoundingClientRect().right)"
+    )
+    assert isinstance(small, list)
+    assert all(right <= width for right in small)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axes_begin_at_zero_unless_they_say_that_they_are_logarithmic(
+    opened: Browser, tmp_path: Path, kind: str
+) -> None:
+    show(opened, tmp_path, KINDS[kind])
+    time.sleep(0.2)
+    drawings = answered(
+        opened,
+        """[...document.querySelectorAll("figure.chart svg.plot")].map((svg) => ({
+          words: svg.textContent,
+          axes: ["x", "y"].map((name) => svg.scale(name)).map(({ type, domain }) => [type, domain]),
+        }))""",
+    )
+
+    assert isinstance(drawings, list)
+    assert drawings
+    for drawing in drawings:
+        kinds = [kind for kind, _ in drawing["axes"]]
+        assert drawing["words"].count("log scale") == kinds.count("log")
+        assert all(domain[0] == 0 for kind, domain in drawing["axes"] if kind == "linear"), drawing
+
+
+def test_an_operator_has_one_colour_in_legend_schedule_charts_and_graph(opened: Browser, tmp_path: Path) -> None:
+    report = operators_report(4)
+    names = ["op3", "op2", "op1", "op0", "fc"]  # the one that holds PEs longest is first, then who is in the schedule
+    show(opened, tmp_path, report, ("4 PEs", schedule(40, 4, "op3")), graph=dataflow(1, 4, 2, "op"))
+    time.sleep(0.2)
+
+    legend = answered(
+        opened,
+        "[...document.querySelectorAll('#operators li')].map((item) => [item.textContent, "
+        "d3.color(getComputedStyle(item.querySelector('.swatch')).backgroundColor).formatHex().toUpperCase()])",
+    )
+    assert isinstance(legend, list)
+    assert [name for name, _ in legend] == names
+    colours = dict(legend)
+    assert len(set(colours.values())) == 5
+    assert (
+        answered(opened, "document.querySelectorAll('.where .legend[aria-label=\"colours of operators\"]').length") == 0
+    )
+    for title in ("Where the cycles of the PEs go", "DRAM traffic of each operator"):
+        place = charted(opened, title)
+        figure = f"document.querySelectorAll('figure.chart')[{place}]"
+        order = answered(
+            opened, f"[...new Set(dfcompile.marks(dfcompile.charts[{figure}.dataset.chart]).map((m) => m.x))]"
+        )
+        bars = answered(
+            opened,
+            f"[...new Set([...{figure}.querySelectorAll('[aria-label=bar] rect')]"
+            ".map((bar) => bar.getAttribute('fill')))]",
+        )
+        assert isinstance(order, list)
+        assert bars == [colours[name] for name in order]
+    boxes_of = "[...document.querySelectorAll('#graph g.branch')].map((box) => [box.textContent.slice(2), "
+    drawn = answered(
+        opened, boxes_of + "box.querySelector('rect:not(.under)').getAttribute('fill')]).filter((pair) => pair[1])"
+    )
+    assert isinstance(drawn, list)
+    assert {**dict(drawn), "fc": colours["fc"]} == colours
+    pixel = answered(
+        opened, "d3.rgb(...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data.slice(0, 3))"
+        ".formatHex().toUpperCase()",
+    )  # fmt: skip
+    assert pixel == colours["op3"]
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_names_beside_dots_cover_neither_each_other_nor_dots(opened: Browser, tmp_path: Path, width: int) -> None:
+    show(opened, tmp_path, language_model_report(1, 12), width=width)
+    time.sleep(0.2)
+    found = answered(
+        opened,
+        """[...document.querySelectorAll("figure.dots svg")].map((svg) => {
+          const sides = ({ left, right, top, bottom }) => [left, right, top, bottom];
+          const box = (each) => sides(each.getBoundingClientRect());
+          const dots = svg.querySelectorAll("[aria-label=dot] path, [aria-label=dot] circle");
+          return [[...svg.querySelectorAll("text.name")].map(box), [...dots].map(box)];
+        })""",
+    )
+
+    assert isinstance(found, list)
+    ((words, dots),) = found
+    assert len(words) >= 5
+    for at, (left, right, top, bottom) in enumerate(words):
+        for other in words[at + 1 :]:
+            assert right <= other[0] + 2 or other[1] <= left + 2 or bottom <= other[2] + 3 or other[3] <= top + 3
+        for dot in dots:
+            x, y = (dot[0] + dot[1]) / 2, (dot[2] + dot[3]) / 2
+            assert not (left + 1 < x < right - 1 and top + 3 < y < bottom - 3)
 
 
 def test_the_schedule_zooms_by_keys_and_says_the_task_under_the_pointer(opened: Browser, tmp_path: Path) -> None:

@@ -1,16 +1,16 @@
 // Charts as SVG by Observable Plot; what the pointer or an arrow key is at is also said in words below the chart.
 "use strict";
 (function (page) {
-  // Okabe and Ito's colours, told apart by colour-blind people; without yellow and black, which are lost on one paper.
-  page.colours = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8A8A8A"];
   // Of what is shown in several charts, so that it looks the same in all of them.
   const FIXED = [["proved bound", "attained", "ideal", "bound over all expansions"], ["compute", "memory", "network"]];
+  const MOST_DOTS = 24; // on a line: more are a thick line
   const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "cross", "wye"];
   const MOST_TICKS = 24;
-  const LONGEST_TICK = 22;
+  const LONGEST_TICK = 26;
 
   function named(axis) {
-    return axis.unit && axis.unit !== axis.label ? `${axis.label} (${axis.unit})` : axis.label;
+    const said = [...(axis.unit && axis.unit !== axis.label ? [axis.unit] : []), ...(axis.is_log ? ["log scale"] : [])];
+    return said.length ? `${axis.label} (${said.join(", ")})` : axis.label;
   }
 
   function figure(value, axis) {
@@ -22,6 +22,7 @@
   page.said = function (mark, chart) {
     const parts = [`${chart.x.label}: ${figure(mark.x, chart.x)}`, `${chart.y.label}: ${figure(mark.y, chart.y)}`];
     if (chart.kind === "grid") parts.splice(0, 2, `${mark.row} ${mark.x}`);
+    if (chart.kind === "rows") parts.splice(0, 2, mark.x, figure(mark.y, chart.y));
     if (chart.kind === "bracket") parts.splice(0, 2, `${mark.series}: ${figure(mark.y, chart.x)}`);
     if (mark.series && chart.kind !== "bracket") parts.push(mark.series);
     if (mark.label && mark.label !== mark.series && mark.label !== mark.x) parts.push(mark.label);
@@ -29,7 +30,8 @@
   };
 
   function scale(axis) {
-    return { label: named(axis), type: axis.is_log ? "log" : "linear", tickFormat: "~s", grid: true };
+    const shape = axis.is_log ? { type: "log" } : { type: "linear", zero: true, nice: true };
+    return { label: named(axis), tickFormat: "~s", grid: true, ...shape };
   }
 
   function cut(name) {
@@ -44,12 +46,9 @@
   }
 
   function guides(chart) {
-    return chart.guides.flatMap((guide) => [
-      Plot.line([0, 1], { x: (end) => guide.x[end], y: (end) => guide.y[end], strokeDasharray: "5 4", strokeWidth: 1.2 }),
-      Plot.text([guide.label], {
-        x: guide.x[guide.at], y: guide.y[guide.at], text: (text) => text, textAnchor: guide.at ? "end" : "start", dy: -8,
-      }),
-    ]);
+    return chart.guides.map((guide) => {
+      return Plot.line([0, 1], { x: (end) => guide.x[end], y: (end) => guide.y[end], strokeDasharray: "5 4", strokeWidth: 1.2 });
+    });
   }
 
   // Where marks beyond all numbers are drawn, and the line before them; null where there are none.
@@ -75,17 +74,26 @@
     const place = beyond(chart, marks);
     const by = { x: (mark) => (mark.x === null ? place.x : mark.x), y: "y" };
     const dots = {
-      ...by, stroke: "series", fill: "series", fillOpacity: 0.55, r: 3.6, symbol: series.length > 1 ? "series" : undefined,
+      ...by, stroke: "series", fill: "series", fillOpacity: 0.75, r: 3.8, symbol: series.length > 1 && chart.colouring === "series" ? "series" : undefined,
     };
+    const isDashed = (mark) => mark.series in chart.dashed;
+    const isThick = chart.kind === "lines" && marks.length > MOST_DOTS * series.length;
+    const line = { ...by, z: "series", stroke: "series", sort: "x" };
     const drawn = [
       ...guides(chart),
       ...aside(chart, place),
-      ...(chart.kind === "lines" ? [Plot.line(marks, { ...by, z: "series", stroke: "series", sort: "x" })] : []),
-      Plot.dot(marks, dots),
+      ...(chart.kind !== "lines" ? [] : [
+        Plot.line(marks.filter((mark) => !isDashed(mark)), { ...line, curve: chart.has_steps ? "step-after" : "linear" }),
+        Plot.line(marks.filter(isDashed), { ...line, strokeDasharray: "5 3" }),
+      ]),
+      ...(isThick ? [] : [Plot.dot(marks, dots)]),
       Plot.dot(marks.filter((mark) => mark.isChosen), { ...by, r: 8, stroke: "currentColor", strokeWidth: 2 }),
       Plot.tip(marks, Plot.pointer({ ...by, title: said, fill: "var(--paper)", stroke: "currentColor" })),
     ];
-    return { marks, options: { x: scale(chart.x), y: scale(chart.y), marks: drawn, symbol: { domain: series, range: SYMBOLS } } };
+    return {
+      marks, finish: (svg) => page.label(svg, chart, marks, place),
+      options: { x: scale(chart.x), y: scale(chart.y), marks: drawn, ...(isThick ? {} : { symbol: { domain: series, range: SYMBOLS } }) },
+    };
   }
 
   function stacked(chart) {
@@ -99,6 +107,33 @@
     ];
     const y = { ...scale(chart.y), type: "linear" };
     return { marks, options: { x, y, marks: drawn, marginBottom: isLong ? 110 : 40, height: isLong ? 370 : 300 } };
+  }
+
+  // Bars that lie, so that names are read.
+  function lying(chart, series) {
+    const marks = page.marks(chart);
+    const rows = [...new Set(marks.map((mark) => mark.x))];
+    const said = (mark) => page.said(mark, chart);
+    const fill = { series: "series", operator: { value: (mark) => page.colourOf(mark.series), scale: null },
+      strength: { value: (mark) => page.colourOf(mark.x), scale: null } }[chart.colouring];
+    const isFaint = chart.colouring === "strength";
+    const drawn = [
+      Plot.barX(marks, {
+        y: "x", x: "y", fill, title: said, insetTop: 2, insetBottom: 2, ...(chart.colouring === "strength" ? {} : { insetRight: 0.5 }),
+        ...(isFaint ? { fillOpacity: { value: (mark) => page.strength(series.indexOf(mark.series)), scale: null } } : {}),
+        tip: { fill: "var(--paper)", stroke: "currentColor", fillOpacity: 1 },
+      }),
+      Plot.ruleX([0]),
+    ];
+    const label = Math.min(Math.max(...rows.map((row) => cut(row).length)), LONGEST_TICK);
+    return {
+      marks,
+      options: {
+        x: { ...scale({ ...chart.y, is_log: false }), ticks: 5, labelAnchor: "right" },
+        y: { type: "band", domain: rows, label: null, tickFormat: cut, tickSize: 0 },
+        marks: drawn, marginLeft: 12 + 7 * label, marginRight: 20, height: 60 + 24 * rows.length,
+      },
+    };
   }
 
   function bracketed(chart) {
@@ -149,15 +184,6 @@
     };
   }
 
-  function legend(series, colours) {
-    const items = series.map((name, at) => {
-      const swatch = page.element("span", { class: "swatch" });
-      swatch.style.background = colours[at];
-      return page.element("li", {}, swatch, name);
-    });
-    return page.element("ul", { class: "legend", "aria-label": "colours" }, ...items);
-  }
-
   // Arrow keys go from mark to mark; the words stand in a line that screen readers read out.
   function walk(drawing, chart, marks, said) {
     let at = -1;
@@ -172,12 +198,17 @@
 
   page.draw = function (figureElement, chart) {
     const place = figureElement.querySelector(".drawing");
-    const found = [...new Set(chart.marks.series.map(page.shown))];
+    const found = chart.series.map(page.shown);
     const fixed = FIXED.find((names) => found.every((name) => names.includes(name))) || [];
     const series = fixed.length ? fixed.filter((name) => found.includes(name)) : found;
-    const colourOf = (name, at) => page.colours[(fixed.length ? fixed.indexOf(name) : at) % page.colours.length];
-    const drawer = { lines: dotted, dots: dotted, bars: stacked, bracket: bracketed, grid: gridded }[chart.kind];
-    const { marks, options: { least = 260, ...options } } = drawer(chart, series);
+    const bases = series.filter((name) => (chart.dashed[name] || name) === name);
+    const colourOf = (name) => {
+      if (chart.colouring === "operator") return page.colourOf(name);
+      const own = chart.dashed[name] || name;
+      return page.colours[(fixed.length ? fixed : bases).indexOf(own) % page.colours.length];
+    };
+    const drawer = { lines: dotted, dots: dotted, bars: stacked, rows: lying, bracket: bracketed, grid: gridded }[chart.kind];
+    const { marks, finish, options: { least = 260, ...options } } = drawer(chart, series);
     const said = page.element("p", { class: "hint said", "aria-live": "polite" });
     const colours = series.map(colourOf);
     function redraw() {
@@ -188,15 +219,19 @@
       svg.addEventListener("input", () => {
         said.textContent = svg.value ? page.said(svg.value, chart).replaceAll("\n", "; ") : "";
       });
+      if (finish) finish(svg);
       place.replaceChildren(svg);
     }
     place.tabIndex = 0;
     place.setAttribute("role", "group");
     place.setAttribute("aria-label", `${page.shown(chart.title)}: arrow keys read its ${marks.length} figures`);
-    if (series.some(Boolean)) place.before(legend(series, colours));
+    const legend = chart.colouring === "strength" ? series.map((name, at) => [name, "currentColor", page.strength(at)])
+      : bases.map((name) => [name, colourOf(name), 1]);
+    if (chart.colouring !== "operator" && series.some(Boolean)) place.before(page.legend(legend, "colours"));
     place.after(said);
     walk(place, chart, marks, said);
-    let width = 0;
+    let width = place.clientWidth;
+    if (width) redraw(); // at once: what says that it is ready is drawn
     new ResizeObserver(() => {
       if (place.clientWidth !== width) {
         width = place.clientWidth;

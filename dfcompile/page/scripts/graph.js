@@ -33,7 +33,7 @@
   page.graph = function (place, graph) {
     const { root, leaves, laidOut } = page.graphOf(graph);
     const origins = [...new Set(leaves.filter((leaf) => leaf.kind !== "buffer").map((leaf) => leaf.operator))];
-    const colours = new Map(origins.map((name, at) => [name, page.colours[at % page.colours.length]]));
+    const colours = new Map(origins.map((name) => [name, page.colourOf(name)]));
     const holder = page.element("div", { class: "scrolled graph", role: "group", "aria-label": `dataflow graph of ${root.name}` });
     const said = page.element("p", { class: "said", "aria-live": "polite" });
     let shown = [];

@@ -1,6 +1,8 @@
 // Fills the page: charts, the schedule, the dataflow graph, tables.
 "use strict";
 (function (page) {
+  const legend = document.getElementById("operators");
+  if (legend && page.operators.length) page.operatorLegend(legend);
   for (const figure of document.querySelectorAll("figure.chart")) {
     page.draw(figure, page.charts[Number(figure.dataset.chart)]);
   }

@@ -3,7 +3,6 @@
 (function (page) {
   const MOST_ROWS = 60; // that are shown at once
   const ORDER = new Intl.Collator("en", { numeric: true });
-  const OPEN = 2; // tables that are open at first
 
   function isRecord(value) {
     return value !== null && typeof value === "object" && !Array.isArray(value);
@@ -164,11 +163,12 @@
   }
 
   page.tables = function (place) {
-    let at = 0;
+    // What is read first is above, if the page has that.
+    let isOpen = !document.querySelector(".small");
     for (const [name, rows] of collect(page.report, "", "", new Map())) {
       if (name === "assumptions") continue;
-      place.append(table(page.heading(name).text, rows, at < OPEN));
-      at += 1;
+      place.append(table(page.heading(name).text, rows, isOpen));
+      isOpen = false;
     }
   };
 })(window.dfcompile);

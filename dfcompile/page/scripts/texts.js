@@ -4,6 +4,7 @@ window.dfcompile = {};
 (function (page) {
   // Control, format, private and unassigned characters, lone surrogates and separators of lines are shown by number.
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+  const DIGITS = 4; // of figures in tables; the JSON and what is copied have all
   const UNITS = {
     cycles: "cycles", bytes: "bytes", s: "s", usd: "USD", w: "W", j: "J", elements: "elements", per_s: "1/s",
     bytes_per_s: "B/s", flop_per_s: "FLOP/s",
@@ -30,7 +31,8 @@ window.dfcompile = {};
     if (value === null || value === undefined) return "-";
     if (value === true) return "yes";
     if (value === false) return "no";
-    return typeof value === "number" ? page.number(value) : page.shown(value);
+    if (typeof value !== "number") return page.shown(value);
+    return page.number(Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS)));
   };
 
   // "mapping.time_s" -> heading "mapping time", unit "s".

@@ -9,11 +9,10 @@
   function unpacked(packed) {
     const columns = {};
     for (const name of ["family", "member", "pe", "start", "end", "block"]) columns[name] = page.column(packed[name]);
-    const origins = [...new Set(packed.families.map(([, origin]) => origin))];
-    const colours = packed.families.map(([, origin]) => page.colours[origins.indexOf(origin) % page.colours.length]);
+    const colours = packed.families.map(([, origin]) => page.colourOf(origin));
     // In the order of colours: a canvas is slow in changing them.
     const order = Uint32Array.from(columns.pe, (_, at) => at);
-    const rank = packed.families.map(([, origin]) => origins.indexOf(origin) % page.colours.length);
+    const rank = packed.families.map(([, origin]) => page.rank(origin));
     order.sort((a, b) => rank[columns.family[a]] - rank[columns.family[b]]);
     return { ...packed, ...columns, order, colours };
   }
@@ -54,10 +53,12 @@
     function axis(x, ink) {
       context.fillStyle = ink;
       context.font = "12px system-ui, sans-serif";
-      context.textAlign = "center";
       for (const tick of x.ticks(Math.max(2, Math.floor(canvas.clientWidth / 130)))) {
-        context.fillRect(x(tick), HEIGHT - AXIS, 1, 5);
-        context.fillText(page.number(tick), x(tick), HEIGHT - 6);
+        const place = x(tick);
+        const half = context.measureText(page.number(tick)).width / 2;
+        context.textAlign = place < half ? "left" : place > canvas.clientWidth - half ? "right" : "center";
+        context.fillRect(place, HEIGHT - AXIS, 1, 5);
+        context.fillText(page.number(tick), place, HEIGHT - 6);
       }
     }
 

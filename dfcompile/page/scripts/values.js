@@ -19,17 +19,21 @@
   page.charts = drawn.charts;
   page.timelines = drawn.timelines;
   page.dataflow = drawn.graph;
+  page.operators = drawn.operators.map(page.shown);
 
   // Marks of a chart as objects; the page holds them as columns.
   page.marks = function (chart) {
-    const { x, y, series, label, is_chosen: chosen, row } = chart.marks;
+    const { x, y, series, label, is_chosen: chosen, row, name } = chart.marks;
+    const names = chart.series.map(page.shown);
+    const best = new Set(chosen);
     return x.map((value, at) => ({
       x: typeof value === "string" ? page.shown(value) : value,
       y: y[at],
-      series: page.shown(series[at]),
-      label: page.shown(label[at]),
-      isChosen: chosen[at],
+      series: names[series[at]],
+      label: label ? page.shown(label[at]) : "",
+      isChosen: best.has(at),
       row: row ? page.shown(row[at]) : "",
+      name: name ? page.shown(name[at]) : "",
     }));
   };
 })(window.dfcompile);

@@ -49,7 +49,8 @@ def view_of(report: Record) -> View:
     """
     assumptions = report.items("assumptions") or report.items("notes")
     view, said = _VIEWS[kind_of(report)](report), tuple(map(_assumption, assumptions))
-    return replace(view, assumptions=said, warnings=report.texts("warnings"))
+    shown = tuple(chart for chart in view.charts if chart.is_worth_drawing)
+    return replace(view, charts=shown, assumptions=said, warnings=report.texts("warnings"))
 
 
 def _assumption(said: Json) -> tuple[str, str, str]:

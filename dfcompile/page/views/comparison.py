@@ -13,16 +13,16 @@ def comparison_view(report: Record) -> View:
     names = report.texts("reports")
     changes = report.parts("changes")
     others = ", ".join(names[1:])
-    title, question = f"{names[0]} against {others}", f"What is not the same in {others} as in {names[0]}?"
+    title, question = f"{names[0]} against {others}", f"What differs in {others} from {names[0]}?"
     answer, reasons = _answer(report.number("figures") or 0, changes), tuple(map(_said, _largest(changes)[:3]))
-    return View(title, question, answer, reasons, tuple(_charts(changes)))
+    return View(title, question, answer, reasons, charts=tuple(_charts(changes)))
 
 
 def _answer(figures: float, changes: Sequence[Record]) -> str:
     if not changes:
         return f"Nothing: all {figures:,} figures are the same."
     places = {(change.text("where"), change.text("figure")) for change in changes}
-    return f"{len(places):,} of {figures:,} figures."
+    return f"{len(places):,} of {figures:,} figures differ."
 
 
 def _largest(changes: Sequence[Record]) -> list[Record]:
@@ -45,4 +45,4 @@ def _charts(changes: Sequence[Record]) -> Iterator[Chart]:
     marks = tuple(Mark(name, 100 * (change.number("change") or 0), change.text("report")) for name, change in named)
     if marks:
         caption = f"Results first, then what changed by the largest share: {len(marks)} figures; all are in the table."
-        yield Chart(ChartKind.BARS, "What changed most", caption, Axis("figure"), Axis("change", "%"), marks)
+        yield Chart(ChartKind.ROWS, "What changed most", caption, Axis("figure"), Axis("change", "%"), marks)

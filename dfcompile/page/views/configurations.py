@@ -1,22 +1,28 @@
 """Charts of configurations, the sets of kernels that are on a chip together: of a mapping and of a design."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from dfcompile.page.phrases import share
+from dfcompile.page.phrases import column, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn
 
 _NAMES = 6  # of kernels in a tooltip
+_FEW: Final = 3  # configurations: a table says them
 
 
-def limits(configurations: Sequence[Record]) -> str:
-    """Return which share of the time each limit has, as ``memory (60 %), compute (40 %)``; empty without any time."""
+def limit_reasons(configurations: Sequence[Record]) -> Iterator[str]:
+    """Yield which limit holds for which share of the time; nothing without any time."""
     times: dict[str, float] = {}
     for each in configurations:
         times[each.text("bound_by")] = times.get(each.text("bound_by"), 0.0) + (each.number("time_s") or 0.0)
     total = sum(times.values())
-    ordered = sorted(times.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{name} ({share(time / total)})" for name, time in ordered) if total else ""
+    ordered = sorted(((name, time) for name, time in times.items() if time), key=lambda pair: -pair[1])
+    if len(ordered) == 1:
+        yield f"Limited by {ordered[0][0]} all the time."
+    elif ordered:
+        said = [f"by {name} for {share(time / total)}" for name, time in ordered]
+        yield f"Limited {said[0]} of the time, {', '.join(said[1:])}."
 
 
 def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[Chart]:
@@ -47,6 +53,20 @@ def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[
     title, axes = "Compute against memory time", (Axis("memory time", "s"), Axis("compute time", "s"))
     ridge = Guide("compute = memory", (0, most), (0, most))  # of a roofline
     yield Chart(ChartKind.DOTS, title, caption, *axes, dots, (ridge,))
+
+
+def configuration_tables(configurations: Sequence[Record]) -> Iterator[SmallTable]:
+    """Yield a table of a few configurations, which are no picture; of a single one the answer says all."""
+    if not 1 < len(configurations) < _FEW:
+        return
+    parts = (("time", "time_s"), ("compute", "compute_s"), ("memory", "memory_s"), ("network", "network_s"))
+    times = (column(name, [each.number(path) for each in configurations], "s") for name, path in parts)
+    words = (("limited by", tuple(each.text("bound_by") for each in configurations)),
+             ("kernels", tuple(map(_kernels, configurations))))  # fmt: skip
+    said = (TableColumn(name, cells, is_text=True) for name, cells in words)
+    numbers = tuple(f"{at}" for at in range(len(configurations)))
+    columns = (TableColumn("configuration", numbers), *times, *said)
+    yield SmallTable("Configurations, the sets of kernels that are on the chip together", columns)
 
 
 def _kernels(configuration: Record) -> str:

@@ -3,31 +3,40 @@
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
-from dfcompile.page.views.configurations import configuration_charts, limits
-from dfcompile.page.views.roofline import design_roofline_charts
+from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
+from dfcompile.page.views.roofline import design_kernel_tables, design_roofline_charts
 from dfcompile.page.views.sharding import design_sharding_chart
+
+_MILLION = 1e6
 
 
 def design_view(report: Record) -> View:
     """Return the view of a ``dfcompile-design``."""
-    name, limited = report.text("name") or "design", limits(report.parts("configurations"))
+    name, configurations = report.text("name") or "design", report.parts("configurations")
     question = f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?"
     charts = (
-        *configuration_charts(report.parts("configurations"), name),
+        *configuration_charts(configurations, name),
         *design_roofline_charts(report),
         *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
     )
-    return View(name, question, _answer(report), (f"Limited by {limited}.",) if limited else (), charts)
+    tables = (*configuration_tables(configurations), *design_kernel_tables(report))
+    reasons = tuple(limit_reasons(configurations))
+    largest = sorted(report.parts("kernels"), key=lambda kernel: -(kernel.number("flop") or 0))
+    operators = tuple(kernel.text("name") for kernel in largest)
+    return View(name, question, _answer(report), reasons, tables, charts=charts, operators=operators)
 
 
 def _answer(report: Record) -> str:
     figures = report.part("figures")
-    degrees = ", ".join(
-        f"{name} {figures.number(f'{name}_parallel')}" for name in ("tensor", "pipeline", "data", "sequence")
+    ways = ((name, figures.number(f"{name}_parallel")) for name in ("tensor", "pipeline", "data", "sequence"))
+    degrees = ", ".join(f"{name} {degree:,}" for name, degree in ways if degree is not None and degree > 1)
+    chips, used, cost = (figures.number(path) for path in ("chips", "utilization", "cost_usd"))
+    found = (
+        f"{quantity(figures.number('time_s') or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
     )
-    found = f"{figures.number('chips') or 1:,} chips ({degrees}): {quantity(figures.number('time_s') or 0, 's')}"
-    used, cost = figures.number("utilization"), figures.number("cost_usd")
-    found += "" if used is None else f" at {share(used)} of the peak"
-    found += "" if cost is None else f"; {cost:,.0f} USD"
+    found += f" ({degrees})" if degrees else ""
+    found += "" if used is None else f", at {share(used)} of the peak"
+    if cost is not None:
+        found += f"; {cost / _MILLION:,.1f} million USD" if cost >= _MILLION else f"; {cost:,.0f} USD"
     gap = report.number("search.gap")
     return f"{found}; at most {share(gap)} above the optimum." if gap else f"{found}."

@@ -1,13 +1,22 @@
-"""The page of a language model: its steps, and what bounds their kernels."""
+"""The page of a language model: its steps, what their time goes to, and what bounds their kernels."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from dfcompile.page.phrases import quantity, share
+from dfcompile.page.phrases import column, figure, four_digits, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, spread
+from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
+
+_LONGEST: Final = 160  # letters of an answer
+_STEPS: Final = 2  # in the answer; all are in the table
+_ROWS: Final = 24  # steps of a chart
+_EXCHANGES, _REST = "exchanges between chips", "waiting and the rest"
+_ROWS_OF_REASONS: Final = 4  # steps that are explained
+_BESIDE: Final = "Async"  # limit of a kernel that runs beside others
+_LITTLE: Final = 1e-3  # of a step: no part of its bar
 
 
 def language_model_view(report: Record) -> View:
@@ -15,30 +24,59 @@ def language_model_view(report: Record) -> View:
     model, system = report.text("model.name"), report.text("system.name")
     steps = report.parts("steps")
     question = f"How long do steps of {model} take on {system}, and what limits them?"
-    answer, charts = " ".join(map(_answer, steps)), tuple(_charts(report, steps))
-    return View(f"{model} on {system}", question, answer, tuple(_reasons(steps)), charts)
+    charts = tuple(_charts(report, steps))
+    tables, answer = (_table(steps),) if steps else (), _answer(steps)
+    return View(
+        f"{model} on {system}", question, answer, tuple(_reasons(steps, answer)), tables, charts=charts,
+        operators=_operators(steps),
+    )  # fmt: skip
 
 
-def _answer(step: Record) -> str:
-    chips = step.number("chips") or 1
-    found = f"{step.text('step')} on {chips:,} {'chips' if chips > 1 else 'chip'}"
-    degrees = step.text("degrees")
-    found += f" ({degrees})" if degrees else ""
-    rate = step.number("tokens_per_s")
-    found += f": {quantity(step.number('time_s') or 0, 's')}"
-    found += f", {rate:,.0f} tokens/s" if rate is not None else ""
-    return f"{'; '.join((found, *step.texts('assumptions')))}."
+def _answer(steps: Sequence[Record]) -> str:
+    """Return the time and the rate of the first steps, and what these rest on where there is room."""
+    said = []
+    for step in steps[:_STEPS]:
+        rate, chips = step.number("tokens_per_s"), step.number("chips") or 1
+        found = f"{step.text('step')} takes {quantity(step.number('time_s') or 0, 's')} on {chips:,} "
+        found += "chips" if chips > 1 else "chip"
+        said.append(found + (f" ({rate:,.0f} tokens/s)" if rate is not None else ""))
+    more = f"; {len(steps) - _STEPS:,} more steps in the table" if len(steps) > _STEPS else ""
+    rests = list(dict.fromkeys(rest for step in steps[:_STEPS] for rest in step.texts("assumptions")))
+    found = f"{'; '.join(said)}{more}."
+    whole = f"{'; '.join((*said, *rests))}{more}."
+    return whole if len(whole) <= _LONGEST else found
 
 
-def _reasons(steps: Sequence[Record]) -> Iterator[str]:
-    for step in steps:
-        compute, memory = step.number("mac_utilisation"), step.number("memory_utilisation")
-        if compute is not None and memory is not None:
-            limit = "compute" if compute > memory else "memory"
-            yield (
-                f"{step.text('step')}: nearer to the limit of {limit}; arithmetic works at {share(compute)} of its "
-                f"peak, memory at {share(memory)}."
-            )
+def _table(steps: Sequence[Record]) -> SmallTable:
+    """Return a row per step: how fast, how near to the limits, and what a chip holds."""
+    columns = [
+        TableColumn("step", tuple(step.text("step") for step in steps), is_text=True),
+        column("chips", [step.number("chips") for step in steps], ""),
+        TableColumn("shared as", tuple(step.text("degrees") or "-" for step in steps), is_text=True),
+    ]
+    for heading, path, unit in (
+        ("time", "time_s", "s"),
+        ("exchanges", "exchange_s", "s"),
+        ("tokens/s", "tokens_per_s", ""),
+        ("peak used, %", "mac_utilisation", "%"),
+        ("bandwidth used, %", "memory_utilisation", "%"),
+        ("weights", "chip_weight_bytes", "B"),
+        ("caches", "chip_kv_bytes", "B"),
+        ("USD per million tokens", "usd_per_million_tokens", ""),
+    ):
+        values = [step.number(path) for step in steps]
+        if any(values) and unit == "%":
+            shares = ("-" if value is None else f"{100 * value:.1f}" for value in values)
+            columns.append(TableColumn(heading, tuple(shares)))
+        elif any(values) and unit:
+            columns.append(column(heading, values, unit))
+        elif any(values):
+            columns.append(TableColumn(heading, tuple("-" if value is None else figure(value) for value in values)))
+    return SmallTable("Steps; weights and caches are of a chip", tuple(columns))
+
+
+def _reasons(steps: Sequence[Record], answer: str) -> Iterator[str]:
+    for step in steps[:_ROWS_OF_REASONS]:
         yield from _largest_kernels(step)
         tried, infeasible = step.number("degrees_tried") or 0, step.number("degrees_infeasible") or 0
         if tried > 1:
@@ -46,6 +84,7 @@ def _reasons(steps: Sequence[Record]) -> Iterator[str]:
                 f"{step.text('step')}: {step.text('degrees')} is the best of {tried:,} ways to share the model among "
                 f"chips; {infeasible:,} of them do not fit."
             )
+        yield from (f"{step.text('step')}: {said}." for said in step.texts("assumptions") if said not in answer)
 
 
 def _largest_kernels(step: Record) -> Iterator[str]:
@@ -55,37 +94,90 @@ def _largest_kernels(step: Record) -> Iterator[str]:
     for kernel in step.parts("kernels"):
         took = (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
         times[kernel.text("name")] += took
-        bounds[kernel.text("bound").lower()] += took
+        if kernel.text("bound") != _BESIDE:
+            bounds[kernel.text("bound").lower()] += took
     total = sum(times.values())
     if not total:
         return
     longest = ", ".join(f"{name} ({share(took / total)})" for name, took in _descending(times)[:3])
-    limits = ", ".join(f"{name} {share(took / total)}" for name, took in _descending(bounds))
-    yield f"{step.text('step')}: of the time of kernels, by what bounds them: {limits}; the longest are {longest}."
+    limits = ", ".join(f"{name} {share(took / total)}" for name, took in _descending(bounds) if took > _LITTLE * total)
+    yield f"{step.text('step')}: what limits its kernels, by their time: {limits}; the longest are {longest}."
 
 
 def _descending(times: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(times.items(), key=lambda pair: -pair[1])
 
 
+def _spent(step: Record) -> dict[str, float]:
+    """Return what the time of a step goes to: kernels by name, transfers beside them, exchanges, the rest."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for kernel in step.parts("kernels"):
+        if kernel.text("bound") != _BESIDE:  # what finds no room beside others is a figure of its part
+            spent[kernel.text("name")] += (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
+    for part in step.parts("parts"):
+        spent["transfers"] += (part.number("count") or 1) * (part.number("transfers_exposed_s") or 0)
+    spent[_EXCHANGES] += step.number("exchange_s") or 0
+    spent[_REST] += max((step.number("time_s") or 0) - sum(spent.values()), 0)
+    total = sum(spent.values())
+    return {name: time for name, time in spent.items() if time > _LITTLE * total}
+
+
+def _operators(steps: Sequence[Record]) -> tuple[str, ...]:
+    """Return what takes time, by its largest share of a step."""
+    largest: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        spent = _spent(step)
+        for name, time in spent.items():
+            largest[name] = max(largest[name], time / sum(spent.values()))
+    return tuple(name for name, _ in _descending(largest))
+
+
+def _time_chart(steps: Sequence[Record]) -> Iterator[Chart]:
+    marks = []
+    for step in steps[:_ROWS]:
+        spent, time = _spent(step), step.number("time_s") or 0
+        whole = max(sum(spent.values()), time)
+        row = f"{step.text('step')}: {quantity(time, 's')}"
+        marks += [
+            Mark(row, four_digits(100 * took / whole), name, f"{name}: {quantity(took, 's')}")
+            for name, took in _descending(spent)
+        ]
+    title = "What the time of each step goes to"
+    caption = "Kernels of all layers together, the longest first, and exchanges between chips."
+    axes = Axis("step"), Axis("share of the time", "%")
+    yield Chart(ChartKind.ROWS, title, caption, *axes, tuple(marks), colouring=Colouring.OPERATOR, is_beside=True)
+
+
+def _memory_chart(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
+    """Yield what the memory of a chip is taken by; what is left is for activations."""
+    capacity = report.number("system.capacity_bytes")
+    marks = []
+    for step in steps[:_ROWS]:
+        held = {
+            name: step.number(f"chip_{path}_bytes") or 0 for name, path in (("weights", "weight"), ("caches", "kv"))
+        }
+        if capacity:
+            held["the rest"] = max(capacity - sum(held.values()), 0)
+        marks += [Mark(step.text("step"), held[name], name, quantity(held[name], "B")) for name in held]
+    title, caption = "Memory of a chip", "What weights and caches of keys and values take at most"
+    caption += f", of {quantity(capacity, 'B')}; the rest is for activations." if capacity else "."
+    yield Chart(ChartKind.ROWS, title, caption, Axis("step"), Axis("memory", "bytes"), tuple(marks))
+
+
 def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
-    parts = [(step, part, part.number("count") or 1) for step in steps for part in step.parts("parts")]
-    marks = tuple(
-        Mark(
-            step.text("step"), count * (part.number("time_s") or 0), part.text("part"), f"{count} × {part.text('part')}"
-        )
-        for step, part, count in parts
-    )
-    if marks:
-        title, caption = "Time of each step", "Parts of the model, all their layers together."
-        yield Chart(ChartKind.BARS, title, caption, Axis("step"), Axis("time", "s"), marks)
+    yield from _time_chart(steps)
+    yield from _memory_chart(report, steps)
     for step in steps:
         dots = tuple(_dots(step))
         if dots:
             title = f"Roofline of {step.text('step')}"
-            caption = "A dot per kernel of a chip: what it computes per byte against how fast it does."
-            axes = ("operations per byte", "MAC/B"), ("attained", "MAC/s")
-            yield spread(ChartKind.DOTS, title, caption, *axes, dots, tuple(_roof(report, dots)))
+            caption = (
+                "A dot per kernel of a chip, in the colours above: what it computes per byte against how fast it does. "
+                "On the slope memory limits it, on the flat line arithmetic."
+            )
+            axes = Axis("operations per byte", "MAC/B", is_log=True), Axis("attained", "MAC/s", is_log=True)
+            guides = tuple(_roof(report, dots))
+            yield Chart(ChartKind.DOTS, title, caption, *axes, dots, guides, colouring=Colouring.OPERATOR)
     for mapped in report.parts("mapped"):
         for part in mapped.parts("parts"):
             of = f"a layer of {part.text('part')}, {mapped.text('step')}"
@@ -96,8 +188,9 @@ def _dots(step: Record) -> Iterator[Mark]:
     for kernel in step.parts("kernels"):
         macs, moved, time = (kernel.number(name) or 0 for name in ("macs", "bytes", "time_s"))
         if macs and moved and time:
-            name = f"{kernel.text('name')} of {kernel.text('part')}"
-            yield Mark(macs / moved, macs / time, kernel.text("bound"), name)
+            name = kernel.text("name")
+            said = f"{name} of {kernel.text('part')}, limited by {kernel.text('bound').lower()}"
+            yield Mark(four_digits(macs / moved), four_digits(macs / time), name, said, name=name)
 
 
 def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:

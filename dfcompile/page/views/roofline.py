@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from math import inf
+from typing import Final
 
-from dfcompile.page.phrases import exact
+from dfcompile.page.phrases import column, exact
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 
 _NAMES = 4  # of equal kernels in a tooltip
+_FEW: Final = 4  # kernels: a table says them
 _MOST_DOTS = 1500  # more are no picture any more; the table has all
 
 
@@ -43,17 +45,39 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
 
 def design_roofline_charts(report: Record) -> Iterator[Chart]:
     """Yield the roofline of a design's kernels."""
-    flop, moved = (report.at(f"figures.{name}_per_s") for name in ("chip_flop", "dram_bytes"))
-    kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
     caption = (
         "Of one chip. A dot per kernel: its operations per byte that it moves to and from DRAM against how fast it "
         "does them, coloured by what bounds its configuration, whose kernels run together. Dots above the lines are of "
         "files that leave something out of account. To the right of the dotted line: kernels whose data stays on the "
         "chip."
     )
-    mapping = Record({"kernels": kernels, "roofs": {"flop_per_s": flop, "dram_bytes_per_s": moved}})
-    for chart in roofline_charts(mapping, ""):
+    for chart in roofline_charts(_design_mapping(report), ""):
         yield replace(chart, caption=caption)
+
+
+def design_kernel_tables(report: Record) -> Iterator[SmallTable]:
+    """Yield a table of a design's kernels, if they are few."""
+    return kernel_tables(_design_mapping(report))
+
+
+def _design_mapping(report: Record) -> Record:
+    """Return the kernels of a design as those of a mapping."""
+    flop, moved = (report.at(f"figures.{name}_per_s") for name in ("chip_flop", "dram_bytes"))
+    kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
+    return Record({"kernels": kernels, "roofs": {"flop_per_s": flop, "dram_bytes_per_s": moved}})
+
+
+def kernel_tables(mapping: Record) -> Iterator[SmallTable]:
+    """Yield a table of a few kernels, which are no picture."""
+    kernels = [group for group in mapping.parts("kernels") if group.number("flop") and group.number("time_s")]
+    if not 0 < len(kernels) < _FEW:
+        return
+    named = TableColumn("kernel", tuple(", ".join(group.texts("kernels")[:_NAMES]) for group in kernels), is_text=True)
+    flop, moved, times = ([group.number(path) for group in kernels] for path in ("flop", "dram_bytes", "time_s"))
+    ratios = [None if not b or a is None else a / b for a, b in zip(flop, moved, strict=True)]
+    limited = TableColumn("limited by", tuple(group.text("bound_by") for group in kernels), is_text=True)
+    figures = column("operations", flop, "FLOP"), column("DRAM", moved, "B"), column("operations per byte", ratios, "")
+    yield SmallTable("Kernels of one chip", (named, *figures, column("time", times, "s"), limited))
 
 
 def _caption(name: str, of: str, beyond: str, left: int) -> str:
@@ -101,4 +125,4 @@ def roof(dots: Sequence[Mark], bandwidth: tuple[str, float], peak: tuple[str, fl
     least, most = min(places), max(places)
     if least < ridge:
         yield Guide(bandwidth[0], (least, ridge), (least * bandwidth[1], peak[1]), is_named_first=True)
-    yield Guide(peak[0], (min(ridge, most), max(ridge, most)), (peak[1], peak[1]))
+    yield Guide(peak[0], (ridge, max(most, 2 * ridge)), (peak[1], peak[1]))

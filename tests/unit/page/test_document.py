@@ -15,7 +15,7 @@ from dfcompile.page.provenance import Provenance, provenance_of
 from dfcompile.page.reading import read_report, report_in
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.timeline import Timeline
-from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report
+from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, operators_report
 
 RUN = Provenance("dfcompile model.py --pes 16", (("dfcompile", "0.1.0"),), ())
 
@@ -37,7 +37,7 @@ def timeline(tasks: int) -> Timeline:
 
 def test_the_answer_says_the_shortest_with_its_choices_bound_io_and_cost() -> None:
     assert (
-        "64 PEs with MatMul=ip Conv=im2col: 3,750 cycles, 3.75 µs, 1.0 % above the proved bound; 4.06 kB I/O; "
+        "64 PEs with MatMul=ip take 3,750 cycles (3.75 µs), 1.0 % above the proved bound; 4.06 kB I/O; "
         "308 USD." in page(model_report())
     )
 
@@ -48,12 +48,46 @@ def test_every_script_and_style_stands_in_the_policy_by_its_hash() -> None:
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     policy = unescape(policy, {"&#39;": "'", "&#34;": '"'})
     inline = re.findall(r"<script>(.*?)</script>|<style>(.*?)</style>", text, re.DOTALL)
-    assert len(inline) == 12
+    assert len(inline) == 10
     for script, style in inline:
         digest = b64encode(hashlib.sha256((script or style).encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
+
+
+def test_a_page_has_the_scripts_that_it_uses_without_comments_and_indentation() -> None:
+    without = page(model_report())
+    schedule = page(model_report(), ("4 PEs", timeline(8)))
+    graph = html_page(Content(model_report(), RUN, graph=dataflow(1, 2, 1)))
+
+    assert "page.timeline =" not in without
+    assert "page.graph =" not in without
+    assert "page.timeline =" in schedule
+    assert "page.graph =" in graph
+    assert not re.findall(
+        r"^(?: +|//)", graph.partition("window.dfcompile = {}")[2].partition("</body>")[0], re.MULTILINE
+    )
+
+
+def test_the_schedule_stands_beside_where_the_cycles_go_under_one_legend() -> None:
+    text = page(operators_report(12), ("64 PEs", timeline(8)))
+    section = text.partition('<section aria-labelledby="where-heading">')[2].partition("</section>")[0]
+
+    assert section.count("<h2") == 1
+    places = [section.index(each) for each in ('id="operators"', 'id="timeline"', "Where the cycles of the PEs go")]
+    assert places == sorted(places)
+
+
+def test_operators_of_a_schedule_alone_have_colours_by_their_work() -> None:
+    none = np.zeros(3, dtype=np.int64)
+    ends = np.array([3, 4, 9], dtype=np.int64)
+    families = (("a", "small"), ("b", "small"), ("c", "large"))
+    tasks = Timeline(4, 9, families, np.arange(3), none - 1, none, none, ends, none)
+    report: dict[str, Json] = {"format": "dfcompile-report/4", "results": [{"pes": 4, "makespan_cycles": 9}]}
+
+    assert '"operators":["large","small"]' in page(report, ("4 PEs", tasks))
+    assert '"operators":["conv0","conv1"]' in html_page(Content(report, RUN, graph=dataflow(1, 2, 1)))
 
 
 def test_the_json_of_a_page_is_the_report() -> None:
@@ -75,7 +109,7 @@ def test_a_page_is_about_what_people_call_the_model_and_its_json_is_as_it_was() 
 
     text = html_page(Content(report, RUN, graph=dataflow(1, 2, 1), subject="lenet"))
     assert "<title>lenet · dfcompile</title>" in text
-    assert "How long does lenet take on 16, 64 processing elements" in text
+    assert "How long does lenet take on 16, 64 processing elements (PEs)" in text
     assert "Dataflow graph: lenet<" in text
     assert report_in(text, "page.html").values == report
     exploration = {**exploration_report(2), "model": "model"}

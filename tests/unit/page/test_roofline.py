@@ -5,7 +5,7 @@ from math import inf
 from dfcompile.page.records import Record
 from dfcompile.page.view import Chart, Guide, Mark
 from dfcompile.page.views import view_of
-from dfcompile.page.views.roofline import roof, roofline_charts
+from dfcompile.page.views.roofline import design_roofline_charts, roof, roofline_charts
 from dfcompile.report.plain_values import Json
 from tests.unit.page.reports import kernel, model_report, sharded_report
 
@@ -18,21 +18,24 @@ def test_a_dot_per_kernel_of_the_shortest_result() -> None:
     (chart,) = rooflines(model_report()).values()
 
     assert [(mark.x, mark.y, mark.series) for mark in chart.marks] == [
-        (172800 / 4096, 172800 / 1.8479e-5, "compute"), (inf, 1e9, "compute"), (2.0, 2e9, "memory")
+        (172800 / 4096, 172800 / 1.8479e-5, "compute"), (inf, 1e9, "compute"), (2.0, 2e9, "memory"),
+        (0.25, 2.5e8, "memory"),
     ]  # fmt: skip
     assert [mark.label for mark in chart.marks] == [
         "conv1: 172,800 FLOP, 4,096 bytes of DRAM, 1.8479e-5 s",
         "conv1.relu, conv1.relu_1: 3,456 FLOP, 0 bytes of DRAM, 3.456e-6 s each",
         "fc: 2,000 FLOP, 1,000 bytes of DRAM, 1e-6 s",
+        "add: 500 FLOP, 2,000 bytes of DRAM, 2e-6 s",
     ]
-    assert chart.plain()["marks"]["x"] == [42.1875, None, 2.0]  # type: ignore[index, call-overload]
+    assert chart.plain()["marks"]["x"] == [42.1875, None, 2.0, 0.25]  # type: ignore[index, call-overload]
     assert chart.x.is_log
     assert chart.y.is_log
     assert (chart.x.unit, chart.y.unit) == ("FLOP/B", "FLOP/s")
 
 
 def test_exchanges_have_a_roofline_of_their_own() -> None:
-    charts = rooflines(sharded_report())
+    mapping = Record(sharded_report()).parts("results")[0].part("mapping")
+    charts = {chart.title: chart for chart in roofline_charts(mapping, "it")}
 
     assert list(charts) == ["Roofline of kernels: DRAM", "Roofline of kernels: network"]
     network = charts["Roofline of kernels: network"]
@@ -49,7 +52,7 @@ def test_lines_meet_at_the_ridge() -> None:
         Guide("peak", (8.0, 64.0), (80.0, 80.0)),
     )
     assert [guide.label for guide in roof(dots[1:], ("bandwidth", 10.0), ("peak", 80.0))] == ["peak"]
-    assert [guide.x for guide in roof(dots[2:], ("bandwidth", 10.0), ("peak", 80.0))] == [(8.0, 8.0)]
+    assert [guide.x for guide in roof(dots[2:], ("bandwidth", 10.0), ("peak", 80.0))] == [(8.0, 16.0)]
 
 
 def test_of_too_many_kernels_those_that_take_longest_are_shown_and_others_are_counted() -> None:
@@ -83,9 +86,13 @@ def test_kernels_of_a_design_have_dots_with_the_time_of_their_configuration() ->
         ],
     }  # fmt: skip
 
-    (chart,) = rooflines(report).values()
+    (chart,) = design_roofline_charts(Record(report))
     assert [(mark.x, mark.y, mark.series) for mark in chart.marks] == [
         (4000.0, 8e10, "compute"), (inf, 512 / 5e-5, "compute")
     ]  # fmt: skip
     assert chart.marks[0].label == "qkv: 4,000,000 FLOP, 1,000 bytes of DRAM, 5e-5 s"
-    assert [guide.label for guide in chart.guides] == ["DRAM bandwidth", "peak"][1:]
+    assert [guide.label for guide in chart.guides] == ["peak"]
+    (table,) = view_of(Record(report)).tables  # two dots are no picture
+    assert table.rows == (
+        ("qkv", "4.00 MFLOP", "1", "4,000", "50.0", "compute"), ("add", "512 FLOP", "0", "-", "50.0", "compute")
+    )  # fmt: skip

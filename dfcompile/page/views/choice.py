@@ -1,0 +1,137 @@
+"""Why a result is the best, and what may be better: sentences with the figures of the JSON."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import Final
+
+from dfcompile.options.choice_file import choice_options
+from dfcompile.page.phrases import counted, share
+from dfcompile.page.records import Record
+from dfcompile.page.views.results import ResultRow, shortened
+
+_OTHERS = 4  # lowerings that are held against the best
+_HINTS = 3
+_NAMED = 2  # expansions of a hint; all are in the table
+_NOTHING: Final = 5e-4  # as a share in one decimal
+_NEAR: Final = 1.1  # times the shortest makespan is nearly as short
+_PARTS = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
+
+
+def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
+    """Yield why the best result is best and what might be better, a sentence each; nothing of a deadlock.
+
+    Args:
+        rows: all results.
+        best: the shortest of them.
+    """
+    if not isfinite(best.makespan):
+        return
+    yield from _chosen(best)
+    yield from _other_lowerings(rows, best)
+    yield from _fewer_pes(rows, best)
+    yield from _where_cycles_go(best.figures.parts("over_expansions.operators"))
+    yield from _hints(best.figures.parts("over_expansions.hints"), best)
+    estimated = best.figures.number("automatic.estimated_cycles")
+    if estimated and not best.figures.is_set("automatic.is_taken") and estimated < best.makespan:
+        yield (
+            f"--expand auto, which chooses expansions and tasks for each operator, is estimated at "
+            f"{counted(estimated, 'cycles')}: {best.makespan / estimated:.3g} times fewer."
+        )
+
+
+def _chosen(best: ResultRow) -> Iterator[str]:
+    """Yield that expansions and tasks were chosen, and what published ones would give."""
+    published = best.figures.number("automatic.published_cycles")
+    if best.figures.is_set("automatic.is_taken") and published and best.makespan:
+        yield (
+            f"Expansions and tasks were chosen for {best.pes:,} PEs; published ones would take about "
+            f"{counted(published, 'cycles')}, {published / best.makespan:.3g} times as many."
+        )
+
+
+def chosen_options(rows: Sequence[ResultRow]) -> Iterator[tuple[str, str]]:
+    """Yield the options that give what was chosen for a number of PEs, each once."""
+    seen: set[str] = set()
+    for row in rows:
+        rules, tasks = row.figures.texts("automatic.expand"), row.figures.texts("automatic.granularity")
+        options = f"--pes {row.pes} {choice_options(rules, tasks)}"
+        if row.figures.is_set("automatic.is_taken") and options not in seen:
+            seen.add(options)
+            yield f"what was chosen for {row.pes:,} PEs", options
+
+
+def _other_lowerings(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
+    beside = sorted(
+        (row for row in rows if row.pes == best.pes and row is not best and isfinite(row.makespan)),
+        key=lambda row: row.makespan,
+    )
+    if not beside:
+        return
+    said = [f"{shortened(row.lowering) or 'another'} {_against(row, best)}" for row in beside[:_OTHERS]]
+    yield f"On {best.pes:,} PEs, beside {shortened(best.lowering)}: {'; '.join(said)}."
+    counts = {row.pes for row in rows}
+    least = {pes: min((row for row in rows if row.pes == pes), key=lambda row: row.makespan) for pes in counts}
+    shortest = [pes for pes in sorted(counts) if least[pes].lowering == best.lowering]
+    if len(counts) > 1:
+        others = [f"{shortened(least[pes].lowering)} on {pes:,}" for pes in sorted(counts) if pes not in shortest]
+        yield (
+            f"{shortened(best.lowering)} is the shortest on {len(shortest)} of {len(counts)} numbers of PEs"
+            + (f"; else {', '.join(others[:_OTHERS])}." if others else ".")
+        )
+
+
+def _against(row: ResultRow, best: ResultRow) -> str:
+    longer = row.makespan / best.makespan - 1
+    moved, own = (each.figures.number("schedule.io_bytes") for each in (row, best))
+    said = f"takes {share(longer)} longer" if longer else "takes as long"
+    if 0 < longer < _NOTHING:
+        said = f"takes {counted(row.makespan - best.makespan, 'cycles')} longer"
+    if not moved or not own:
+        return said
+    more = moved / own - 1
+    return f"{said} and moves {share(abs(more))} {'more' if more > 0 else 'less'}" if more else f"{said}, moves as much"
+
+
+def _fewer_pes(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
+    near = [row for row in rows if row.pes < best.pes and row.makespan <= _NEAR * best.makespan]
+    if not near:
+        return
+    fewest = min(near, key=lambda row: (row.pes, row.makespan))
+    cost, own = (each.figures.number("mapping.cost_usd") for each in (fewest, best))
+    priced = ""
+    if cost is not None and own is not None and round(cost) < round(own):
+        priced = f", and cost {cost:,.0f} USD instead of {own:,.0f}"
+    lowering = f" with {shortened(fewest.lowering)}" if fewest.lowering else ""
+    yield (
+        f"{fewest.pes:,} PEs{lowering} are nearly as fast: {counted(fewest.makespan, 'cycles')}, "
+        f"{share(fewest.makespan / best.makespan - 1)} longer{priced}."
+    )
+
+
+def _where_cycles_go(operators: Sequence[Record]) -> Iterator[str]:
+    """Yield which operators hold the PEs longest, and what most of these cycles are."""
+    paths = ("least_work_cycles", *(path for path, _ in _PARTS))
+    held = {each.text("operator"): sum(each.number(path) or 0 for path in paths) for each in operators}
+    total = sum(held.values())
+    if not total:
+        return
+    largest = sorted(held.items(), key=lambda pair: -pair[1])[:2]
+    names = " and ".join(f"{name} ({share(cycles / total)})" for name, cycles in largest)
+    lost = {words: sum(each.number(path) or 0 for each in operators) for path, words in _PARTS}
+    words = max(lost, key=lambda name: lost[name])
+    why = {"idle": ", PEs without a task while others run", "waiting": ", tasks that wait for others"}.get(words, "")
+    yield f"Most PE cycles go to {names}; {share(lost[words] / total)} of all are {words}{why}."
+
+
+def _hints(hints: Sequence[Record], best: ResultRow) -> Iterator[str]:
+    for hint in hints[:_HINTS]:
+        chosen, hinted = hint.number("chosen_bound_cycles"), hint.number("hinted_bound_cycles")
+        if chosen is None or hinted is None:
+            continue
+        rules = hint.texts("expand")
+        more = f" and {len(rules) - _NAMED:,} more rules (in the table of hints)" if len(rules) > _NAMED else ""
+        yield (
+            f"--expand {' '.join(rules[:_NAMED])}{more}: the bound of these operators falls from "
+            f"{counted(chosen, 'cycles')} to {counted(hinted, 'cycles')}, {share((chosen - hinted) / best.makespan)} "
+            "of the makespan."
+        )
