@@ -1,7 +1,7 @@
 """The first screen of a report on a model: the answer, one table, what limits each result, the choice, two hints."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dfcompile.errors import UserError
@@ -40,6 +40,11 @@ _NARROW: Final = 14  # columns of them on a narrow terminal
 _CHOICE_LINES: Final = 2  # of a choice that is printed whole
 _FASTER: Final = 1.05  # times as fast is worth saying
 _FAR: Final = 3  # times an ideal: percentages are hard to read there
+# Where the time of PEs goes that do not work, in words; see `TimePartsSummary`.
+IDLE: Final = {
+    "idle_elements_s": "too few parallel tasks", "waiting_s": "waiting for arrays", "throttled_s": "slower streams",
+    "whole_blocks_s": "uneven tasks",
+}  # fmt: skip
 _LITTLE_EFFECT: Final = 1e-3  # of inputs on outputs: ten times what single precision may lose
 _IDEALS: Final = (("compute", "least work"), ("memory", "least DRAM traffic"), ("chain", "longest chain"))
 
@@ -156,11 +161,23 @@ def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
     of = {kind: sum(one.time_s for one in mapping.configurations if one.bound_by == kind)
           for kind in dict.fromkeys(one.bound_by for one in mapping.configurations)}  # fmt: skip
     kind = f"{max(of, key=lambda name: of[name])}-bound" if of else "nothing to do"
+    idle = mostly_idle({name: getattr(mapping.parts, name) for name in ("work_s", *IDLE)})
+    kind = f"mostly idle ({idle})" if idle and kind == "compute-bound" else kind
     ideal, why = mapping.ideal_time_s, dict(_IDEALS)[mapping.ideal.bound_by]
     above = f"{_above(mapping.time_s / ideal)} the ideal of {_time(ideal)} ({why})" if ideal > NO_TIME_S else ""
     proof = "at the proved bound" if mapping.optimal else f"{_above(1 + mapping.gap)} the bound"
     said = (f"{report.where(result)}: {kind}", above, proof)
     return printable(", ".join(text for text in said if text))
+
+
+def mostly_idle(parts: Mapping[str, float]) -> str:
+    """Return why PEs work less than half of the time in which memory does not hold them up; empty if they do not.
+
+    Args:
+        parts: `work_s` and those of `IDLE`, as `TimePartsSummary` has them.
+    """
+    most = max(IDLE, key=lambda name: parts[name])
+    return IDLE[most] if parts["work_s"] < sum(parts[name] for name in IDLE) else ""
 
 
 def _above(times: float) -> str:

@@ -11,6 +11,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.report.screen import IDLE, mostly_idle
 
 _BY_PES: Final = (
     ("makespan_cycles", "Makespan", "cycles"),
@@ -78,7 +79,10 @@ def _reasons(best: ResultRow) -> Iterator[str]:
     waits = figures.texts("simulation.deadlock")
     if waits:
         yield f"Deadlock: {'; '.join(waits)}."
-    yield from limit_reasons(figures.parts("mapping.configurations"))
+    limits = tuple(limit_reasons(figures.parts("mapping.configurations")))
+    parts = {name: figures.number(f"mapping.parts.{name}") or 0.0 for name in ("work_s", *IDLE)}
+    idle = mostly_idle(parts) if all("compute" in limit for limit in limits) else ""
+    yield from ((f"PEs are mostly idle: {idle}.",) if idle else limits)
     utilization, speedup = figures.number("schedule.pe_utilization"), figures.number("schedule.speedup")
     if utilization is not None and speedup is not None:
         yield f"PEs work {share(utilization)} of the time; {speedup:.3g} times faster than one PE."

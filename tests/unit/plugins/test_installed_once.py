@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.plugins import modules
 from dfcompile.plugins.modules import modules_behind
 from tests.unit.plugins.installed import write_package
 
@@ -17,7 +16,7 @@ def test_entry_points_are_read_once_for_all_kinds(monkeypatch: pytest.MonkeyPatc
     def read() -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(modules, "entry_points", read)
+    monkeypatch.setattr("importlib.metadata.entry_points", read)
     assert modules_behind(GROUPS)[1] == ()
 
 
