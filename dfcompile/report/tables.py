@@ -48,7 +48,7 @@ def _longest(options: Sequence[OptionSummary]) -> list[OptionSummary]:
     longest: dict[tuple[str, ...], int] = {}
     for option in options:
         longest[option.operators] = max(longest.get(option.operators, 0), option.work_cycles * len(option.operators))
-    kept = sorted(options, key=lambda option: -longest[option.operators])[:_MOST_ROWS]
+    kept = sorted(options, key=lambda option: (not option.is_chosen, -longest[option.operators]))[:_MOST_ROWS]
     return [option for option in options if option in kept]
 
 
@@ -312,13 +312,16 @@ def _operator_notes(report: Report) -> Iterator[str]:
         yield CHOSEN_NOTE
     for result in report.best.values():
         if result.automatic is not None:
+            count = len(result.automatic.options)
+            if count > _MOST_ROWS:
+                yield f"{report.where(result)}: {_MOST_ROWS} of {count} rows, first those that are chosen; JSON has all"
             yield from automatic_notes(result, result.automatic)
 
 
 LEGEND: Final = (
     "T1: work of all tasks, one after another",
-    "T_inf: longest chain of tasks, on any number of PEs, without streaming",
-    "T_s_inf: longest chain of tasks, on any number of PEs, with streaming",
+    "T_inf: longest chain of tasks on any number of PEs, if each waits for the one before it to end",
+    "T_s_inf: the same where tasks stream at mean rates; a measure of the literature, no bound",
     "SSLR: makespan / T_s_inf",
 )
 _TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = {
