@@ -2,7 +2,7 @@
 
 from dfcompile.options.commands import DagOptions, ExploreOptions, SetupOptions
 from dfcompile.options.compiling import Options
-from dfcompile.options.option import Group, Option, of_stage, option, options_of, read_options, table, takes
+from dfcompile.options.option import Option, of_stage, option, options_of, read_options, table, takes
 from dfcompile.options.shared import Outputs, Pictures, RowOutputs
 from dfcompile.options.words import (
     DEFAULT_SLACK,
@@ -36,7 +36,6 @@ __all__ = [
     "Fifos",
     "FixedInput",
     "Granularities",
-    "Group",
     "Number",
     "Objective",
     "Option",
