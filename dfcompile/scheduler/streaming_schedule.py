@@ -175,7 +175,13 @@ def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule
     found = exact.replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
     if found is not None and not found.replay.deadlock:
         return TimedSchedule(found.schedule, is_replayed=True)
-    return TimedSchedule(steady, sample=_sample(dag, steady))
+    # what some of what streams together take in a replay, beside the plan; ``None`` without any
+    planned = taken = 0
+    for nodes, cycles in replay_sample(dag, replay_of(steady), _SAMPLED_ACCESSES):
+        members = list(nodes)
+        planned += int(steady.last_out[members].max() - steady.start[members].min())
+        taken += cycles
+    return TimedSchedule(steady, sample=Sample(planned, taken) if planned else None)
 
 
 def _planned(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool) -> _Choice:
@@ -205,13 +211,3 @@ def _exact(planned: Iterable[_Choice], fifos: Fifos) -> Iterator[exact.ReplayedS
 def _steady(plan: Plan, steady: Schedule) -> Schedule:
     """Return a schedule with steady times and FIFOs as they are asked for."""
     return exact.limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
-
-
-def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:
-    """Return what some of what streams together take in a replay, beside the plan; ``None`` without any."""
-    planned = taken = 0
-    for nodes, cycles in replay_sample(dag, replay_of(steady), _SAMPLED_ACCESSES):
-        members = list(nodes)
-        planned += int(steady.last_out[members].max() - steady.start[members].min())
-        taken += cycles
-    return Sample(planned, taken) if planned else None

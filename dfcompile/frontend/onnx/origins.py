@@ -51,19 +51,15 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
     seen: Counter[str] = Counter()
     found = []
     for node, module in zip(nodes, modules, strict=True):
-        candidate = _weight_owner(node, draft, uses)
+        names = node.input if node.op_type in _CONTRACTIONS else ()
+        owned = (name for name in names if name in draft.constants and name.endswith(".weight") and uses[name] == 1)
+        candidate = next(owned, "").removesuffix(".weight")
         if not candidate and module is not None:
             alone = module and members[module] == 1 and module not in inner
             candidate = module if alone else ".".join(filter(None, [module, node.op_type.lower()]))
         found.append(_cleaned(candidate) or _given_name(node) or f"{node.op_type}_{seen[node.op_type]}")
         seen[node.op_type] += 1
     return tuple(found)
-
-
-def _weight_owner(node: onnx.NodeProto, draft: Draft, uses: Counter[str]) -> str:
-    names = node.input if node.op_type in _CONTRACTIONS else ()
-    owned = (name for name in names if name in draft.constants and name.endswith(".weight") and uses[name] == 1)
-    return next(owned, "").removesuffix(".weight")
 
 
 def _module(node: onnx.NodeProto) -> str | None:

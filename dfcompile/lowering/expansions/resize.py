@@ -313,11 +313,6 @@ def _taps(op: Operator) -> list[Taps]:
     Raises:
         UnsupportedOpError: the operator contradicts itself, or onnxruntime and ONNX's definition disagree about it.
     """
-    how = _mode(op)
-    return [taps_of(axis, how) for axis in _axes(op, how)]
-
-
-def _mode(op: Operator) -> ResizeMode:
     mode = op.choice("mode", "nearest", ("nearest", "linear", "cubic"))
     coordinates = op.choice("coordinate_transformation_mode", "half_pixel", COORDINATES)
     rounding = op.choice("nearest_mode", "round_prefer_floor", (*ROUNDINGS, SIMPLE))
@@ -328,7 +323,8 @@ def _mode(op: Operator) -> ResizeMode:
     if op.input(0).dtype == "bool" and mode != "nearest":
         raise op.unsupported(f"attribute 'mode' is {mode!r} against 'nearest' for truth values")
     cubic_a, excludes = op.real("cubic_coeff_a", -0.75), op.integer("exclude_outside", 0) != 0
-    return ResizeMode(mode, coordinates, rounding, cubic_a, antialias, excludes)
+    how = ResizeMode(mode, coordinates, rounding, cubic_a, antialias, excludes)
+    return [taps_of(axis, how) for axis in _axes(op, how)]
 
 
 def _axes(op: Operator, how: ResizeMode) -> Iterator[ResizedAxis]:
