@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.node import Operator
+from dfcompile.lowering import Operator, Tensor, lowering_pass
 from dfcompile.lowering.operators import Copy, Elementwise, MatMul
 from dfcompile.lowering.operators.loop_nest import affine
 from dfcompile.lowering.rewriter import ProgramRewriter
-from dfcompile.lowering.tensor import Tensor
 
 
 @lowering_pass("layout", level=Level.CANONICAL, source="own")

@@ -15,13 +15,11 @@ from dfcompile.canonical_dag import Digit, Kernel, KernelLoop
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
+from dfcompile.lowering import CanonicalNode, CanonicalOperator, ExpansionTable
 from dfcompile.lowering.nests.program import View, root_of
-from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor, free_name, is_materialised
 from dfcompile.options import Choice
 from dfcompile.records import replace
