@@ -44,7 +44,7 @@ def proved_words(shape: Contracted, size: int) -> int:
     # The largest T = S + R with ``27 macs**2 > reuse * j**2 * T**3``.
     reach = {count: cube_root((27 * shape.macs * shape.macs - 1) // (shape.reuse * count * count)) for count in tried}
     found = [count * (words - size) + 1 for count, words in reach.items()]
-    return max(shape.compulsory_words, max(0, *found))
+    return max(shape.compulsory_words, 0, *found)
 
 
 def cube_root(number: int) -> int:
