@@ -13,13 +13,12 @@ from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import InternalError, OperatorFieldError
 from dfcompile.frontend import CANONICAL
 from dfcompile.frontend.sdfg.identifiers import underscored
-from dfcompile.lowering.expressions import inlined
+from dfcompile.lowering.expressions import Reduction, inlined
 from dfcompile.lowering.nests.nest import array_of
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 

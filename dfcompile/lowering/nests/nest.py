@@ -12,9 +12,8 @@ from math import prod
 from msgspec import Struct, field
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
-from dfcompile.lowering.expressions import expression_tree, widened
+from dfcompile.lowering.expressions import Reduction, expression_tree, widened
 from dfcompile.lowering.nests.affine import Affine, affine_text
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
 RESULT = "result"

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering.expressions import MOST_OPERANDS, expression_tree
+from dfcompile.lowering.expressions import MOST_OPERANDS, Reduction, expression_tree
 from dfcompile.lowering.nests.affine import span
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_indices
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
