@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import is_within, told_names
 from dfcompile.frontend import Program
+from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.program_nodes import operator_nodes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 
 
