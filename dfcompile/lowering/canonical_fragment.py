@@ -14,8 +14,7 @@ from dfcompile.errors import InternalError, OperatorFieldError
 from dfcompile.frontend import CANONICAL
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expressions import Reduction, inlined
-from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.program import View
+from dfcompile.lowering.nests.program import View, array_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape

@@ -14,8 +14,7 @@ from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, of_level
-from dfcompile.lowering.nests.nest import Nest
-from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
+from dfcompile.lowering.nests.program import Nest, NestProgram, OperatorNests, View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops

@@ -10,8 +10,7 @@ from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.expansion import Expansion, ExpansionTable
-from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.program import graph_of_scopes, renamed
+from dfcompile.lowering.nests.program import array_of, graph_of_scopes, renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
