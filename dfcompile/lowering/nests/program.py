@@ -1,4 +1,4 @@
-"""Loop nests: loops around one computation, the arrays that it accesses, which of its loops are tasks; programs of them.
+"""Loop nests: loops around one computation, the arrays it accesses, which of its loops are tasks; programs of them.
 
 The code of a nest is Python, with the names of its variables and loops; a tasklet has it with names of its own.
 """
