@@ -155,8 +155,7 @@ class CanonicalFragment:
         return name in self._border.owned and name not in self.given
 
     def _viewed(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None) -> Tensor:
-        is_constant = self._tensors[source.name].is_constant
-        view = Tensor(name, tuple(shape), dtype or source.dtype, None, is_constant)
+        view = Tensor(name, tuple(shape), dtype or source.dtype, None, self._tensors[source.name].is_constant)
         if view.elements != source.elements:
             raise OperatorFieldError(f"view {name!r}: {list(view.shape)} against the elements of {source}")
         self.steps.append(View(view, source.name))

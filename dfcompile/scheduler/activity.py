@@ -358,5 +358,4 @@ def _longest(waits: tuple[Int64, Int64, Int64, tuple[int, ...]], since: int, unt
     chosen = slice(left, max(right, left + 1))
     if left == len(ends):
         return NO_EDGE
-    together = np.bincount(edge[chosen], weights=cycles[chosen])
-    return edges[int(np.argmax(together))]
+    return edges[int(np.argmax(np.bincount(edge[chosen], weights=cycles[chosen])))]

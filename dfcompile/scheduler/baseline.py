@@ -288,8 +288,7 @@ def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule) -> int:
     tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
     follows = found.pe[tasks[1:]] == found.pe[tasks[:-1]]
     source = np.concatenate([dag.edge_source, tasks[:-1][follows]])
-    target = np.concatenate([dag.edge_target, tasks[1:][follows]])
-    return int(longest_paths(source, target, work).max())
+    return int(longest_paths(source, np.concatenate([dag.edge_target, tasks[1:][follows]]), work).max())
 
 
 def _depends_on_no_input(dag: CanonicalDag) -> Bool:

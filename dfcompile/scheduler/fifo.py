@@ -324,8 +324,7 @@ def _on_cycle_of_block(dag: CanonicalDag, block: Int32, inside: Bool, asked: Int
 
     Memory that is full before the block begins (a buffer without predecessors in it) makes nobody wait.
     """
-    blocks = int(block.max()) + 1 if len(block) else 0
-    searched = np.zeros(blocks, dtype=np.bool_)
+    searched = np.zeros(int(block.max()) + 1 if len(block) else 0, dtype=np.bool_)
     searched[block[dag.edge_source[asked]]] = True
     fed = np.zeros(dag.nodes_count, dtype=np.bool_)
     fed[dag.edge_target[inside]] = True

@@ -60,8 +60,7 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
         streamed: which edges stream inside blocks, shape [edges].
         relay_elements: an edge of at most so many may stream from gang to gang, through a FIFO that holds all of it.
     """
-    component = timing.streamed_components(dag, streamed)
-    gang = _merged(dag, blocks.block, streamed, component)
+    gang = _merged(dag, blocks.block, streamed, timing.streamed_components(dag, streamed))
     inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
     offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed), streamed)
     times = timing.node_times(dag, blocks.order, offsets, streamed, (inside, np.zeros(dag.nodes_count, dtype=np.int32)))

@@ -76,8 +76,7 @@ class Flow(Struct, frozen=True):
         """Return the cycles of each task of a family: ``max(I, O)``, whatever feeds it."""
         tasks = self.families[family]
         iterations = tasks.iterations()
-        streams = (self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads)
-        first = next(streams, None)
+        first = next((self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads), None)
         # All input edges of a task are equal, so the first one tells; a task in turn with a family reads its slice.
         if first is not None:
             iterations = self.stream_volumes(first).resized(tasks.members)

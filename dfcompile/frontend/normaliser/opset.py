@@ -157,8 +157,7 @@ def with_later_types(draft: Draft) -> Draft:
     Raises:
         UserError: ONNX has no conversion of an older operator.
     """
-    nodes = draft.proto.graph.node
-    is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in nodes)
+    is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in draft.proto.graph.node)
     if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft):
         return draft
     draft = unify_opset(draft)
@@ -200,8 +199,7 @@ def with_explicit_bounds(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     """
     if opset >= _OPERANDS_SINCE or all(node.op_type != "Clip" for node in proto.graph.node):
         return proto
-    types = _element_types(proto)
-    wide = {name for name, kind in types.items() if kind in _WIDE}
+    wide = {name for name, kind in _element_types(proto).items() if kind in _WIDE}
     bounded = (node.op_type == "Clip" and not wide.isdisjoint(node.input[:1]) for node in proto.graph.node)
     pairs = zip(proto.graph.node, bounded, strict=True)
     return with_nodes(proto, (_saying(node, _BOUNDS) if is_bounded else node for node, is_bounded in pairs))

@@ -111,8 +111,7 @@ class OutlinedOperator:
             made = self._made[number, found.name]
             names = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
-            used = {access.array: None for access in accesses}
-            added = (name for name in used if name not in operands)
+            added = (name for name in {access.array: None for access in accesses} if name not in operands)
             arrays = {names[name]: replace(made.arrays[name], name=names[name]) for name in added}
             self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
         return self._scopes[key]

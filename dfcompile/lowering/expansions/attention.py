@@ -92,8 +92,7 @@ def _of_lengths(build: CanonicalFragment, lengths: Tensor, extents: tuple[int, i
     """Return the term that keeps queries from keys beyond the length of their batch, or outside of a window."""
     queries, keys = extents
     places = build.parameter("places", np.arange(keys, dtype=np.int64))
-    limits = build.view(lengths, "lengths", (lengths.elements, 1, 1, 1))
-    source, operands = "b < c", [places, limits]
+    source, operands = "b < c", [places, build.view(lengths, "lengths", (lengths.elements, 1, 1, 1))]
     if max(window) >= 0:
         # The last query stands at the last key of its batch.
         operands.append(build.parameter("behind", np.arange(-queries, 0, dtype=np.int64).reshape(queries, 1)))

@@ -109,8 +109,7 @@ def phases(op: Operator, build: CanonicalFragment) -> None:
     if prod(strides) > _MOST_PHASES:
         raise op.unsupported(f"{prod(strides)} convolutions, of strides {strides}, against at most {_MOST_PHASES}")
     columns = zip(x.shape[2:], w.shape[2:], y.shape[2:], strides, dilations, begins, strict=True)
-    per_axis = [_phases(op, *column) for column in columns]
-    several = list(product(*per_axis))
+    several = list(product(*[_phases(op, *column) for column in columns]))
     for number, chosen in enumerate(several):
         _add_phase(op, build, chosen, str(number) if len(several) > 1 else "")
 

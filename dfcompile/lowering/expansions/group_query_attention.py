@@ -46,8 +46,7 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
         interleaved = op.integer("rotary_interleaved", 0) != 0
         sides = ((q, "rotated_queries"), (k, "rotated_keys"))
         q, k = (rotate(build, x, cosines, sines, interleaved=interleaved, name=name) for x, name in sides)
-    scale = op.real("scale", 0.0) or 1 / sqrt(width)
-    queries = _by_head(build, q, "queries", scale)
+    queries = _by_head(build, q, "queries", op.real("scale", 0.0) or 1 / sqrt(width))
     keys, values = (
         lengths.cached(op.optional_input(2 + at), _by_head(build, x, name), op.optional_output(at), name)
         for at, (name, x) in enumerate((("keys", k), ("values", v)), 1)

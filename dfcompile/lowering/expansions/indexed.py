@@ -216,8 +216,7 @@ def scatter_nd(op: Operator, build: CanonicalFragment) -> None:
     inner = prod(x.shape[within:])
     rows = flat_rows(op, build, indices, x.shape[:within], 0)
     table = build.view(x, "table", (prod(x.shape[:within]), inner))
-    operands = [table, rows, build.view(updates, "updates", (rows.elements, inner))]
-    _write_rows(op, build, operands, y, 0, (0,))
+    _write_rows(op, build, [table, rows, build.view(updates, "updates", (rows.elements, inner))], y, 0, (0,))
 
 
 def scatter_elements(op: Operator, build: CanonicalFragment) -> None:

@@ -105,8 +105,7 @@ def split_lengths(op: Operator, extent: int) -> tuple[int, ...]:
         return given
     count = op.integer("num_outputs", len(op.outputs))
     length = -(-extent // count)
-    lengths = [max(min(length, extent - length * position), 0) for position in range(count)]
-    return tuple(lengths)
+    return tuple([max(min(length, extent - length * position), 0) for position in range(count)])
 
 
 def _structure(op: Operator, position: int, name: str) -> tuple[int, ...] | None:

@@ -48,8 +48,7 @@ def dynamic_quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     x = op.input(0)
     y = op.optional_output(0) or build.array("steps", x.shape, "uint8")
     scale = op.optional_output(1) or build.array("scale", (1,))
-    zero_point = op.optional_output(2) or build.array("zero_point", (1,), "uint8")
-    add_dynamic_steps(build, x, y, scale, zero_point)
+    add_dynamic_steps(build, x, y, scale, op.optional_output(2) or build.array("zero_point", (1,), "uint8"))
 
 
 def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Tensor, zero_point: Tensor) -> None:

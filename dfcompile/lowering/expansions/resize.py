@@ -146,8 +146,7 @@ def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
         return Taps(np.clip(places, 0, axis.extent - 1), np.ones(places.shape), is_outside)
     narrowing = min(axis.scale, 1.0) if how.is_antialiased else 1.0
     reach = int(np.ceil(_RADIUS[how.mode] / narrowing))
-    first = np.floor(at).astype(np.int64)[:, None]
-    places = first + np.arange(1 - reach, reach + 1)
+    places = np.floor(at).astype(np.int64)[:, None] + np.arange(1 - reach, reach + 1)
     distances: Weights = (places - at[:, None].astype(np.float64)).astype(np.float64) * np.float64(narrowing)
     weights: Weights = np.maximum(1 - np.abs(distances), 0.0)
     if how.mode == "cubic":

@@ -13,8 +13,7 @@ from dfcompile.lowering.operators import Concat, Copy, Elementwise, Lookup
 def rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X * cos -+ partner(X) * sin``: a copy gives each element its partner, an element-wise task rotates."""
     tables, places = (op.input(1), op.input(2)), op.optional_input(3)
-    angles = tables if places is None else angles_at(op, build, tables, places)
-    _rotate_all(op, build, angles)
+    _rotate_all(op, build, tables if places is None else angles_at(op, build, tables, places))
 
 
 @onnx_expansion("com.microsoft.RotaryEmbedding", "map", source="onnxruntime", default=True)

@@ -76,8 +76,7 @@ class Nest(CanonicalOperator):
         reads = [moved_indices(indices, digits[place], extents) for place, indices in enumerate(self.reads)]
         write = moved_indices(self.write, [(loop, loop.outputs[0]) for loop in found], extents)
         left = tuple(extents.get(name, whole) for name, whole in self.loops().items())
-        places = tuple(one or () for one in reads)
-        return replace(self, extents=left, reads=places, write=write or ())
+        return replace(self, extents=left, reads=tuple(one or () for one in reads), write=write or ())
 
     def _check_indices(self, indices: Sequence[str], tensor: Tensor) -> None:
         loops = self.loops()

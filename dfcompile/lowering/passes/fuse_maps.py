@@ -131,8 +131,7 @@ def _code(joined: _Joined) -> str | None:
         return None
     (name,) = maker.reads
     kept = stored(substitute(maker.code, {name: joined.variable}), between, [joined.read.tensor])
-    outer = widened(reader.code, {joined.variable: between.dtype})
-    expression = substitute(outer, {joined.variable: kept})
+    expression = substitute(widened(reader.code, {joined.variable: between.dtype}), {joined.variable: kept})
     return expression if is_readable(expression) else None
 
 

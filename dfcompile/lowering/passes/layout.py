@@ -28,8 +28,7 @@ def layout(program: Program) -> Program:
             continue
         x, y = op.input(0), op.output()
         if x.value is not None:
-            stored = graph.add_parameter(f"{x.name}_{op.name}", np.transpose(x.value, order))
-            graph.rewire(y, stored)
+            graph.rewire(y, graph.add_parameter(f"{x.name}_{op.name}", np.transpose(x.value, order)))
             graph.remove(op)
             continue
         readers = graph.readers(y)

@@ -156,8 +156,7 @@ def cut_values(values: Values, cuts: Sequence[Cut]) -> Values:
     flat = np.ascontiguousarray(values).reshape(-1)
     # Outer digits first: they leave the strides of inner ones as they are.
     for cut in sorted(cuts, key=lambda one: -one.digit.stride):
-        stride = cut.digit.stride
-        flat = flat.reshape(-1, cut.extent, stride)[:, : cut.kept].reshape(-1)
+        flat = flat.reshape(-1, cut.extent, cut.digit.stride)[:, : cut.kept].reshape(-1)
     return flat
 
 
