@@ -140,9 +140,7 @@ def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int
     """
     through_memory = replace(gangs, relayed=np.zeros_like(gangs.relayed))
     choices = [through_memory, gangs] if gangs.relayed.any() else [gangs]
-    placed = [
-        each for choice in choices for each in (place(dag, choice, pes), place_in_order(dag, choice, pes, sequence))
-    ]
+    placed = [each for one in choices for each in (place(dag, one, pes), place_in_order(dag, one, pes, sequence))]
     return min(placed, key=lambda placing: placing.makespan_cycles)
 
 
