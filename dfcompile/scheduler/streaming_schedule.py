@@ -94,7 +94,12 @@ def timed_schedule(
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
     if partitioner.lists and not barrier and listed_schedules.is_listable(dag, options):
-        return _listed(dag, partitioner, options, plan)
+        bound = lower_bound_cycles(dag, options.pes)
+        planned = None if plan is None else plan.non_streaming
+        non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
+        listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
+        shortest = _listed_or_gangs(dag, partitioner, options, listed)
+        return replace(shortest, bound_cycles=listed.bound, non_streaming=non_streaming)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
         return _quickly(dag, partitioner, options)
@@ -111,25 +116,14 @@ def timed_schedule(
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
-def _listed(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: listed_schedules.ListedPlan | None
+def _listed_or_gangs(
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: listed_schedules.ListedSchedule
 ) -> TimedSchedule:
     """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
 
     All gangs are replayed where that costs little; up to some more accesses those that are no longer by steady times.
     Where FIFOs are bounded that is up to many more, whatever the effort, and with barriers, too: these need small ones.
     """
-    bound = lower_bound_cycles(dag, options.pes)
-    planned = None if plan is None else plan.non_streaming
-    non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
-    listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
-    found = _listed_or_gangs(dag, partitioner, options, listed)
-    return replace(found, bound_cycles=listed.bound, non_streaming=non_streaming)
-
-
-def _listed_or_gangs(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: listed_schedules.ListedSchedule
-) -> TimedSchedule:
     if listed.found is None:
         return TimedSchedule(listed.planned, sample=listed.sample)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES

@@ -23,7 +23,9 @@ from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 GROWING = frozenset(["CenterCropPad", "ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
 OF_SHAPES = frozenset(["EyeLike", "Shape", "Size"])  # of whose operand only shape and type count
 # Values are drawn when the model runs.
-RANDOM = frozenset("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split())
+RANDOM = frozenset(
+    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
+)
 # Texts: a Concat of a text with itself doubles it, whatever its shape is.
 TEXTS = frozenset(["RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"])
 # Multiply-adds per element of the result are those of the operands' other elements, or fewer.

@@ -6,7 +6,9 @@ from onnx import helper
 from dfcompile.frontend.onnx.draft import Constants, Draft, free_name, needed_for, renamed
 
 # What nothing but folding deals with: values that shapes and constants give, or results whose size depends on data.
-FOLDED = frozenset("Constant ConstantOfShape EyeLike NonMaxSuppression NonZero Range Shape Size Unique".split())
+FOLDED = frozenset(
+    ["Constant", "ConstantOfShape", "EyeLike", "NonMaxSuppression", "NonZero", "Range", "Shape", "Size", "Unique"]
+)
 
 
 def copy_border_outputs(draft: Draft) -> Draft:

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Sequence
 
 import onnx
 
@@ -30,18 +29,6 @@ def name_nodes(draft: Draft) -> Draft:
     A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
     """
     nodes = tuple(draft.proto.graph.node)
-    candidates, named = _candidates(nodes, draft), list[onnx.NodeProto]()
-    taken, given, counts = set(candidates), set[str](), dict[str, int]()
-    for node, candidate in zip(nodes, candidates, strict=True):
-        name = free_name(candidate, taken, counts) if candidate in given else candidate
-        given.add(candidate)
-        named.append(copied(node, name=name))
-        named[-1].ClearField("doc_string")
-        named[-1].ClearField("metadata_props")
-    return draft.replaced(named)
-
-
-def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...]:
     uses = Counter(name for node in nodes for name in node.input)
     modules = [_module(node) for node in nodes]
     members = Counter(modules)
@@ -58,7 +45,15 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
             candidate = module if alone else ".".join(filter(None, [module, node.op_type.lower()]))
         found.append(_cleaned(candidate) or _given_name(node) or f"{node.op_type}_{seen[node.op_type]}")
         seen[node.op_type] += 1
-    return tuple(found)
+    candidates, named = tuple(found), list[onnx.NodeProto]()
+    taken, given, counts = set(candidates), set[str](), dict[str, int]()
+    for node, candidate in zip(nodes, candidates, strict=True):
+        name = free_name(candidate, taken, counts) if candidate in given else candidate
+        given.add(candidate)
+        named.append(copied(node, name=name))
+        named[-1].ClearField("doc_string")
+        named[-1].ClearField("metadata_props")
+    return draft.replaced(named)
 
 
 def _module(node: onnx.NodeProto) -> str | None:

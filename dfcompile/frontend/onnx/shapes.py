@@ -17,7 +17,9 @@ from dfcompile.frontend.onnx.one_line import one_line
 _LARGEST_VISIBLE_CONSTANT = 1024
 
 # Whose vectors ONNX follows element by element: those that they make, and those that they read.
-_FOLLOWED = frozenset("Add Cast Concat Gather Mul Range Size Slice Squeeze Sub Unsqueeze".split())
+_FOLLOWED = frozenset(
+    ["Add", "Cast", "Concat", "Gather", "Mul", "Range", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze"]
+)
 _LARGEST_EXTENT = 2**63 - 1  # of a dimension in an ONNX file
 _LONGEST_VECTOR = 2**20
 # Operators for which ONNX infers nothing, or fails: their result is of the type of their first operand.

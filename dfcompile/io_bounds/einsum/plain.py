@@ -158,10 +158,7 @@ def _points(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Rul
     shape = tuple(map(len, choices))
     if prod(shape) > MOST_TILINGS:
         raise UserError(f"{einsum.name}: {prod(shape):,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
-    # the words that the tiles take, an axis per rank
-    axes = _axes(choices)
-    tiles = (prod((axes[rank] for rank in tensor.ranks), start=np.array(tensor.units)) for tensor in einsum.tensors)
-    sizes = np.broadcast_to(np.asarray(sum(tiles)), shape).ravel()
+    sizes = np.broadcast_to(_sizes(einsum, choices), shape).ravel()
     return sizes, np.broadcast_to(_traffic(einsum, choices, order, rules), shape).ravel()
 
 
@@ -170,6 +167,13 @@ def _matters(einsum: PlainEinsum, order: _Order, rank: int) -> bool:
     return any(
         rank not in tensor.ranks and rank not in held for tensor, held in zip(einsum.tensors, order.stays, strict=True)
     )
+
+
+def _sizes(einsum: PlainEinsum, choices: list[Int64]) -> Int64:
+    """Return the words that the tiles take, an axis per rank."""
+    axes = _axes(choices)
+    tiles = (prod((axes[rank] for rank in tensor.ranks), start=np.array(tensor.units)) for tensor in einsum.tensors)
+    return np.asarray(sum(tiles))
 
 
 def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Rules) -> Int64:
