@@ -78,11 +78,9 @@ def split_reduction(build: MapFragment, whole: Reduced, parts: int) -> None:
         _combine(build, whole, *_partial_results(build, whole, found))
 
 
-def _add(
-    build: MapFragment, whole: Reduced, step: str, spatial: Loops, loops: Loops, reads: Reads, write: Access
-) -> None:
+def _add(build: MapFragment, whole: Reduced, step: str, spatial: Loops, loops: Loops, reads: Reads, to: Access) -> None:
     code, total = whole.code, whole.reduction
-    build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)
+    build.map(step, spatial=spatial, loops=loops, reads=reads, write=to, code=code, accumulate=total)
 
 
 def _parts_of(reduced: Loops, parts: int) -> _Parts | None:

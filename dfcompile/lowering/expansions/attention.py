@@ -206,7 +206,15 @@ def _masked(
     if mask is not None:
         # Added, as onnxruntime does: a query whose keys are all left out attends to all of them.
         left_out = literal(op.real("mask_filter_value", 0.0) or _FILTER, "float32")
-        terms.append(_mask_term(op, build, mask, (batch, queries, keys), left_out))
+        if mask.shape in ((batch, keys), (batch, queries, keys)):
+            shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
+            terms.append(Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),)))
+        elif mask.shape == (batch,):
+            places = build.parameter("places", np.arange(keys, dtype=np.int32))
+            lengths = build.view(mask, "lengths", (batch, 1, 1, 1))
+            terms.append(Term(f"a if b < c else a + {left_out}", (places, lengths)))
+        else:
+            raise op.unsupported(f"a mask {mask} against one element per key, per query and key, or lengths")
     if op.integer("unidirectional", 0):
         if keys != before + queries:
             # Of more keys onnxruntime hides none from the last query.
@@ -214,17 +222,3 @@ def _masked(
             raise op.unsupported(f"attribute 'unidirectional' with {sizes}")
         terms += attention.causal_terms(build, (queries, keys), before)
     return replace(heads, terms=tuple(terms))
-
-
-def _mask_term(
-    op: Operator, build: CanonicalFragment, mask: Tensor, extents: tuple[int, int, int], left_out: str
-) -> Term:
-    batch, queries, keys = extents
-    if mask.shape in ((batch, keys), (batch, queries, keys)):
-        shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
-        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),))
-    if mask.shape == (batch,):
-        places = build.parameter("places", np.arange(keys, dtype=np.int32))
-        lengths = build.view(mask, "lengths", (batch, 1, 1, 1))
-        return Term(f"a if b < c else a + {left_out}", (places, lengths))
-    raise op.unsupported(f"a mask {mask} against one element per key, per query and key, or lengths")

@@ -74,24 +74,22 @@ def _can_read(reader: Operator, tensor: Tensor, order: tuple[int, ...]) -> bool:
     return reader.canonical(MatMul) is not None and order == swapped
 
 
-def _read_instead(
-    graph: ProgramRewriter, reader: Operator, old: Tensor, new: Tensor, order: tuple[int, ...]
-) -> Operator:
-    is_old = [tensor is not None and tensor.name == old.name for tensor in reader.inputs]
-    inputs = [new if here else tensor for tensor, here in zip(reader.inputs, is_old, strict=True)]
-    elementwise, product = reader.canonical(Elementwise), reader.canonical(MatMul)
+def _read_instead(graph: ProgramRewriter, op: Operator, old: Tensor, new: Tensor, order: tuple[int, ...]) -> Operator:
+    is_old = [tensor is not None and tensor.name == old.name for tensor in op.inputs]
+    inputs = [new if here else tensor for tensor, here in zip(op.inputs, is_old, strict=True)]
+    elementwise, product = op.canonical(Elementwise), op.canonical(MatMul)
     if elementwise is not None:
-        axes = elementwise.operand_axes(reader.operands(), reader.output())
+        axes = elementwise.operand_axes(op.operands(), op.output())
         # The result dimensions that the dimensions of the operand stand for, from those of its transpose.
         places = [order.index(axis) for axis in range(len(order))]
         turned = tuple(tuple(its[at] for at in places) if here else its for its, here in zip(axes, is_old, strict=True))
-        return graph.replace(reader, operator=Elementwise(elementwise.expression, turned), inputs=inputs)
+        return graph.replace(op, operator=Elementwise(elementwise.expression, turned), inputs=inputs)
     if product is not None:
         flags = (product.transpose_a, product.transpose_b)
         of_a, of_b = (flag != old_here for flag, old_here in zip(flags, is_old, strict=True))
-        return graph.replace(reader, operator=MatMul(of_a, of_b), inputs=inputs)
-    outer = _permutation(reader)
+        return graph.replace(op, operator=MatMul(of_a, of_b), inputs=inputs)
+    outer = _permutation(op)
     assert outer is not None
     joined = [order[axis] for axis in outer]
     read = tuple(f"i{joined.index(axis)}" for axis in range(new.rank))
-    return graph.replace(reader, operator=Copy(read=read), inputs=inputs)
+    return graph.replace(op, operator=Copy(read=read), inputs=inputs)

@@ -88,8 +88,7 @@ def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[s
     """Return what the results that have a part of each iteration are called."""
     used = list(zip(node.output[first:], stacks, strict=True))
     for name, stack in used:
-        if name and not stack:
-            raise UserError(f"node {node.name!r}: no iteration gives {name!r} against an array with elements")
+        require(not name or stack, f"node {node.name!r}: no iteration gives {name!r} against an array with elements")
     return [model.stacked(stack, 0, node.name) if name else "" for name, stack in used]
 
 
@@ -317,8 +316,7 @@ def _optional(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[
 
 def _present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     name = scope.operand(node.input[0]) if node.input else ""
-    if name in model.absent or not name:
-        raise UserError(f"node {node.name!r}: {node.op_type} of what is absent")
+    require(name not in model.absent and name, f"node {node.name!r}: {node.op_type} of what is absent")
     return (name,)
 
 
