@@ -102,9 +102,11 @@ class ContributedOperator(Struct, frozen=True):
         known = {name: value for name, value in zip(names, constants, strict=False) if value is not None}
         return self._call({names[at]: shape for at, shape in node.shapes.items()}, node.attributes, known)
 
-    def _call(self, shapes: Mapping[str, Shape | None], given: Mapping[str, AttributeValue], values: Constants) -> Call:
+    def _call(
+        self, shapes: Mapping[str, Shape | None], given: Mapping[str, AttributeValue], constants: Constants
+    ) -> Call:
         defaults = {name: json.loads(text) for name, text, *_ in attributes(self.attributes) if text}
-        integers = {name: value for name, value in values.items() if value.dtype.kind in "iu"}
+        integers = {name: value for name, value in constants.items() if value.dtype.kind in "iu"}
         values = {name: tuple(int(item) for item in np.ravel(value)) for name, value in integers.items()}
         return Call(shapes, {**defaults, **given}, values)
 
