@@ -44,7 +44,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "lowering/expansions/broadcasting.py": ("lowering/expansions/test_elementwise_operators.py",),
     "lowering/expansions/conv.py": ("lowering/expansions/test_convolution.py",),
     "lowering/expansions/masks.py": ("lowering/expansions/test_indexed_operators.py",),
-    "lowering/expansions/indexed.py": ("lowering/expansions/test_movements.py",),
+    "lowering/expansions/gather.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/gemm.py": ("lowering/expansions/test_gemm.py",),
     "lowering/expansions/matmul.py": ("lowering/expansions/test_matmul.py",),
     "lowering/expansions/normalization.py": ("lowering/expansions/test_normalizations.py",),
