@@ -150,12 +150,7 @@ def check_kernels(times: TaskTimes) -> None:
     require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
 
 
-def require_times(
-    where: str,
-    found: Timed,
-    expected_ns: tuple[float, float, float, float],
-    relative: float,
-) -> None:
+def require_times(where: str, found: Timed, expected_ns: tuple[float, float, float, float], relative: float) -> None:
     """Require compute, memory, network and all of them to take so long.
 
     Raises:

@@ -339,12 +339,7 @@ class TaskTimes(TaskPlaces):
     """
 
     def __init__(
-        self,
-        dag: CanonicalDag,
-        attained: TaskMapping,
-        system: System,
-        overlap: Overlap,
-        exchanges: Sequence[Exchange],
+        self, dag: CanonicalDag, attained: TaskMapping, system: System, overlap: Overlap, exchanges: Sequence[Exchange]
     ) -> None:
         """Sum up what configurations take.
 

@@ -12,12 +12,7 @@ from itertools import permutations, product
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.inter_chip.splits import (
-    are_independent,
-    canonical,
-    largest_share,
-    moved_elements,
-)
+from dfcompile.dfmodel_backend.inter_chip.splits import are_independent, canonical, largest_share, moved_elements
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network.collective_times import (
     all_reduce_latency_ns,

@@ -16,14 +16,7 @@ from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
-from dfcompile.dfmodel_backend.machine.system import (
-    ONE_CHIP,
-    UNLIMITED_GB_PER_S,
-    Accelerator,
-    Amount,
-    Dram,
-    System,
-)
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, UNLIMITED_GB_PER_S, Accelerator, Amount, Dram, System
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of

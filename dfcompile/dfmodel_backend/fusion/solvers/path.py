@@ -60,10 +60,7 @@ def is_better(one: Rank, other: Rank, tie: float) -> bool:
 
 
 def least_chain(
-    arcs: PathArcs,
-    costs: Column | PathCosts,
-    shape: FusionShape,
-    combine: Callable[[Column, Column], Column] = np.add,
+    arcs: PathArcs, costs: Column | PathCosts, shape: FusionShape, combine: Callable[[Column, Column], Column] = np.add
 ) -> tuple[float, Chain | None]:
     """Return the least cost of a chain of all kernels, and the chain, or None if there is none.
 

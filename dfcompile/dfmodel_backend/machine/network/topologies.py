@@ -98,12 +98,7 @@ class NetworkUnits(Struct, frozen=True):
 
 
 def network_units(
-    shape: Topology,
-    chips: Sequence[int],
-    gb_per_s: Sequence[float],
-    *,
-    copies: int = 1,
-    compat: Compatibility = RIGHT,
+    shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float], *, copies: int = 1, compat: Compatibility = RIGHT
 ) -> NetworkUnits:
     """Return the bandwidth of all links and of all switch ports along each dimension [ko24, section 5].
 
