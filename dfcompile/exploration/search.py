@@ -130,7 +130,12 @@ class _Search:
             schedules=len(self._seen),
             tries=self._tries,
             open_combinations=sum(ways),
-            too_large=self._too_large(),
+            too_large=tuple(
+                f"{group.origins[0]}:{' '.join(name for _, name in option)}"
+                for group in self._space.groups
+                for pick, option in enumerate(group.options)
+                if group.tasks(pick) > MOST_TASKS
+            ),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
             gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),
         )
@@ -241,11 +246,3 @@ class _Search:
     def _gap(self) -> float:
         """Return the gap of all that is open; the front may have come nearer to some of it since."""
         return max((-part.minus_gap for part in (*self._open, *self._left)), default=0.0)
-
-    def _too_large(self) -> tuple[str, ...]:
-        return tuple(
-            f"{group.origins[0]}:{' '.join(name for _, name in option)}"
-            for group in self._space.groups
-            for pick, option in enumerate(group.options)
-            if group.tasks(pick) > MOST_TASKS
-        )

@@ -165,7 +165,13 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         dag: whose families depend on families before them alone, as extraction makes it.
     """
     families = families_of(dag)
-    arrows = _arrows(dag, families)
+    # The volumes that edges carry, by the families of their ends
+    place = {family.scope: at for at, family in enumerate(families)}
+    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
+    arrows: dict[tuple[int, int], list[str]] = {}
+    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
+        label = f"{volume:,}" if count == 1 else f"{volume:,} ×{count}"
+        arrows.setdefault((place[source], place[target]), []).append(label)
     layout = lay_out([_width(family) for family in families], list(arrows), GAP, BEND)
     width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
     left = (width - layout.width) / 2
@@ -189,17 +195,6 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _arrows(dag: CanonicalDag, families: list[Family]) -> dict[tuple[int, int], list[str]]:
-    """Return the volumes that edges carry, by the families of their ends."""
-    place = {family.scope: at for at, family in enumerate(families)}
-    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
-    labels: dict[tuple[int, int], list[str]] = {}
-    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
-        label = f"{volume:,}" if count == 1 else f"{volume:,} ×{count}"
-        labels.setdefault((place[source], place[target]), []).append(label)
-    return labels
 
 
 def _width(family: Family) -> float:

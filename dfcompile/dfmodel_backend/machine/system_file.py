@@ -216,7 +216,17 @@ def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
     key = ".".join(str(step) for step in location)
     at = f"{where}:{_line(document, location)}"
     if detail["type"] == "extra_forbidden":
-        return f"{at}: unknown key {key!r}{nearest(str(location[-1]), _known_keys(location))}"
+        # the keys of the innermost part
+        models: dict[str, type[BaseModel]] = {
+            "accelerator": _AcceleratorModel,
+            "dram": _DramModel,
+            "network": _NetworkModel,
+            "dimensions": _DimensionModel,
+        }
+        model: type[BaseModel] = _SystemModel
+        for step in location[:-1]:
+            model = models.get(str(step), model)
+        return f"{at}: unknown key {key!r}{nearest(str(location[-1]), sorted(model.model_fields))}"
     if detail["type"] == "missing":
         return f"{at}: key {key!r} is missing"
     if detail["type"] == _WHOLE_MESSAGE:
@@ -233,19 +243,6 @@ def _shown(value: object) -> str:
         return "a list"
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**SHOWN else "a number of many digits"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-def _known_keys(location: Sequence[int | str]) -> list[str]:
-    models: dict[str, type[BaseModel]] = {
-        "accelerator": _AcceleratorModel,
-        "dram": _DramModel,
-        "network": _NetworkModel,
-        "dimensions": _DimensionModel,
-    }
-    model: type[BaseModel] = _SystemModel
-    for step in location[:-1]:
-        model = models.get(str(step), model)
-    return sorted(model.model_fields)
 
 
 def _line(document: CommentedMap, location: Sequence[int | str]) -> int:

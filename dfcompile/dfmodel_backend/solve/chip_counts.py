@@ -114,7 +114,12 @@ class ChipCounts:
         }
         for one in told.values():
             if isinstance(one, _Found):
-                self._check(one)
+                system = one.mapping.system
+                if one.share is None:
+                    check_mapping(self._graph, system, one.mapping)
+                else:
+                    check_mapping(one.share.graph, system, one.mapping, self._graph)
+                    check_exchanges(one.share.graph, system)
         if chips == 1:
             return best
         kept = tuple(one for one in best.assumptions if one.name != "chips")
@@ -219,14 +224,6 @@ class ChipCounts:
             sharding=share.sharding,
             network_chips=TensorGroup.of(part).chips,
         )
-
-    def _check(self, found: _Found) -> None:
-        system = found.mapping.system
-        if found.share is None:
-            check_mapping(self._graph, system, found.mapping)
-        else:
-            check_mapping(found.share.graph, system, found.mapping, self._graph)
-            check_exchanges(found.share.graph, system)
 
 
 def _is_told(count: int, chips: int) -> bool:

@@ -254,7 +254,9 @@ class ShardingSearch:
         if self.bound_s >= below_s * (1 - TIE):
             return None, self.bound_s, None
         budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2) // parts)
-        beam = self._beams()
+        # Shardings that take the least by their sums, the best first: each found under one of several weights
+        found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
+        beam = sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
         for chosen, sums in beam[: max(2, budget // 8)]:
             if not _cannot_be_better(self._costs.least_ns(sums, len(chosen)) / NS_PER_S, sums, best):
                 self._look(chosen, best)
@@ -265,15 +267,6 @@ class ShardingSearch:
             self._tree(best, budget // 2)
         bound_s = min(best.bound_s, best.time_s)
         return best.found, bound_s, best.refused
-
-    def _beams(self) -> list[State]:
-        """Return shardings that take the least by their sums, the best first: each found under one of several weights.
-
-        What overlaps takes the longest of three times; whether a kernel should read more or exchange more depends on
-        which of them that will be, and is settled for all kernels alike by weights.
-        """
-        found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
-        return sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
 
     def _beam(self, weights: tuple[float, float, float]) -> list[State]:
         """Return shardings that are good under weights of compute, memory and network."""

@@ -154,7 +154,7 @@ def _tables(
         columns.append(TableColumn("on-chip memory", tuple(sizes)))
     for one in objectives:
         if one.unit == "cycles":
-            cells = (f"{one.of(point):,}" + _steady(point) for point in shown)
+            cells = (f"{one.of(point):,}" + (" steady" if point.at("is_replayed") is False else "") for point in shown)
             columns.append(TableColumn("makespan, cycles", tuple(cells)))
         else:
             columns.append(column(one.name, [one.of(point) for point in shown], one.short))
@@ -165,10 +165,6 @@ def _tables(
     more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
     yield SmallTable(f"The best points: no other is as good in everything{more}", tuple(columns), 0)
     yield from _lowerings(lowerings)
-
-
-def _steady(point: Record) -> str:
-    return " steady" if point.at("is_replayed") is False else ""
 
 
 def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:

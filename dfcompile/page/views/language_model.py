@@ -26,9 +26,15 @@ def language_model_view(report: Record) -> View:
     question = f"How long do steps of {model} take on {system}, and what limits them?"
     charts = tuple(_charts(report, steps))
     tables, answer = (_table(steps),) if steps else (), _answer(steps)
+    # What takes time, by its largest share of a step
+    largest: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        spent = _spent(step)
+        for name, time in spent.items():
+            largest[name] = max(largest[name], time / sum(spent.values()))
     return View(
         f"{model} on {system}", question, answer, tuple(_reasons(steps, answer)), tables, charts=charts,
-        operators=_operators(steps),
+        operators=tuple(name for name, _ in _descending(largest)),
     )  # fmt: skip
 
 
@@ -120,16 +126,6 @@ def _spent(step: Record) -> dict[str, float]:
     spent[_REST] += max((step.number("time_s") or 0) - sum(spent.values()), 0)
     total = sum(spent.values())
     return {name: time for name, time in spent.items() if time > _LITTLE * total}
-
-
-def _operators(steps: Sequence[Record]) -> tuple[str, ...]:
-    """Return what takes time, by its largest share of a step."""
-    largest: defaultdict[str, float] = defaultdict(float)
-    for step in steps:
-        spent = _spent(step)
-        for name, time in spent.items():
-            largest[name] = max(largest[name], time / sum(spent.values()))
-    return tuple(name for name, _ in _descending(largest))
 
 
 def _time_chart(steps: Sequence[Record]) -> Iterator[Chart]:
