@@ -22,6 +22,7 @@ LEAF = 0.02  # weight of a node with one neighbour
 MOST_BENDS = 20_000  # of all edges: beyond it long edges are drawn straight
 
 Edge = tuple[int, int]
+Floats = Sequence[float]  # one per node
 
 
 class Layout(Struct, frozen=True):
@@ -109,18 +110,13 @@ def _places(sizes: Sequence[float], rows: list[list[int]], links: Sequence[Edge]
     return centre
 
 
-def _mean(nodes: Sequence[int], centre: Sequence[float], weights: Sequence[float], otherwise: float) -> float:
+def _mean(nodes: Sequence[int], centre: Floats, weights: Floats, otherwise: float) -> float:
     total = sum(weights[node] for node in nodes)
     return sum(weights[node] * centre[node] for node in nodes) / total if nodes else otherwise
 
 
 def _spread(
-    row: Sequence[int],
-    wanted: Sequence[float],
-    weights: Sequence[float],
-    sizes: Sequence[float],
-    gap: float,
-    centre: list[float],
+    row: Sequence[int], wanted: Floats, weights: Floats, sizes: Floats, gap: float, centre: list[float]
 ) -> None:
     """Move the nodes of a row to where they want to be, in their order, without overlap, by least squares.
 

@@ -166,8 +166,12 @@ def check_exchanges(share: DataflowGraph, system: System) -> None:
 
 
 def _check(exchange: Exchange, links: list[Link], system: System) -> None:
-    least = least_ns_per_byte("_".join(link.shape for link in links), links)
-    group = math.prod(link.chips for link in links)
+    # Of an all-gather each chip gets the shares of all others, of an exchange a part of each; a reduction is no faster
+    # than an all-gather. Along each dimension of a grid many groups work side by side.
+    name, group = "_".join(link.shape for link in links), math.prod(link.chips for link in links)
+    is_grid = topology_of(name).is_grid
+    around = (once_around(link, link.chips) / link.gb_per_s / (group // link.chips if is_grid else 1) for link in links)
+    least = min(max(around), _least_exchange_ns_per_byte(name, links, RIGHT) / group**2)
     rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
     hops = rounds * sum(link.chips > 1 for link in links)  # a link of each dimension, at least
     at_least_ns = exchange.message_bytes * least + hops * system.network.link_latency_ns

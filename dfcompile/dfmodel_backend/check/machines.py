@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Final
 
 from msgspec import Struct
 
@@ -37,19 +36,19 @@ def dram_bytes_per_ns(system: System) -> float:
 
 def price_usd(system: System) -> float:
     """Return the price of all chips with their DRAM and network."""
-    dram_usd = dram_bytes_per_ns(system) * system.dram.price_usd_per_gb_per_s
-    chip_usd = on_chip(system.accelerator.price, system) + dram_usd
+    chip_usd = (
+        on_chip(system.accelerator.price, system) + dram_bytes_per_ns(system) * system.dram.price_usd_per_gb_per_s
+    )
     return system.chips * chip_usd + ChipNetwork(system.network).price_usd
 
 
 def power_w(system: System) -> float:
     """Return the power of all chips with their DRAM and network."""
-    dram_w = dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
-    chip_w = on_chip(system.accelerator.power, system) + dram_w
+    chip_w = on_chip(system.accelerator.power, system) + dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
     return system.chips * chip_w + ChipNetwork(system.network).power_w
 
 
-WIRED_ALONE: Final = 4  # so many chips need no switch
+WIRED_ALONE = 4  # so many chips need no switch
 
 Count = Callable[[int], float]
 

@@ -193,5 +193,4 @@ def tile_counts(design: Design, compatibility: Compatibility) -> tuple[int, ...]
         return (1,)
     if batch.tile and not compatibility.tile_size_is_a_hint:
         return (-(-sequence // batch.tile),)
-    sizes = range(1, min(batch.tile or sequence, sequence) + 1)
-    return tuple(sorted({-(-sequence // size) for size in sizes}))
+    return tuple(sorted({-(-sequence // size) for size in range(1, min(batch.tile or sequence, sequence) + 1)}))

@@ -130,8 +130,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def crossing(self, members: Members) -> Column:
         """Return the bytes at the border of each set."""
-        crosses = self._read_in(self._padded(members)) | self.written_out(members)
-        return np.asarray(crosses.astype(float) @ self.size)
+        return np.asarray((self._read_in(self._padded(members)) | self.written_out(members)).astype(float) @ self.size)
 
     def entering(self, members: Members) -> Column:
         """Return the SRAM of each set for what comes from DRAM: two tiles."""

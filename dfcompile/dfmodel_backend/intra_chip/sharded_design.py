@@ -4,7 +4,6 @@ from functools import cached_property
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
@@ -253,7 +252,7 @@ class DesignModel(SetModel):
         more = np.maximum(members.sum(axis=1) - 1, 0)
         return reads + more, writes + more
 
-    def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:
+    def exchange(self, inside: Column, tiles: Column) -> tuple[Column, Column]:
         """Return time and bytes of each set's exchange with other chips."""
         times = [inside @ part.per_tile * tiles + inside @ part.once for part in self._exchange_ns]
         of_tile, once = self._exchanged_bytes

@@ -285,10 +285,7 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
         name=model.name,
         chips=model.chips,
         accelerator=Accelerator(
-            cores=chip.cores,
-            lanes_per_core=chip.lanes_per_core,
-            stages_per_core=chip.stages_per_core,
-            frequency_ghz=chip.frequency_ghz,
+            **chip.model_dump(include={"cores", "lanes_per_core", "stages_per_core", "frequency_ghz"}),
             sram=_amount(chip, "sram_bytes", where, chip_line, default=None),
             price=_amount(chip, "price_usd", where, chip_line, default=0.0),
             power=_amount(chip, "power_w", where, chip_line, default=0.0),
@@ -296,8 +293,7 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
         dram=Dram(
             bandwidth=_amount(dram, "bandwidth_gb_per_s", where, dram_line, default=None),
             capacity=Amount(dram.capacity_bytes),
-            price_usd_per_gb_per_s=dram.price_usd_per_gb_per_s,
-            power_w_per_gb_per_s=dram.power_w_per_gb_per_s,
+            **dram.model_dump(include={"price_usd_per_gb_per_s", "power_w_per_gb_per_s"}),
         ),
         network=network,
         sources=_sources(model, document),

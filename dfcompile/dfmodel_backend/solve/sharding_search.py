@@ -265,8 +265,7 @@ class ShardingSearch:
         else:
             self._improve(best, budget // 2)
             self._tree(best, budget // 2)
-        bound_s = min(best.bound_s, best.time_s)
-        return best.found, bound_s, best.refused
+        return best.found, min(best.bound_s, best.time_s), best.refused
 
     def _beam(self, weights: tuple[float, float, float]) -> list[State]:
         """Return shardings that are good under weights of compute, memory and network."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.notebook import counting
+from dfcompile.language_models.notebook.counting import NotebookMachine, NotebookModel
 
 _WIDTH = 80
 _DIGITS = 6
@@ -101,7 +102,7 @@ def short_number(count: float) -> str:
     return str(count)
 
 
-def machine_lines(machine: counting.NotebookMachine) -> list[str]:
+def machine_lines(machine: NotebookMachine) -> list[str]:
     """Return the block of the selected architecture."""
     values = {
         "Num_Cores": float(machine.cores),
@@ -122,8 +123,8 @@ def machine_lines(machine: counting.NotebookMachine) -> list[str]:
 
 
 def notebook_text(
-    model: counting.NotebookModel,
-    machine: counting.NotebookMachine,
+    model: NotebookModel,
+    machine: NotebookMachine,
     length: int = 8192,
     answer: int = 512,
     chunk: int = 256,

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from dfcompile.page.phrases import column, figure, four_digits, quantity, share
 from dfcompile.page.records import Record
@@ -10,13 +9,13 @@ from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, 
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
 
-_LONGEST: Final = 160  # letters of an answer
-_STEPS: Final = 2  # in the answer; all are in the table
-_ROWS: Final = 24  # steps of a chart
+_LONGEST = 160  # letters of an answer
+_STEPS = 2  # in the answer; all are in the table
+_ROWS = 24  # steps of a chart
 _EXCHANGES, _REST = "exchanges between chips", "waiting and the rest"
-_ROWS_OF_REASONS: Final = 4  # steps that are explained
-_BESIDE: Final = "Async"  # limit of a kernel that runs beside others
-_LITTLE: Final = 1e-3  # of a step: no part of its bar
+_ROWS_OF_REASONS = 4  # steps that are explained
+_BESIDE = "Async"  # limit of a kernel that runs beside others
+_LITTLE = 1e-3  # of a step: no part of its bar
 
 
 def language_model_view(report: Record) -> View:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import inf, isfinite
-from typing import Final
 
 from msgspec import Struct
 
@@ -65,8 +64,8 @@ def _names(result: Record) -> Iterator[str]:
     yield "" if chips is None else f"{chips} chips"
 
 
-_MOST_ROWS: Final = 16  # on a first screen
-_LONGEST: Final = 60  # letters of a lowering; all of it is in the report's own table
+_MOST_ROWS = 16  # on a first screen
+_LONGEST = 60  # letters of a lowering; all of it is in the report's own table
 
 
 def results_table(rows: Sequence[ResultRow], best: ResultRow) -> SmallTable:

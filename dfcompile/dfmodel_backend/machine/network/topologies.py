@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Final
 
 from msgspec import Struct
 
@@ -19,7 +18,7 @@ from dfcompile.plugins import Collected, PluginKind, is_own, missing
 SWITCHLESS_CHIPS = 4  # so many chips are wired to each other without a switch
 MOST_DIMENSIONS = 4
 
-DIMENSION_KINDS: Final = PluginKind(
+DIMENSION_KINDS = PluginKind(
     singular="topology",
     plural="topologies",
     type=DimensionKind,
