@@ -232,8 +232,7 @@ class _Search:
         return 1 + self._tasks(candidate.picks) // TASKS_PER_TRY
 
     def _tasks(self, picks: Sequence[int]) -> int:
-        groups = zip(self._space.groups, picks, strict=False)
-        return sum(group.tasks(pick) for group, pick in groups)
+        return sum(group.tasks(pick) for group, pick in zip(self._space.groups, picks, strict=False))
 
     def _is_too_large(self, picks: Sequence[int]) -> bool:
         return self._tasks(picks) > MOST_TASKS

@@ -243,8 +243,7 @@ def _audit_corrections(
             continue
         if switch not in turned:
             turned[switch] = _turned(at, solution, correction, is_right=is_right)
-        other = turned[switch][summary.figure]
-        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=other)
+        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=turned[switch][summary.figure])
 
 
 def _named(account: DesignAccount) -> Mapping[str, float]:

@@ -45,8 +45,7 @@ def degrees_of(design: Design) -> Degrees:
         raise UserError(f"design: found num_copy {batch.copies} against a divisor of {machine.chips} chips")
     chips = [link.chips for link in machine.links]
     if prod(chips) != per_copy:
-        sizes = " x ".join(map(str, chips))
-        raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
+        raise UserError(f"topology {machine.topology}: found {' x '.join(map(str, chips))} chips against {per_copy}")
     match batch.kind:
         case WorkloadKind.DLRM:
             return Degrees(data=per_copy)

@@ -155,8 +155,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         """
         earlier, later = self._padded(before), self._padded(before | inside)
         is_there = (self.source == NOBODY) | earlier[:, self.source]
-        made = later[:, self.source] & self._needed(later)
-        live = is_there & self._needed(earlier) | ~is_there & made
+        live = is_there & self._needed(earlier) | ~is_there & later[:, self.source] & self._needed(later)
         return np.asarray(live.astype(float) @ self.size)
 
 

@@ -114,8 +114,7 @@ class DesignModel(SetModel):
         size = 0.0
         if not self.compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
             size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)
-        is_gradient = kernel.collective is Collective.ALL_REDUCE_PERIODIC
-        if is_gradient and not self.compatibility.gradients_not_kept:
+        if kernel.collective is Collective.ALL_REDUCE_PERIODIC and not self.compatibility.gradients_not_kept:
             size += 2 * share.output_bytes * self.tiles_of_gradient(share)
         return size
 
@@ -149,8 +148,7 @@ class DesignModel(SetModel):
     def tile_key(self) -> bytes:
         """What tiles of kernels and edges are like: models with the same key agree on all but times of exchange."""
         extents = np.array([(work.rows, work.k, work.n) for work in self.works], np.int64)
-        columns = (extents, self.flows.size, *self.sram_sizes, self.held.size)
-        return b"".join(column.tobytes() for column in columns)
+        return b"".join(column.tobytes() for column in (extents, self.flows.size, *self.sram_sizes, self.held.size))
 
     @property
     def sram_capacity(self) -> float:

@@ -69,8 +69,7 @@ class ShardingSums:
         """Return the compute time of a kernel with no core idle, and alone on the chip."""
         shape = (kernel.variant, kernel.outer, kernel.m, kernel.k, kernel.n)
         if shape not in self._shapes:
-            alone = DataflowGraph("kernel", (kernel,), ())
-            model = GraphModel(alone, self._system.machine, self._options)
+            model = GraphModel(DataflowGraph("kernel", (kernel,), ()), self._system.machine, self._options)
             compute_ns = float(model.least_parts[0, 0])
             alone_ns = compute_ns if self._options.compute_utilization > 0 else model.least_ns()
             self._shapes[shape] = compute_ns, alone_ns
@@ -275,8 +274,7 @@ class ShardingSearch:
             kept: dict[tuple[Choice, ...], State] = {}
             for chosen, sums in sorted(grown, key=lambda state: self._score(state[1], number + 1, weights)):
                 kept.setdefault(tuple(chosen[place] for place in self._costs.open_places[number]), (chosen, sums))
-            width = max(4, min(WIDEST, BEAM // len(self._split.choices[name])))
-            states = list(kept.values())[:width]
+            states = list(kept.values())[: max(4, min(WIDEST, BEAM // len(self._split.choices[name])))]
         return states
 
     def _grown(self, state: State) -> list[State]:

@@ -84,8 +84,7 @@ def frame_text(columns: Sequence[FrameColumn]) -> str:
     for number, (start, end) in enumerate(parts):
         pieces = [index, *made[start:end]]
         if len(parts) > 1:
-            is_last = number == len(parts) - 1
-            pieces.append([" "] * (rows + 1) if is_last else [" \\", *["  "] * rows])
+            pieces.append([" "] * (rows + 1) if number == len(parts) - 1 else [" \\", *["  "] * rows])
         blocks.append("\n".join(" ".join(line) for line in zip(*pieces, strict=True)))
     return "\n\n".join(blocks)
 

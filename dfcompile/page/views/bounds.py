@@ -72,13 +72,12 @@ def _tables(report: Record) -> Iterator[SmallTable]:
         return
     names, shown = zip(*kept, strict=True)
     heading = "on the chip" if report.parts("fusions") else "shape"
-    rates = [row.number("operations_per_byte") for row in shown]
     columns = (
         TableColumn(heading, names, is_text=True),
         _sizes(shown),
         column("at least, proved", [row.number("proved_bytes") for row in shown], "B"),
         column("best tiling", [row.number("tiling_bytes") for row in shown], "B"),
-        column("operations per byte of the tiling", rates, ""),
+        column("operations per byte of the tiling", [row.number("operations_per_byte") for row in shown], ""),
         column("buffer for the least", [row.number("effectual_buffer_bytes") for row in shown], "B"),
     )
     yield SmallTable("Bytes moved, by size of the buffer", columns)

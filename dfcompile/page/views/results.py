@@ -87,6 +87,9 @@ def shortened(lowering: str) -> str:
     return lowering if len(lowering) <= _LONGEST else f"{lowering[: _LONGEST - 1]}…"
 
 
+_WHOLE = {"USD": ",.2f", "elements": ","}  # units without prefixes, and how their figures are written
+
+
 def _measured(rows: Sequence[ResultRow]) -> Iterator[TableColumn]:
     """Yield the columns that some result has a figure for."""
     for heading, path, unit in (
@@ -104,9 +107,8 @@ def _measured(rows: Sequence[ResultRow]) -> Iterator[TableColumn]:
         if unit == "%":
             cells = tuple("-" if value is None else share(value).removesuffix(" %") for value in values)
             yield TableColumn(f"{heading}, %", cells)
-        elif unit == "USD":
-            yield TableColumn(f"{heading}, {unit}", tuple("-" if each is None else f"{each:,.2f}" for each in values))
-        elif unit == "elements":
-            yield TableColumn(f"{heading}, {unit}", tuple("-" if each is None else f"{each:,}" for each in values))
+        elif unit in _WHOLE:
+            cells = tuple("-" if each is None else format(each, _WHOLE[unit]) for each in values)
+            yield TableColumn(f"{heading}, {unit}", cells)
         else:
             yield column(heading, values, unit)

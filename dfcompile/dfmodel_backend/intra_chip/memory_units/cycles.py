@@ -184,8 +184,7 @@ class PmuModel:
     def least_pmus(self, members: Members) -> Column:
         """Return the fewest PMUs of sets, ``[set, kernel]``: one core per kernel, weights whole."""
         source = np.array([edge.source for edge in self._edges], np.intp)
-        target = np.array([edge.target for edge in self._edges], np.intp)
-        starts, ends = members[:, source], members[:, target]
+        starts, ends = members[:, source], members[:, np.array([edge.target for edge in self._edges], np.intp)]
         inside, leaving, entering = self._least_by_edge
         return np.asarray(
             (starts & ends).astype(float) @ inside
