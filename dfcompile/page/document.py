@@ -114,24 +114,24 @@ def html_page(content: Content) -> str:
         f"default-src 'none'; script-src {hashes}; style-src {policy_hash(style)} {STYLE_OF_PLOT}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            view=view,
-            policy=policy,
-            style=Markup(style),  # noqa: S704  # our own file
-            scripts=tuple(Markup(script) for script in (*vendored, *scripts)),  # noqa: S704  # our own files
-            report=Markup(script_json(dict(content.report))),  # noqa: S704  # escaped for scripts
-            charts=Markup(script_json(_chart_values(view, shown, content.graph))),  # noqa: S704  # escaped for scripts
-            timelines=shown,
-            left_out=left_out,
-            graph=content.graph,
-            graph_name=content.subject or (content.graph.name if content.graph else ""),
-            provenance=content.provenance,
-            links=content.links,
-            families_left_out=content.families_left_out,
-        )
+    environment = Environment(
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["printable"] = printable
+    return environment.get_template("page.html.j2").render(
+        view=view,
+        policy=policy,
+        style=Markup(style),  # noqa: S704  # our own file
+        scripts=tuple(Markup(script) for script in (*vendored, *scripts)),  # noqa: S704  # our own files
+        report=Markup(script_json(dict(content.report))),  # noqa: S704  # escaped for scripts
+        charts=Markup(script_json(_chart_values(view, shown, content.graph))),  # noqa: S704  # escaped for scripts
+        timelines=shown,
+        left_out=left_out,
+        graph=content.graph,
+        graph_name=content.subject or (content.graph.name if content.graph else ""),
+        provenance=content.provenance,
+        links=content.links,
+        families_left_out=content.families_left_out,
     )
 
 
@@ -206,11 +206,3 @@ def _script(name: str) -> str:
     """Return one of our scripts without what a browser does not read: indentation, and lines that are comments."""
     lines = (line.strip() for line in _text(name).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["printable"] = printable
-    return environment

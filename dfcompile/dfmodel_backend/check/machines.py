@@ -193,17 +193,14 @@ class ChipNetwork:
         latency_ns = passed * self._network.link_latency_ns
         if kind is ExchangeKind.ALL_TO_ALL:
             return size_bytes * self._exchanged_ns_per_byte(places) + latency_ns
-        return size_bytes * rounds * self._gathered_ns_per_byte(places) + latency_ns
-
-    def _gathered_ns_per_byte(self, places: range) -> float:
-        """Return the time per byte of a tensor until all chips have it; on a grid each dimension gets a share."""
+        # The time per byte of a tensor until all chips have it; on a grid each dimension gets a share.
         time_ns, left = 0.0, 1.0
         is_grid = all(self._wirings[place].is_grid for place in places)
         for place in places:
             chips, bandwidth = self.chips[place], self._dimensions[place].link_bandwidth_gb_per_s
             time_ns += left * self._wirings[place].gathered_shares(chips) / chips / bandwidth
             left /= chips if is_grid else 1
-        return time_ns
+        return size_bytes * rounds * time_ns + latency_ns
 
     def _exchanged_ns_per_byte(self, places: range) -> float:
         """Return the time per byte of a tensor of which each chip sends each other an equal part.

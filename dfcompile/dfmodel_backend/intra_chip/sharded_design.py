@@ -220,18 +220,14 @@ class DesignModel(SetModel):
         if trains and not compatibility.in_flight_activations_ignored:
             in_flight = min(float(self.micro_batches), self.degrees.pipeline)
             others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
-            activations += max(0.0, others) * self.micro_batch * self._saved_bytes
+            # What each kernel of the forward pass leaves for the backward pass; a tensor counts once.
+            saved = np.zeros(len(self.shares))
+            for edge in self.edges:
+                source, target = self.shares[edge.source].kernel, self.shares[edge.target].kernel
+                if target.backward and not source.backward:
+                    saved[edge.source] = max(saved[edge.source], edge.size_bytes)
+            activations += max(0.0, others) * self.micro_batch * (self.tiles * saved)
         return kept
-
-    @property
-    def _saved_bytes(self) -> Column:
-        """What each kernel of the forward pass leaves for the backward pass; a tensor counts once."""
-        saved = np.zeros(len(self.shares))
-        for edge in self.edges:
-            source, target = self.shares[edge.source].kernel, self.shares[edge.target].kernel
-            if target.backward and not source.backward:
-                saved[edge.source] = max(saved[edge.source], edge.size_bytes)
-        return self.tiles * saved
 
     @cached_property
     def most_weight_tiles(self) -> tuple[int, ...]:

@@ -281,6 +281,14 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
         dimensions = tuple(Dimension(**dict(one)) for one in model.network.dimensions)
         network = Network(**{**dict(model.network), "dimensions": dimensions})
     chip_line, dram_line = _line(document, ["accelerator"]), _line(document, ["dram"])
+    # Every figure of the file with the source that the file states for it, or for its section.
+    sources = []
+    for section in ("accelerator", "dram"):
+        for key, value in document[section].items():
+            if key == "cores":  # the caller may ask for another number
+                continue
+            source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
+            sources.append(Assumption(f"{section}.{key}", "unlimited" if value == math.inf else str(value), source))
     return System(
         name=model.name,
         chips=model.chips,
@@ -296,17 +304,5 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
             **dram.model_dump(include={"price_usd_per_gb_per_s", "power_w_per_gb_per_s"}),
         ),
         network=network,
-        sources=_sources(model, document),
+        sources=tuple(sources),
     )
-
-
-def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, ...]:
-    """Every figure of the file with the source that the file states for it, or for its section."""
-    found = []
-    for section in ("accelerator", "dram"):
-        for key, value in document[section].items():
-            if key == "cores":  # the caller may ask for another number
-                continue
-            source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
-            found.append(Assumption(f"{section}.{key}", "unlimited" if value == math.inf else str(value), source))
-    return tuple(found)
