@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from dfcompile.page.phrases import column, figure, four_digits, quantity, share
+from dfcompile.page.phrases import column, four_digits, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View
 from dfcompile.page.views.roofline import roof
@@ -73,10 +73,8 @@ def _table(steps: Sequence[Record]) -> SmallTable:
         if any(values) and unit == "%":
             shares = ("-" if value is None else f"{100 * value:.1f}" for value in values)
             columns.append(TableColumn(heading, tuple(shares)))
-        elif any(values) and unit:
-            columns.append(column(heading, values, unit))
         elif any(values):
-            columns.append(TableColumn(heading, tuple("-" if value is None else figure(value) for value in values)))
+            columns.append(column(heading, values, unit))
     return SmallTable("Steps; weights and caches are of a chip", tuple(columns))
 
 
