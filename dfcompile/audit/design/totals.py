@@ -6,15 +6,8 @@ from itertools import product
 
 from msgspec.structs import asdict
 
-from dfcompile.audit.comparing import (
-    MULTIPLIED,
-    ROUNDING,
-    audit_derived,
-    expect_at_least,
-    expect_bound,
-    expect_figures,
-    expect_rows,
-)
+from dfcompile.audit import comparing
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_figures, expect_rows
 from dfcompile.audit.design.batch import DesignAccount
 from dfcompile.audit.mapping.times import audit_bound_by, audit_time
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
@@ -50,7 +43,7 @@ def audit_design(
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
-    audit_derived("report", report)
+    comparing.audit_derived("report", report)
     decided = DecidedDesign(solution.design, solution.decision, solution.options.compatibility)
     account = DesignAccount(decided, solution.figures.steps)
     _audit_figures(report.figures, account)
@@ -81,7 +74,9 @@ def _audit_figures(summary: reported.DesignSummary, account: DesignAccount) -> N
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
     expect_figures(where, summary, MULTIPLIED, dram_bytes=account.memory.total)
     if machine.dram_bytes:
-        expect_at_least(f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
+        comparing.expect_at_least(
+            f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING
+        )
     expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **asdict(account.memory))
 
 
@@ -90,8 +85,8 @@ def _audit_search(report: reported.DesignReport, solution: DesignSolution, accou
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
     points = count_of_choices(solution.asked, solution.options.compatibility)
     expect_figures(where, summary, solver=solution.solver, points=points, fused_points=solution.fused_points)
-    expect_bound(where, summary, time_s, bound_s, is_optimal=solution.optimal)
-    expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
+    comparing.expect_bound(where, summary, time_s, bound_s, is_optimal=solution.optimal)
+    comparing.expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
 
 
 def _audit_configurations(report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
