@@ -84,8 +84,8 @@ Evaluate = Callable[[Sequence[Candidate]], Iterator[tuple[Outcome, ...]]]
 Notify = Callable[[int, float], None]
 
 
-def search(asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> Found:
-    """Find the Pareto set of a space by branch and bound.
+class Search:
+    """The Pareto set of a space by branch and bound: `run` finds it.
 
     A part of the space is left out where a point of the front is no worse in any figure than bounds say of it. What is
     whole is scheduled; what wins little for its tries by estimates comes last. Half of the schedules are of points of
@@ -98,10 +98,7 @@ def search(asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notif
         evaluate: gives the outcomes of candidates, in their order.
         notify: is told tries and the gap, after every batch.
     """
-    return _Search(asked, space, bounds, evaluate, notify).run()
 
-
-class _Search:
     def __init__(self, asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> None:
         self._asked, self._space, self._bounds = asked, space, bounds
         self._evaluate, self._notify = evaluate, notify
@@ -115,6 +112,7 @@ class _Search:
         self._parts = asked.tries * _PARTS_PER_TRY
 
     def run(self) -> Found:
+        """Return the front, and how far what was left out may be better."""
         self._begin()
         while self._open and self._tries < self._asked.tries and self._parts > 0:
             batch = self._next_batch()

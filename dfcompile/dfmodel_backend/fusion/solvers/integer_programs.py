@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.columns import Column, Mask, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import StageFlow, staged
-from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
+from dfcompile.dfmodel_backend.fusion.solvers.assignment import Assignment
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, PathArcs
@@ -171,12 +171,12 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         shape = problem.shape
         if not problem.may_solve(len(shape.predecessors) * len(shape.allowed)):
             return problem.instead()
-        chain, outcome = fuse_by_assignment(problem, _milp_options(problem, program), settles_ties=shape.stages == 1)
+        chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=shape.stages == 1)
         return _found(problem, chain, outcome, name)
 
     def fuse_stages(problem: StageProblem) -> Stages:
         sets, options = problem.problem, MilpOptions(program, problem.time_limit_s)
-        chain, outcome = fuse_by_assignment(sets, options, settles_ties=False)
+        chain, outcome = Assignment(sets).finish(options, settles_ties=False)
         if chain is None:
             return Stages(None, outcome)
         used = [slot for slot, kernels in enumerate(chain) if kernels]
