@@ -226,7 +226,8 @@ def _allowed(design: Design, forward: int, backward: int) -> tuple[int, ...]:
     masks, slots = [], design.slots
     for slot in range(slots):
         pinned = sum(1 << number for number, one in enumerate(design.kernels) if one.pinned_config in (-1, slot))
-        masks.append(pinned & ~(backward * (slot < slots // 2)) & ~(forward * (slot >= (slots + 1) // 2)))
+        early, late = backward * (slot < slots // 2), forward * (slot >= (slots + 1) // 2)
+        masks.append(pinned & ~early & ~late)
     return tuple(masks)
 
 

@@ -161,7 +161,7 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         dag: whose families depend on families before them alone, as extraction makes it.
     """
     families = families_of(dag)
-    # The volumes that edges carry, by the families of their ends
+    # The volumes that edges carry, by the families of their ends.
     place = {family.scope: at for at, family in enumerate(families)}
     ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
     arrows: dict[tuple[int, int], list[str]] = {}

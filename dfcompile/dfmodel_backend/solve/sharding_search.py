@@ -253,7 +253,8 @@ class ShardingSearch:
         if self.bound_s >= below_s * (1 - TIE):
             return None, self.bound_s, None
         budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2) // parts)
-        # Shardings that take the least by their sums, the best first: each found under one of several weights
+        # What overlaps takes the longest of three times: whether a kernel should read more or exchange more depends on
+        # which of them that will be, and is settled for all kernels alike by weights.
         found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
         beam = sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
         for chosen, sums in beam[: max(2, budget // 8)]:

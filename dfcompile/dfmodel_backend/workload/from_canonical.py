@@ -27,7 +27,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     arrays = {tensor.name: tensor for tensor in dag.tensors}
     prepared, weights = _known_before(dag.kernels, arrays)
     mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
-    # The kernels that read each array, and at which of their operands that are no weights
+    # The kernels that read each array, and at which of their operands that are no weights.
     found: dict[str, list[Use]] = {}
     for kernel in mapped:
         operands = [array for array in kernel.inputs if array not in weights]

@@ -48,7 +48,7 @@ def precision_of(values: Mapping[str, object], model: Model, where: str) -> tupl
     place = Place(where, key)
     method = _method(values[key], place)
     stated = method.stated(values[key], base, place)
-    # The formats of all classes: those that most layers have, and what other layers have otherwise
+    # The formats of all classes: those that most layers have, and what other layers have otherwise.
     held: dict[str, dict[int, list[_Held]]] = {}
     activations: dict[NumberFormat, Rule] = {}
     modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))

@@ -25,7 +25,7 @@ def language_model_view(report: Record) -> View:
     question = f"How long do steps of {model} take on {system}, and what limits them?"
     charts = tuple(_charts(report, steps))
     tables, answer = (_table(steps),) if steps else (), _answer(steps)
-    # What takes time, by its largest share of a step
+    # What takes time, by its largest share of a step.
     largest: defaultdict[str, float] = defaultdict(float)
     for step in steps:
         spent = _spent(step)

@@ -109,7 +109,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
     tagged = read(_Tagged, only.default, only.inside("default"))
     if _plain(tagged.type) not in _BY_NAME:
         return Stated((_of_tagged(tagged, base),), kept)
-    # The rules of a table of modules: names hold before expressions, and these before the default
+    # The rules of a table of modules: names hold before expressions, and these before the default.
     table = read(_ByName, tagged.data, tagged.inside("_data"))
     key = "module_fqn_to_config" if table.module_fqn_to_config is not None else "fqn_to_config"
     configs = table.module_fqn_to_config or table.fqn_to_config or {}
