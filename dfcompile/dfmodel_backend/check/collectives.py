@@ -125,21 +125,6 @@ def between_domains(far: Link, chips: int, domain: int) -> float:
     return once_around(far, chips // domain) * (chips // domain) / chips if chips % domain == 0 else 0.0
 
 
-def least_ns_per_byte(topology: str, links: Sequence[Link]) -> float:
-    """Return a time per byte of a whole tensor that every collective among all chips of a network takes.
-
-    Of an all-gather each chip gets the shares of all others, of an exchange a part of each; a reduction is no faster
-    than an all-gather. Along each dimension of a grid many groups work side by side.
-    """
-    everyone = math.prod(link.chips for link in links)
-    is_grid = topology_of(topology).is_grid
-    gathered = max(
-        once_around(link, link.chips) / link.gb_per_s / (everyone // link.chips if is_grid else 1)
-        for link in links
-    )  # fmt: skip
-    return min(gathered, _least_exchange_ns_per_byte(topology, links, RIGHT) / everyone**2)
-
-
 def check_exchanges(share: DataflowGraph, system: System) -> None:
     """Check the exchanges of a graph on several chips.
 

@@ -11,7 +11,7 @@ from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QU
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.keys import Place
-from dfcompile.language_models.quantisation.stated import Method, Rule, modules_of, representative_experts
+from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, modules_of, representative_experts
 from dfcompile.plugins.modules import own_modules, values_in
 from dfcompile.records import replace
 
@@ -48,32 +48,7 @@ def precision_of(values: Mapping[str, object], model: Model, where: str) -> tupl
     place = Place(where, key)
     method = _method(values[key], place)
     stated = method.stated(values[key], base, place)
-    # The formats of all classes: those that most layers have, and what other layers have otherwise.
-    held: dict[str, dict[int, list[_Held]]] = {}
-    activations: dict[NumberFormat, Rule] = {}
-    modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))
-    patterns = sum(len(names.patterns) for names in stated.lists)
-    if len(modules) * patterns > MOST_MATCHES:
-        raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")
-    for module in modules:
-        rule = stated.rule_for(module)
-        form = base if rule is None or rule.weights is None else rule.weights
-        blamed = rule.place if rule is not None else stated.kept.place if stated.kept.has(module) else None
-        held.setdefault(module.weights, {}).setdefault(module.layer, []).append(_Held(module.names[0], form, blamed))
-        if rule is not None and rule.weights is not None:
-            activations.setdefault(rule.activations or base, rule)
-    of_layers = {word: {at: _only(word, one, place) for at, one in layers.items()} for word, layers in held.items()}
-    if len(activations) > 1:
-        named = " and ".join(form.name for form in activations)
-        raise list(activations.values())[-1].place.unmodelled(f"activations in {named}")
-    most = {word: Counter(layers.values()).most_common(1)[0][0] for word, layers in of_layers.items()}
-    layers = tuple(
-        tuple((word, found[at]) for word, found in of_layers.items() if found.get(at, most[word]) != most[word])
-        for at in range(len(model.layers))
-    )
-    most.setdefault("head", most["embedding"])
-    forms = {**most, "activations": next(iter(activations), base), "kv": stated.kv or base}
-    precision = replace(uniform(base).having(forms), layers=layers if any(layers) else ())
+    precision = _precision(stated, model, base, place)
     return precision, (*notes, *_said(precision, model, base, method.name), *stated.notes)
 
 
@@ -122,6 +97,35 @@ class _Held(Struct, frozen=True):
     name: str
     form: NumberFormat
     place: Place | None
+
+
+def _precision(stated: Stated, model: Model, base: NumberFormat, place: Place) -> Precision:
+    """Return the formats of all classes: those that most layers have, and what other layers have otherwise."""
+    held: dict[str, dict[int, list[_Held]]] = {}
+    activations: dict[NumberFormat, Rule] = {}
+    modules = list(modules_of(model, representative_experts(stated.lists, model.most_experts)))
+    patterns = sum(len(names.patterns) for names in stated.lists)
+    if len(modules) * patterns > MOST_MATCHES:
+        raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")
+    for module in modules:
+        rule = stated.rule_for(module)
+        form = base if rule is None or rule.weights is None else rule.weights
+        blamed = rule.place if rule is not None else stated.kept.place if stated.kept.has(module) else None
+        held.setdefault(module.weights, {}).setdefault(module.layer, []).append(_Held(module.names[0], form, blamed))
+        if rule is not None and rule.weights is not None:
+            activations.setdefault(rule.activations or base, rule)
+    of_layers = {word: {at: _only(word, one, place) for at, one in layers.items()} for word, layers in held.items()}
+    if len(activations) > 1:
+        named = " and ".join(form.name for form in activations)
+        raise list(activations.values())[-1].place.unmodelled(f"activations in {named}")
+    most = {word: Counter(layers.values()).most_common(1)[0][0] for word, layers in of_layers.items()}
+    layers = tuple(
+        tuple((word, found[at]) for word, found in of_layers.items() if found.get(at, most[word]) != most[word])
+        for at in range(len(model.layers))
+    )
+    most.setdefault("head", most["embedding"])  # a tied head is the embedding
+    forms = {**most, "activations": next(iter(activations), base), "kv": stated.kv or base}
+    return replace(uniform(base).having(forms), layers=layers if any(layers) else ())
 
 
 def _only(weights: str, held: Sequence[_Held], place: Place) -> NumberFormat:
