@@ -7,7 +7,6 @@ JSON and as CSV.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -20,23 +19,23 @@ from dfcompile.report.plain_values import Json, rounded
 from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
-SCHEMA: Final = "dfcompile-comparison/1"
+SCHEMA = "dfcompile-comparison/1"
 # What tells a record of a list from the others, as far as it has them; otherwise its place does.
-_IDENTITY: Final = (
+_IDENTITY = (
     "pes", "expansions", "chips_available", "partition", "on_chip_memory_bytes", "granularity", "choices", "step",
     "name", "part", "operator", "operators", "expand", "kernels", "pieces", "configuration", "buffer_bytes", "switch",
 )  # fmt: skip
-_EXPANSIONS: Final = frozenset(["expansions"])
-_NESTED: Final = (("schedule", "partition"), ("mapping", "chips_available"))
-_TIMES_OF_OUR_OWN: Final = frozenset(["solver_s"])  # how long a solver took says nothing of the model
+_EXPANSIONS = frozenset(["expansions"])
+_NESTED = (("schedule", "partition"), ("mapping", "chips_available"))
+_TIMES_OF_OUR_OWN = frozenset(["solver_s"])  # how long a solver took says nothing of the model
 
 # What one asks for first: figures of a result itself, not of its operators and configurations.
-_HEADLINES: Final = frozenset(
+_HEADLINES = frozenset(
     ["makespan_cycles", "lower_bound_cycles", "io_bytes", "fifo_elements", "time_s", "cost_usd", "energy_j"]
 )
-_THERE: Final = "is there"  # what is said of a record of a list, so that one that is missing is one line
-_SCHEDULE: Final = ": schedule"
-_RESULTS: Final = (_SCHEDULE, ": mapping", "figures", ":")
+_THERE = "is there"  # what is said of a record of a list, so that one that is missing is one line
+_SCHEDULE = ": schedule"
+_RESULTS = (_SCHEDULE, ": mapping", "figures", ":")
 
 Leaf = bool | int | float | str | None
 Place = tuple[str, str]  # where a figure stands, and its name
@@ -210,9 +209,9 @@ def _joined(value: Json) -> str:
     return str(value)
 
 
-FORMATS: Final = ("table", "json", "csv")
-MOST_ROWS: Final = 40  # of the table; the other forms have all
-_NAMES: Final = ("report", "where", "figure", "base", "value", "change")
+FORMATS = ("table", "json", "csv")
+MOST_ROWS = 40  # of the table; the other forms have all
+_NAMES = ("report", "where", "figure", "base", "value", "change")
 
 
 def comparison_text(comparison: Comparison, form: str, width: int) -> str:

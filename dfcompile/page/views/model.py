@@ -1,7 +1,6 @@
 """The page of a model, or of a canonical DAG: makespan, I/O, cost per choice and number of PEs; which one and why."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
@@ -13,26 +12,26 @@ from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
 from dfcompile.report.screen import IDLE, mostly_idle
 
-_BY_PES: Final = (
+_BY_PES = (
     ("makespan_cycles", "Makespan", "cycles"),
     ("schedule.io_bytes", "I/O of the schedule", "bytes"),
     ("schedule.fifo_elements", "FIFOs", "elements"),
     ("mapping.cost_usd", "Cost", "USD"),
 )
 # Series of brackets, and where their figures are.
-_TIMES: Final = (
+_TIMES = (
     ("proved bound", "mapping.bound_time_s"),
     ("ideal", "mapping.ideal_time_s"),
     ("attained", "mapping.time_s"),
 )
-_CYCLES: Final = (
+_CYCLES = (
     ("proved bound", "schedule.lower_bound_cycles"),
     ("attained", "schedule.makespan_cycles"),
     ("bound over all expansions", "over_expansions.lower_bound_cycles"),
 )
-_COUNTS: Final = 6  # of PEs in the question
-_NAMED_LOWERING: Final = 48  # letters in the answer: longer ones are in the table
-_ROWS_OF_OPERATORS: Final = 24
+_COUNTS = 6  # of PEs in the question
+_NAMED_LOWERING = 48  # letters in the answer: longer ones are in the table
+_ROWS_OF_OPERATORS = 24
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
 
@@ -143,13 +142,13 @@ def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], 
     )
 
 
-_PARTS: Final = (
+_PARTS = (
     ("least work", "least_work_cycles"),
     ("more work than least", "more_work_cycles"),
     ("waiting", "waiting_cycles"),
     ("idle", "idle_cycles"),
 )
-_MOVED: Final = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
+_MOVED = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
 
 
 def held_cycles(best: ResultRow) -> list[tuple[str, float]]:
