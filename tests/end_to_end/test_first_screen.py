@@ -69,12 +69,13 @@ def test_two_numbers_of_elements_are_one_screen_with_the_best_marked(model: Path
     assert max(map(len, lines)) <= 100
     assert max(map(len, narrow)) <= 80
     assert "results, continued" not in narrow
-    rows = {line.split()[0]: line for line in lines if re.match(r" +\d+ +(\*|[A-Z])", line)}
+    rows = {line.split()[0]: line for line in lines if re.match(r" +\d+ +(\*|\d)", line)}
     assert list(rows) == ["4", "32"]
     best = str(PES[makespans.index(min(makespans))])  # type: ignore[type-var]  # a mapping ends
     assert [pes for pes, line in rows.items() if " * " in line] == [best]
     for pes, cycles in zip(rows, makespans, strict=True):
         assert f" {cycles:,} " in rows[pes]
+    assert sum(line.startswith("lowering on ") for line in lines) in (1, 2)
     assert [line.split(":")[0] for line in lines if re.search("-bound|mostly idle", line)] == ["4 PEs", "32 PEs"]
     assert sum(line.startswith(("hint:", "more:")) for line in lines) <= 2
 

@@ -11,6 +11,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.report.lowerings import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
 
 _BY_PES: Final = (
@@ -32,6 +33,7 @@ _CYCLES: Final = (
 )
 _COUNTS: Final = 6  # of PEs in the question
 _NAMED_LOWERING: Final = 48  # letters in the answer: longer ones are in the table
+_LONGEST_LOWERING: Final = 200  # letters of what operators are lowered to, in the answer
 _ROWS_OF_OPERATORS: Final = 24
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
@@ -71,7 +73,19 @@ def _answer(best: ResultRow) -> str:
         found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
     parts += [] if cost is None else [f"{cost:,.0f} USD"]
-    return "; ".join((found, *parts)) + "."
+    return "; ".join((found, *parts)) + "." + _lowering(figures)
+
+
+def _lowering(figures: Record) -> str:
+    """Return what the operators of most work are lowered to, as a sentence behind others; nothing of a DAG."""
+    work, groups = figures.number("schedule.total_work_cycles"), figures.parts("lowerings")
+    lowered = [
+        Lowered(group.texts("operators"), group.names("expansions"), (group.number("work_cycles") or 0) / (work or 1))
+        for group in groups
+    ]
+    texts = [text for text in lowered_texts(lowered) if lowered]
+    shown = [text for text in texts if len(text) <= _LONGEST_LOWERING] or texts[:1]
+    return f" Lowering: {shown[-1]}." if shown else ""
 
 
 def _reasons(best: ResultRow) -> Iterator[str]:
