@@ -1,4 +1,4 @@
-"""The first screen of a report on a model: the answer, one table, the lowering and what limits it, the choice, two hints."""
+"""The first screen of a report on a model: the answer, a table, the lowering, what limits it, the choice, two hints."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
