@@ -65,10 +65,14 @@ class Lowered(Struct, frozen=True):
     share: float
 
     @property
+    def expansions_text(self) -> str:
+        """As rules of ``--expand``."""
+        return " ".join(f"{op_type}={name}" for op_type, name in self.expansions.items())
+
+    @property
     def words(self) -> str:
         """What it is and of which operators: ``Conv=direct in conv1 and 3 more (83 % of the work)``."""
-        names = " ".join(f"{op_type}={name}" for op_type, name in self.expansions.items())
-        return f"{names} in {_listed(self.operators)}"
+        return f"{self.expansions_text} in {_listed(self.operators)}"
 
 
 def lowered_texts(lowered: Sequence[Lowered]) -> Iterator[str]:

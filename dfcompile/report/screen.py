@@ -17,13 +17,18 @@ BEST: Final = "*"
 
 
 def labels(report: Report) -> list[Column]:
-    """Return the columns that tell results apart: the number of processing elements and the compared expansions."""
+    """Return the columns that tell results apart: the number of processing elements and what is compared.
+
+    Expansions that were chosen for each number of elements are no such thing: the first screen has them.
+    """
     results = report.results
     columns = [Column("PEs", tuple(str(result.pes) for result in results))]
     if report.is_comparison:
         best = {id(result) for result in report.best.values()}
         columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
-    named = {key: tuple(result.variation.get(key, "-") for result in results) for key in report.compared}
+    chosen = () if report.is_comparison else {key for result in results for key in result.expansions}
+    keys = [key for key in report.compared if key not in chosen]
+    named = {key: tuple(result.variation.get(key, "-") for result in results) for key in keys}
     return [*columns, *(Column(key, names, is_text=True) for key, names in named.items())]
 
 

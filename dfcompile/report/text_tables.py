@@ -191,10 +191,16 @@ def _stacked(title: str, columns: Sequence[Column], width: int) -> list[str]:
     return lines
 
 
-def scaled(heading: str, values: Sequence[float]) -> Column:
-    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
+def scaled(heading: str, values: Sequence[float], beside: float = 0.0) -> Column:
+    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals.
+
+    Args:
+        heading: of the column; ``{}`` stands for the prefix.
+        values: of its cells.
+        beside: the largest value of other columns in the same unit.
+    """
     values = [0.0 if abs(value) < NO_TIME_S else value for value in values]
-    largest = max(map(abs, values), default=0.0)
+    largest = max(*map(abs, values), abs(beside), 0.0)
     factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
     decimals = max(0, DIGITS - len(str(int(largest / factor))))
     cells = []

@@ -160,6 +160,18 @@ def test_a_choice_that_was_saved_gives_the_same_report(residual: Path, tmp_path:
             del result["mapping"]["perfect_streams"]["solver_s"]
         assert left == right
     assert {"name": "granularity of tasks", "value": "as saved", "source": "--choice"} in again["assumptions"]
+    rows = printed(capsys, *words[:3], "--choice", str(file), "--show", "operators").partition("\noperators\n")[2]
+    assert re.search(r" 4 +Conv_0, Conv_1 +Conv=\w+.* \d+\.\d\n", rows)
+
+
+def test_parts_of_the_time_are_in_one_unit_and_the_schedule_is_said_to_be_another(both: ModelRun) -> None:
+    text = both.render("table", verbose=False, show=("time", "bounds", "schedule"))
+    headings = text.partition("\nwhere the time goes\n")[2].split("\n")[2]
+
+    assert len(set(re.findall(r"\b[mµn]?s\b", headings))) == 1
+    assert text.count("makespan and bound of the first table are of another one, for the canonical machine") == 1
+    only = both.render("table", verbose=False, show=("bounds",))
+    assert "This is a schedule of its own" in only
 
 
 def test_a_comparison_of_reports_begins_with_the_makespan_of_the_machine(residual: Path, tmp_path: Path) -> None:
