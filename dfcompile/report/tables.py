@@ -301,12 +301,11 @@ def _schedule_notes(report: Report) -> Iterator[str]:
 
 
 def _two_schedules(report: Report) -> Iterator[str]:
-    """Yield that the schedule is another one than that of the first screen, on whose machine memory takes time."""
-    machine = next((mapping.machine for _, mapping in report.mapped), None)
-    if machine is not None:
+    """Yield that the schedule is another one than that of the first screen, where memory may take time."""
+    if report.mapped:
         yield (
             "contention-free: memory has no limit and takes no time (--system contention-free). This is a schedule of "
-            f"its own: makespan and bound of the first table are of another one, for the {machine} machine"
+            "its own; makespan and bound of the first table are of another one, made for the machine"
         )
 
 

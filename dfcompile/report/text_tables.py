@@ -3,7 +3,9 @@
 Amounts have SI prefixes for work, binary ones for bytes.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,6 +18,7 @@ FOLDED = 20  # columns that a text of several words gets at least
 READABLE = 40  # columns that a description beside names gets at least
 GAP = 2
 INDENT = "   "
+_BLANK: Final = re.compile(" (?!%)")
 
 
 class Column(Struct, frozen=True):
@@ -83,11 +86,13 @@ def columns_of(text: str) -> int:
 def folded(text: str, width: int, indent: str = "") -> list[str]:
     """Return a text in lines of at most ``width`` columns, cut at blanks alone; lines but the first are indented.
 
+    No line begins with a percent sign.
+
     >>> folded("conv1.bias … relu", 12), folded("conv1.matmul", 4)
     (['conv1.bias …', 'relu'], ['conv1.matmul'])
     """
     lines: list[str] = []
-    for word in text.split(" "):
+    for word in _BLANK.split(text):
         if lines and columns_of(f"{lines[-1]} {word}") <= width:
             lines[-1] += f" {word}"
         else:

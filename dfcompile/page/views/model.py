@@ -143,7 +143,9 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
         yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), mapped)
     caption = "What is attained, and what no schedule of this lowering, or of any, can be below."
     title, axis = "Bound and makespan", Axis("makespan", "cycles")
-    title += " on the contention-free machine" if mapped else ""
+    if mapped:
+        title += " on the contention-free machine"
+        caption += " Of a schedule of its own, not of the machine's."
     marks = _bracket_marks(own, _CYCLES, best)
     yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), marks)
 

@@ -50,8 +50,8 @@ def test_choice_is_about_a_type_a_name_or_a_pattern(text: str, expected: Choice)
         (
             "attn/MatMul=ip",
             (
-                "expansion 'attn/MatMul=ip': no operator 'attn' (did you mean 'layer.0.attn' or 'layer.1.attn'? '*.attn' "
-                "is all of them)"
+                "expansion 'attn/MatMul=ip': no operator 'attn' (did you mean 'layer.0.attn' or 'layer.1.attn'? "
+                "'*.attn' is all of them)"
             ),
         ),
         ("conv9:MatMul=ip", "expansion 'conv9:MatMul=ip': no operator 'conv9' (did you mean 'conv1'?)"),
