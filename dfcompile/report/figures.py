@@ -208,7 +208,8 @@ class Result:
 
     pes: int = figure("processing elements", unit="PEs", least=1)
     expansions: Mapping[str, str] = figure(
-        "`OP` or `ORIGIN:OP` → name of the expansion, for everything that offers a choice"
+        "`OP` → names of the expansions in effect, joined by `+`, for everything that offers a choice; "
+        "`ORIGIN:OP` → name for single operators whose expansions are compared"
     )
     makespan_cycles: int | None = figure(
         "that the model takes on the machine: `mapping.time_s` in cycles of its clock, rounded up; of "
