@@ -40,6 +40,7 @@ def chips_column(available: Sequence[int]) -> Iterator[Column]:
 
 WIDTH: Final = 100  # columns of the first screen
 _LOWERING_LINES: Final = 2  # of what one number of PEs is lowered to
+_MUCH: Final = 0.1  # of the work is worth another line
 _CHOICE_LINES: Final = 2  # of a choice that is printed whole
 _FASTER: Final = 1.05  # times as fast is worth saying
 _FAR: Final = 3  # times an ideal: percentages are hard to read there
@@ -140,14 +141,22 @@ def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:
 
 def _lowerings(report: Report, width: int) -> Iterator[list[str]]:
     """Yield what the best results are lowered to, in a few lines each; numbers of PEs with one lowering together."""
-    alike: dict[tuple[str, ...], list[int]] = {}
-    for pes, result in report.best.items():
-        alike.setdefault(tuple(lowered_texts(lowered(result))), []).append(pes)
+    alike: dict[tuple[str, ...], list[Result]] = {}
+    for result in report.best.values():
+        alike.setdefault(tuple(lowered_texts(lowered(result))), []).append(result)
     which = "best lowering" if report.is_comparison else "lowering"
-    for texts, counts in alike.items():
-        where = f"{which} on {elements(*counts)}"
+    for texts, results in alike.items():
+        where = f"{which} on {elements(*(result.pes for result in results))}"
         told = [folded(printable(f"{where}: {text}"), width) for text in texts]
-        yield next((lines for lines in reversed(told) if len(lines) <= _LOWERING_LINES), told[0])
+        at = _last_within(told, _LOWERING_LINES)
+        if sum(group.share for group in lowered(results[0])[at + 1 :]) >= _MUCH:
+            at = _last_within(told, _LOWERING_LINES + 1)
+        yield told[at]
+
+
+def _last_within(texts: Sequence[Sequence[str]], lines: int) -> int:
+    """Return the place of the last text of so many lines at most, else of the first."""
+    return max((at for at, text in enumerate(texts) if len(text) <= lines), default=0)
 
 
 def lowered(result: Result) -> tuple[Lowered, ...]:

@@ -10,7 +10,7 @@ from dfcompile.audit.reports import audit_lowerings
 from dfcompile.driver import explore
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.report.lowerings import NO_CHOICE, Lowered, lowered_texts
+from dfcompile.report.lowerings import NO_CHOICE, Lowered, LoweringSummary, lowered_texts
 from dfcompile.report.screen import screen_lines
 from dfcompile.report.summary import summarize
 from tests.asked_options import asked
@@ -115,3 +115,21 @@ def test_where_nothing_offers_a_choice_that_is_said(tmp_path: Path) -> None:
     lines = screen_lines(summarize(explore(asked(file, (1, 2), "published"))), 100)
 
     assert f"lowering on 1 and 2 PEs: {NO_CHOICE}" in lines
+
+
+def test_a_screen_has_another_line_where_much_of_the_work_would_be_left_out(network: Path) -> None:
+    report = summarize(explore(asked(network, (4,), "published")))
+    (result,) = report.results
+    work, names = result.schedule.total_work_cycles, [f"an_operator_with_a_long_name_{at}" for at in range(4)]
+
+    def lines(*shares: int) -> list[str]:
+        groups = tuple(
+            LoweringSummary((name,), {"Conv": f"e{at}"}, work * share // 100)
+            for at, (name, share) in enumerate(zip(names, shares, strict=False))
+        )
+        return screen_lines(replace(report, results=(replace(result, lowerings=groups),)), 80)
+
+    few, much = lines(60, 30, 7), lines(60, 20, 15)
+    assert "1 other operator (7 %)" in " ".join(few)
+    assert names[2] in " ".join(much)
+    assert len(much) == len(few) + 1
