@@ -20,6 +20,7 @@ from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operator_nodes
 from dfcompile.lowering.tensor import declared_array
+from dfcompile.lowering.unfit_choices import explained
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
@@ -49,7 +50,7 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
             found = table.select(op, choices)
             fragment = found.outline(op, builder.border(op))
         except UnsupportedOpError as error:
-            unsupported.append(error)
+            unsupported.append(explained(error, op, table, choices, builder.border(op)))
             builder.adopt_outputs(program.sdfg, op)  # to see what comes after it
             continue
         builder.place(op, fragment)

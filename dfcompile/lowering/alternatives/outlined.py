@@ -15,6 +15,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import declared_array, free_name
+from dfcompile.lowering.unfit_choices import explained
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
@@ -60,7 +61,8 @@ class OutlinedModel:
                 ends = any(tensor.name in self._outputs for tensor in op.results())
                 program.place(self._outline_of(number, found, program.owned(op) if ends else frozenset()))
             except UnsupportedOpError as error:
-                unsupported.append(error)
+                border = Border(self._names, self._outputs, program.owned(op))
+                unsupported.append(explained(error, op, self._table, choices, border))
                 program.leave_out(op)
                 continue
             chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))

@@ -10,6 +10,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.report.lowerings import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
 
 _BY_PES = (
@@ -31,6 +32,7 @@ _CYCLES = (
 )
 _COUNTS = 6  # of PEs in the question
 _NAMED_LOWERING = 48  # letters in the answer: longer ones are in the table
+_LONGEST_LOWERING = 200  # letters of what operators are lowered to, in the answer
 _ROWS_OF_OPERATORS = 24
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
@@ -70,7 +72,19 @@ def _answer(best: ResultRow) -> str:
         found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
     parts += [] if cost is None else [f"{cost:,.0f} USD"]
-    return "; ".join((found, *parts)) + "."
+    return "; ".join((found, *parts)) + "." + _lowering(figures)
+
+
+def _lowering(figures: Record) -> str:
+    """Return what the operators of most work are lowered to, as a sentence behind others; nothing of a DAG."""
+    work, groups = figures.number("schedule.total_work_cycles"), figures.parts("lowerings")
+    lowered = [
+        Lowered(group.texts("operators"), group.names("expansions"), (group.number("work_cycles") or 0) / (work or 1))
+        for group in groups
+    ]
+    texts = [text for text in lowered_texts(lowered) if lowered]
+    shown = [text for text in texts if len(text) <= _LONGEST_LOWERING] or texts[:1]
+    return f" Lowering: {shown[-1]}." if shown else ""
 
 
 def _reasons(best: ResultRow) -> Iterator[str]:
@@ -128,7 +142,9 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
         yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), mapped)
     caption = "What is attained, and what no schedule of this lowering, or of any, can be below."
     title, axis = "Bound and makespan", Axis("makespan", "cycles")
-    title += " on the contention-free machine" if mapped else ""
+    if mapped:
+        title += " on the contention-free machine"
+        caption += " Of a schedule of its own, not of the machine's."
     marks = _bracket_marks(own, _CYCLES, best)
     yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), marks)
 
