@@ -162,8 +162,9 @@ class OptionTable:
 
     def _known(self, origin: str) -> tuple[OperatorOption, ...]:
         found = (
-            (names, granularity.pieces_of(origin), self._estimate(part, granularity, self._fixed(origin)))
+            (names, granularity.pieces_of(origin), self._estimate(part, (shape, granularity, self._fixed(origin))))
             for names, part in self._parts[origin].items()
+            for shape in (_shape(part),)
             for granularity in self._granularities(origin, part)
         )
         return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
@@ -176,11 +177,12 @@ class OptionTable:
         fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
         return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
-    def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
-        key = (_shape(part), granularity, fixed)
+    def _estimate(
+        self, part: LoweredGraph, key: tuple[object, Granularity, tuple[int | None, ...]]
+    ) -> Estimate | None:
         if key not in self._estimates:
             try:
-                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, granularity))
+                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, key[1]))
                 self._estimates[key] = estimate(flow, self._sketches.pes, memory=self._sketches.memory)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None

@@ -51,8 +51,9 @@ class MemberVolumes(Struct, frozen=True):
     @classmethod
     def largest(cls, members: int, several: Sequence[MemberVolumes]) -> MemberVolumes:
         """Return the largest number that each member has in any of several."""
-        whole, last = (max((getattr(each, name) for each in several), default=0) for name in ("whole", "last"))
-        return cls(members, whole, min((each.row for each in several), default=max(members, 1)), last)
+        whole = max([each.whole for each in several], default=0)
+        last = max([each.last for each in several], default=0)
+        return cls(members, whole, min([each.row for each in several], default=max(members, 1)), last)
 
     @property
     def is_even(self) -> bool:
@@ -126,6 +127,10 @@ class TaskFamily(Struct, frozen=True, dict=True):
 
     def iterations(self) -> MemberVolumes:
         """Return the iterations of each member: elements that it reads on every input edge."""
+        return self._iterations
+
+    @cached_property
+    def _iterations(self) -> MemberVolumes:
         return self._per_member(prod)
 
     def written(self, access: Access) -> MemberVolumes:
