@@ -177,9 +177,7 @@ class OptionTable:
         fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
         return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
-    def _estimate(
-        self, part: LoweredGraph, key: tuple[object, Granularity, tuple[int | None, ...]]
-    ) -> Estimate | None:
+    def _estimate(self, part: LoweredGraph, key: tuple[object, Granularity, tuple[int | None, ...]]) -> Estimate | None:
         if key not in self._estimates:
             try:
                 flow = flow_of(part, ExtractionOptions(self._sketches.volumes, key[1]))
