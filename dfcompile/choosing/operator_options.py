@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.families import divide
+from dfcompile.canonical_dag.extraction.families import MOST_TASKS, divided
 from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
@@ -42,9 +42,8 @@ def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
 def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
     times: dict[int, int] = {}  # of so many tasks
     for pieces in dict.fromkeys(_numbers(scope.extents, _MOST_PER_ELEMENT * pes)):
-        try:
-            (family,) = divide((scope,), Granularity(pieces=pieces))
-        except UserError:  # more tasks than a canonical DAG can hold
+        family = divided(scope, pieces)
+        if family.members > MOST_TASKS:  # more than a canonical DAG can hold
             continue
         iterations = family.iterations()
         times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
