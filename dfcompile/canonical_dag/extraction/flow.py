@@ -161,6 +161,8 @@ def _dependence_order(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUs
         for writer in dict.fromkeys(number for number, _ in use.writers)
         for reader in dict.fromkeys(number for number, _ in use.readers)
     ]
+    if all(writer < reader for writer, reader in ends):
+        return tuple(range(len(families)))
     order = lowest_order(len(families), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
     if len(order) < len(families):
         scope = families[min(set(range(len(families))) - set(order))].scope
