@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from dfcompile.errors import UnfitExpansionError, UnsupportedOpError, UserError
 from dfcompile.lowering.canonical_fragment import Border
+from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.node import Operator
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 
 
