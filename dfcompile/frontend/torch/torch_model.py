@@ -257,14 +257,15 @@ def _exported(model: TorchModel, *, is_again: bool = False) -> torch.onnx.ONNXPr
                 dynamo=True, opset_version=OPSET, external_data=False, verbose=False, optimize=not unread,
             )  # fmt: skip
             if unread and program is not None:
-                names = None if model.is_meta else [name for name, _ in model.module.named_parameters()]
+                parameters = model.module.named_parameters(remove_duplicate=False)  # shared ones by all their names
+                names = None if model.is_meta else [name for name, _ in parameters]
                 give_stand_ins(program.model.graph.initializers.values(), names)
                 program.optimize()
-            return program
         except torch.onnx.errors.OnnxExporterError:
             if is_again or not _registered_results(model):
                 raise
-    return _exported(model, is_again=True)
+            program = None
+    return _exported(model, is_again=True) if program is None else program
 
 
 def _registered_results(model: TorchModel) -> bool:

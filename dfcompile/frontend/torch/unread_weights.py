@@ -47,13 +47,19 @@ class UnreadWeights(TorchDispatchMode):
         if func in _DRAWING and (device is None or device == torch.device("cpu")) and _is_large(args[0], given):
             self.is_used = True
             with self._fake:
-                return func(*args, **given)
+                return self._unremembered(func(*args, **given))
         of_fake = [isinstance(value, FakeTensor) for value in args]
-        if any(of_fake):
-            written = (is_fake for is_fake, each in zip(of_fake, func._schema.arguments, strict=False) if each.is_write)
-            if not all(written):
-                raise ValuesNeededError(f"{func} makes values of those of a weight")
-        return func(*args, **given)
+        if not any(of_fake):
+            return func(*args, **given)
+        arguments = func._schema.arguments  # noqa: SLF001  # nothing public says what an operator writes
+        if not all(is_fake for is_fake, each in zip(of_fake, arguments, strict=False) if each.is_write):
+            raise ValuesNeededError(f"{func} makes values of those of a weight")
+        return self._unremembered(func(*args, **given))
+
+    def _unremembered(self, result: object) -> object:
+        """Let the mode forget fake tensors: `Module.to` exchanges only those that nothing refers to."""
+        self._fake.fake_tensor_converter.meta_converter.tensor_memo.clear()
+        return result
 
 
 def _fake_mode() -> FakeTensorMode:
