@@ -50,7 +50,8 @@ def write_layers(folder: Path, name: str, rows: int, columns: int) -> None:
     tensors = []
     for at, weight in enumerate("AB"):
         size = 4 * rows * columns
-        tensor = TensorProto(name=weight, data_type=TensorProto.FLOAT, dims=[rows, columns], data_location=1)
+        tensor = TensorProto(name=weight, data_type=TensorProto.FLOAT, dims=[rows, columns])
+        tensor.data_location = TensorProto.EXTERNAL
         for key, text in {"location": f"{name}.bin", "offset": at * size, "length": size}.items():
             tensor.external_data.add(key=key, value=str(text))
         tensors.append(tensor)

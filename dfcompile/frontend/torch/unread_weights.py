@@ -23,7 +23,7 @@ class ValuesNeededError(Exception):
     """Something depends on the values of a weight that has none."""
 
 
-class UnreadWeights(TorchDispatchMode):
+class UnreadWeights(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch's own
     """A context: large tensors of real numbers that begin without values, or with random ones, never get any in it.
 
     Attributes:
@@ -31,7 +31,7 @@ class UnreadWeights(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.is_used = False
         self._fake = _fake_mode()
 
@@ -112,7 +112,7 @@ def give_stand_ins(initializers: Iterable[onnx_ir.Value], parameters: Iterable[s
         tensor = value.const_value
         if tensor is None or not isinstance(getattr(tensor, "raw", None), FakeTensor):
             continue
-        shape = tuple(map(int, tensor.shape))
+        shape = tuple(tensor.shape.numpy())
         if drawn is not None and (value.name not in drawn or math.prod(shape) < SMALLEST):
             raise ValuesNeededError(f"{value.name} is computed of weights")
         numbers = _stand_in(shape, tensor.dtype.numpy(), number)
