@@ -105,7 +105,9 @@ def plan_of(options: Options) -> Plan:
     )
     return Plan(
         options=options,
-        reading=ReadOptions(**of_stage(options, "reading"), operators=frozenset(table.op_types(ONNX))),
+        reading=ReadOptions(
+            **of_stage(options, "reading"), operators=frozenset(table.op_types(ONNX)), reads_weights=options.verify
+        ),
         table=table,
         passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.expand.combinations,

@@ -177,7 +177,7 @@ def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowSt
     tables = {one_of("--per", each, ROWS) for each in per}
     sizes = check_buffers(options.buffers, 1) or DEFAULT_BUFFERS
     with show(f"reading {file}"):
-        program = read_model(file, ReadOptions(**of_stage(options, "reading"))).program
+        program = read_model(file, ReadOptions(**of_stage(options, "reading"), reads_weights=False)).program
     with show(f"bounding {program.name}"):
         return bound_operators(bounded_model(program), sizes, rules, within, tables, draws=draws)
 

@@ -94,7 +94,7 @@ def explored(
     warn: Callable[[str], None] = _nobody,
 ) -> ExplorationRun:
     """Explore with options that were read already; see `explore_model`."""
-    reading = ReadOptions(**of_stage(options, "reading"))
+    reading = ReadOptions(**of_stage(options, "reading"), reads_weights=False)
     registered_partitioners().find(options.partition, "--partition")
     asked = Asked(
         pes=options.pes,

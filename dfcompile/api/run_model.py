@@ -12,6 +12,7 @@ from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.options import Options, read_options, show_nothing
 from dfcompile.options.readers import Dims, File, FixedInputs, Names, Rules, Shapes
 from dfcompile.plan import addressed_plan, plan_of
+from dfcompile.records import replace
 from dfcompile.variants import Lowerings
 
 Array = npt.NDArray[np.generic]
@@ -58,7 +59,7 @@ def run_model(
             f"--expand: {len(combinations)} combinations, auto or quick against one expansion of each operator"
         )
     plan = plan_of(options)
-    read = read_model(options.model, plan.reading)
+    read = read_model(options.model, replace(plan.reading, reads_weights=True))
     plan = addressed_plan(plan, read)
     return run_program(Lowerings(read, plan, show_nothing).maps(plan.combinations[0]), _feeds(read, inputs, seed))
 

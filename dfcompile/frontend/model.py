@@ -28,12 +28,15 @@ class ReadOptions(Struct, frozen=True):
         fixed_inputs: value of an input by its name, which it has in every run.
         operators: types of ONNX operators that can be lowered; others are refused before anything is done. ``None``:
             whoever lowers them finds out.
+        reads_weights: whether values of weights count, as they do where the model is run; else large ones of a PyTorch
+            file need not be made.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     operators: frozenset[str] | None = None
     fixed_inputs: Mapping[str, FixedInput] = field(default_factory=dict)
+    reads_weights: bool = True
 
 
 class Answer(Struct, frozen=True, eq=False):

@@ -28,9 +28,9 @@ def program_of(name: str, model: onnx.ModelProto, options: ReadOptions, weights:
 
     Args:
         name: of the program, as far as it is an identifier.
-        model: with its external data loaded; not changed.
+        model: not changed.
         options: sizes and values of the inputs.
-        weights: initializers that stand beside the model.
+        weights: initializers that stand beside the model: those of its external data, and others.
 
     Raises:
         UserError: the model contradicts itself, or has something that cannot be compiled.

@@ -234,7 +234,7 @@ class CanonicalFragment:
         if (first, stop) == (0, x.shape[axis]):
             return x
         if x.value is not None:
-            return self.parameter(name, np.take(x.value, np.arange(first, stop), axis))
+            return self.parameter(name, x.value[(slice(None),) * axis + (slice(first, stop),)])
         read = [f"{first} + i{at}" if at == axis else f"i{at}" for at in range(x.rank)]
         return self.copied(name, x, read, (*x.shape[:axis], stop - first, *x.shape[axis + 1 :]))
 

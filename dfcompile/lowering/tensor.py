@@ -56,7 +56,9 @@ class Tensor(Struct, frozen=True, eq=False):
 
 
 def frozen(value: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """Return a copy of a constant's value that cannot be written."""
+    """Return a constant's value so that it cannot be written: itself, such as a part of weights, or a copy."""
+    if not value.flags.writeable:
+        return value
     copied = value.copy()
     copied.setflags(write=False)
     return copied

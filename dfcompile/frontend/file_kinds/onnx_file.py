@@ -11,8 +11,9 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.model import Answer, Array, FileKind, Model, ReadOptions
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
-from dfcompile.frontend.onnx.draft_reading import input_names
-from dfcompile.frontend.onnx.external_data import external_files, load_external_data
+from dfcompile.frontend.onnx.draft import Constants
+from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names
+from dfcompile.frontend.onnx.external_data import external_files, mapped_data, with_data
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
@@ -28,16 +29,18 @@ class OnnxReference(Struct, frozen=True):
     """
 
     proto: onnx.ModelProto
+    weights: Constants = NO_WEIGHTS  # its external data
 
     def __call__(self, inputs: Sequence[Array]) -> Answer:
         """Return the outputs in the model's order."""
-        feeds = dict(zip(input_names(self.proto), inputs, strict=True))
+        whole = with_data(self.proto, self.weights)
+        feeds = dict(zip(input_names(whole), inputs, strict=True))
         if onnxruntime_evaluation.is_installed():
-            found = onnxruntime_evaluation.evaluated(self.proto, feeds)
+            found = onnxruntime_evaluation.evaluated(whole, feeds)
             if found is not None:
                 return Answer(found[1], found[0], "please report it")
         failure = "model: onnx's reference implementation cannot run it"
-        outputs = evaluate(at_common_opset(self.proto), feeds, failure)
+        outputs = evaluate(at_common_opset(whole), feeds, failure)
         return Answer(outputs, "onnx's reference implementation", _HINT)
 
 
@@ -49,10 +52,10 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
     """
     proto = _parsed(path)
     try:
-        load_external_data(proto, path.parent)
+        weights = mapped_data(proto, path.parent)
     except UserError as error:
         raise UserError(f"{path}: its external data cannot be read: {error}") from error
-    return onnx_model(path.stem, proto, options)
+    return Model(program_of(path.stem, proto, options, weights), OnnxReference(proto, weights))
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,15 +55,28 @@ def read_python(path: Path, options: ReadOptions) -> Model:
         running_parts, exporting_parts, importing_parts = _PARTS
         with work.part(running_parts):
             require_torch(path)
-            from dfcompile.frontend.torch.torch_model import defined_model, export_onnx, seed_torch
-
-            seed_torch()
-        with running(path) as module:
-            found = defined_model(path, module)
-            with stage("exporting it to ONNX"), work.part(exporting_parts, is_unseen=True):
-                exported, weights = export_onnx(found)
+        with work.part(exporting_parts, is_unseen=True):
+            found, exported, weights = _exported(path, is_read=options.reads_weights)
         with work.part(importing_parts):
             return model_of(path.stem, found, exported, weights, options)
+
+
+def _exported(path: Path, *, is_read: bool) -> "tuple[TorchModel, onnx.ModelProto, Mapping[str, Array]]":
+    """Return the model that a file defines, and what it is exported to; with values of weights if it needs them."""
+    from dfcompile.frontend.torch.torch_model import defined_model, export_onnx, seed_torch
+    from dfcompile.frontend.torch.unread_weights import UnreadWeights
+
+    unread = UnreadWeights()
+    seed_torch()
+    with running(path) as module:
+        try:
+            found = defined_model(path, module, nullcontext() if is_read else unread)
+            with stage("exporting it to ONNX"):
+                return (found, *export_onnx(found))
+        except Exception:
+            if not unread.is_used:
+                raise
+    return _exported(path, is_read=True)
 
 
 def exported_model(name: str, found: "TorchModel", options: ReadOptions) -> Model:

@@ -28,6 +28,8 @@ RANDOM = frozenset(
 )
 # Texts: a Concat of a text with itself doubles it, whatever its shape is.
 TEXTS = frozenset(["RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"])
+# Their results are elements of the first operand, whatever these are; those of weights are views, which read none.
+_MOVES = frozenset(["Flatten", "Identity", "Reshape", "Split", "Squeeze", "Transpose", "Unsqueeze"])
 # Multiply-adds per element of the result are those of the operands' other elements, or fewer.
 CONTRACTIONS = frozenset(
     ["Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "MatMul", "MatMulInteger", "QLinearConv",
@@ -149,6 +151,8 @@ def _value(node: onnx.NodeProto, operands: Constants, draft: Draft, types: Types
 
 def _is_undefined(node: onnx.NodeProto, operands: Constants) -> bool:
     """Whether implementations compute different things of such operands."""
+    if node.op_type in _MOVES:
+        return False
     if any(element_kind(value.dtype.name) == "f" and np.isnan(value).any() for value in operands.values()):
         return True  # what an extremum or its place is then differs from one implementation to the next
     if node.op_type == "Conv":  # the reference puts zeros between dilated elements, and infinity times 0 is undefined
@@ -190,7 +194,7 @@ def _computed(node: onnx.NodeProto, operands: Constants, draft: Draft, types: Ty
         return None
     values = {}
     for name, result in zip(filter(None, node.output), results, strict=True):
-        value = np.array(result)
+        value = np.asarray(result)
         known = types.get(name, TensorType(str(value.dtype), None))
         if str(value.dtype) != known.dtype or known.known_shape not in (None, value.shape):
             return None

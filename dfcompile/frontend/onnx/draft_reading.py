@@ -31,9 +31,9 @@ def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weigh
     """Return the draft of a model.
 
     Args:
-        model: with its external data loaded.
+        model: the model.
         options: sizes and values of inputs.
-        weights: initializers that stand beside the model.
+        weights: initializers that stand beside the model: those of its external data, and others.
 
     Raises:
         UserError: a constant or input cannot be held, or what is given for the inputs does not fit them.
@@ -51,12 +51,14 @@ def read_draft(model: onnx.ModelProto, options: ReadOptions = _NO_OPTIONS, weigh
     graph = model.graph
     read = {value.name for each in graphs_of(model) for value in each.output}
     read.update(name for node in with_inner_nodes(graph.node) for name in node.input)
-    constants: dict[str, Constant] = dict(weights)
+    own = {tensor.name for tensor in graph.initializer}
+    constants: dict[str, Constant] = {name: value for name, value in weights.items() if name not in own}
     for tensor in graph.initializer:
         require(tensor.name not in constants, f"initializer {tensor.name!r}: stands twice in the model")
         if tensor.data_type == onnx.TensorProto.STRING and tensor.name not in read:
             continue
-        constants[tensor.name] = constant_of(tensor)
+        is_beside = tensor.data_location == onnx.TensorProto.EXTERNAL and tensor.name in weights
+        constants[tensor.name] = weights[tensor.name] if is_beside else constant_of(tensor)
     # Files of the first ONNX versions list each initializer as an input as well.
     still_open, known = model_inputs([value for value in graph.input if value.name not in constants], options)
     proto = onnx.ModelProto(ir_version=max(model.ir_version, INITIALIZERS_ALONE))

@@ -1,17 +1,22 @@
-"""External data: tensors of an ONNX model that stand in files beside it, and nowhere else."""
+"""External data: tensors of an ONNX model that stand in files beside it, and nowhere else.
+
+Files are mapped into memory: what nobody looks at is never read, however large the weights are.
+"""
 
 import math
+import mmap
 import os
 import stat
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import onnx
 from onnx import TensorProto
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import PACKED_BITS
-from dfcompile.frontend.onnx.draft import graphs_of, nodes_of
+from dfcompile.frontend.onnx.draft import Constant, Constants, graphs_of, nodes_of
 from dfcompile.host.reasons import reason_of
 
 SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
@@ -26,35 +31,68 @@ class _Part(NamedTuple):
     length: int
 
 
-def load_external_data(model: onnx.ModelProto, folder: Path) -> None:
-    """Put the external data of a model into it.
+def mapped_data(model: onnx.ModelProto, folder: Path) -> Constants:
+    """Return the initializers of a model's graph that stand in files, by name; read-only views of the mapped files.
 
-    A tensor is read from a regular file inside of the model's folder, also after links have been followed, and as many
-    bytes as its type and dimensions say. No file is read beyond its end, and all tensors together read no more than
-    the files hold (but for a spare part).
+    A tensor is as many bytes of a regular file inside of the model's folder, also after links have been followed, as
+    its type and dimensions say. No file is read beyond its end, and all tensors together have no more bytes than the
+    files (but for a spare part).
+
+    Args:
+        model: tensors of which several elements share a byte, and those of inner graphs and attributes, are put into
+            it, in place.
+        folder: that it stands in.
 
     Raises:
         UserError: a tensor stands elsewhere, or its file is missing or too short; the message names the tensor.
     """
     tensors = _external(model)
     parts = [_part(tensor, folder) for tensor in tensors]
-    files = {part.path: part.path.stat().st_size for part in parts}
-    asked, held = sum(part.length for part in parts), sum(files.values())
+    sizes = {part.path: part.path.stat().st_size for part in parts}
+    asked, held = sum(part.length for part in parts), sum(sizes.values())
     if asked > held + SPARE_BYTES:
         raise UserError(f"external data: tensors of {asked} bytes in all against the {held} bytes of their files")
+    files = {path: _mapped(path) for path, size in sizes.items() if size}
+    of_graph = {id(tensor) for tensor in model.graph.initializer}
+    mapped: dict[str, Constant] = {}
     for tensor, part in zip(tensors, parts, strict=True):
-        with part.path.open("rb") as file:
-            file.seek(part.offset)
-            tensor.raw_data = file.read(part.length)
-        tensor.data_location = TensorProto.DEFAULT
-        del tensor.external_data[:]
+        content = files[part.path][part.offset : part.offset + part.length] if part.length else b""
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        if id(tensor) in of_graph and dtype.name not in PACKED_BITS:
+            mapped[tensor.name] = np.frombuffer(content, np.uint8).view(dtype).reshape(tensor.dims)
+        else:
+            _put(tensor, bytes(content))
+    return mapped
+
+
+def with_data(model: onnx.ModelProto, mapped: Constants) -> onnx.ModelProto:
+    """Return a model with the tensors in it that are mapped; itself if there are none."""
+    if not mapped:
+        return model
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    for tensor in whole.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            _put(tensor, mapped[tensor.name].tobytes())
+    return whole
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _put(tensor: TensorProto, content: bytes) -> None:
+    tensor.raw_data = content
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
 
 
 def external_files(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
     """Return the files that the external data of a model is in.
 
     Raises:
-        UserError: as `load_external_data`.
+        UserError: as `mapped_data`.
     """
     return tuple(dict.fromkeys(_part(tensor, folder).path for tensor in _external(model)))
 

@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import logging
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,12 @@ from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
+from dfcompile.frontend.torch.unread_weights import (
+    ValuesNeededError,
+    give_stand_ins,
+    is_unread,
+    without_meta_tensors,
+)
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -47,6 +54,7 @@ class TorchModel(Struct, frozen=True):
         inputs: arguments by position, then those by name, as they are nested; a value that is no tensor is the same in
             every run.
         dynamic_shapes: which sizes of the inputs vary, as `torch.export.export` takes it.
+        is_meta: it was given without the values of some tensors.
     """
 
     path: Path
@@ -54,6 +62,7 @@ class TorchModel(Struct, frozen=True):
     exported: torch.nn.Module | torch.export.ExportedProgram
     inputs: tuple[tuple[object, ...], Mapping[str, object]]
     dynamic_shapes: dict[str, object] | tuple[object, ...] | list[object] | None = None
+    is_meta: bool = False
 
     @property
     def tensors(self) -> tuple[torch.Tensor, ...]:
@@ -69,8 +78,10 @@ class TorchModel(Struct, frozen=True):
         """Run the module; its outputs are in the order of its result, read-only.
 
         Raises:
-            UserError: the module raises, or its result holds something else than tensors.
+            UserError: the module raises or has weights without values, or its result holds something else than tensors.
         """
+        if is_unread(self.module):
+            raise UserError(f"{self.path}: weights without values against those that a run needs")
         try:
             left = iter(inputs)
             leaves, structure = _pytree.tree_flatten(self.inputs)
@@ -114,13 +125,19 @@ def inference_mode(module: object) -> Iterator[None]:
             part.training = is_training
 
 
-def defined_model(path: Path, module: PythonModule) -> TorchModel:
+def defined_model(path: Path, module: PythonModule, making: AbstractContextManager[object]) -> TorchModel:
     """Return the model that a Python file defines by ``model`` and ``example_inputs``, values or functions.
+
+    Args:
+        path: of the file.
+        module: that it is.
+        making: context in which the model is made.
 
     Raises:
         UserError: one of them is missing, raises, or is of another type.
     """
-    model = _value(module, "model")
+    with making:
+        model = _value(module, "model")
     has_inputs = not isinstance(model, torch.export.ExportedProgram) or hasattr(module.module, "example_inputs")
     inputs = _value(module, "example_inputs") if has_inputs else None
     return torch_model(path, model, inputs, getattr(module.module, "dynamic_shapes", None))
@@ -151,12 +168,12 @@ def torch_model(path: Path, model: object, inputs: object, dynamic_shapes: objec
         raise UserError(f"{path}: model: found a TorchScript module against an nn.Module ({_SCRIPTED})")
     if not isinstance(model, torch.nn.Module):
         raise UserError(f"{path}: model: found {_type_name(model)} against an nn.Module")
-    module, arguments = model.eval(), _arguments(path, model, inputs)
+    module, arguments = without_meta_tensors(model.eval()), _arguments(path, model, inputs)
     if not isinstance(dynamic_shapes, dict | tuple | list | None):
         raise UserError(f"{path}: dynamic_shapes is {_type_name(dynamic_shapes)} against a dictionary or a tuple")
     if isinstance(dynamic_shapes, dict) and len(dynamic_shapes) == len(arguments[0]) == 1:
         dynamic_shapes = tuple(dynamic_shapes.values())  # whatever the module calls its one argument
-    return _checked(TorchModel(path, module, module, arguments, dynamic_shapes))
+    return _checked(TorchModel(path, module, module, arguments, dynamic_shapes, module is not model))
 
 
 def _program_model(path: Path, program: torch.export.ExportedProgram, inputs: object) -> TorchModel:
@@ -205,9 +222,12 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
 
     Raises:
         UserError: PyTorch cannot export it; the message is the exporter's.
+        ValuesNeededError: what is exported depends on values of weights that have none.
     """
     try:
         exported = _exported(model)
+    except ValuesNeededError:
+        raise
     except Exception as error:
         # The exporter's own first line only says in which of its steps it failed.
         cause = error.__cause__ or error
@@ -229,16 +249,23 @@ def _exported(model: TorchModel, *, is_again: bool = False) -> torch.onnx.ONNXPr
     positional, named_ones = model.inputs
     if positional and isinstance(positional[-1], dict):  # which the exporter would take for arguments by name
         positional = (*positional, {})
+    unread = is_unread(model.module)
     with _silence(), torch.no_grad():
         try:
-            return torch.onnx.export(
+            program = torch.onnx.export(
                 model.exported, positional, kwargs=dict(named_ones), dynamic_shapes=model.dynamic_shapes,
-                dynamo=True, opset_version=OPSET, external_data=False, verbose=False,
+                dynamo=True, opset_version=OPSET, external_data=False, verbose=False, optimize=not unread,
             )  # fmt: skip
+            if unread and program is not None:
+                parameters = model.module.named_parameters(remove_duplicate=False)  # shared ones by all their names
+                names = None if model.is_meta else [name for name, _ in parameters]
+                give_stand_ins(program.model.graph.initializers.values(), names)
+                program.optimize()
         except torch.onnx.errors.OnnxExporterError:
             if is_again or not _registered_results(model):
                 raise
-    return _exported(model, is_again=True)
+            program = None
+    return _exported(model, is_again=True) if program is None else program
 
 
 def _registered_results(model: TorchModel) -> bool:

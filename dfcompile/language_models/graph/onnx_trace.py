@@ -71,12 +71,12 @@ def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, in
     from dfcompile.frontend.normaliser.control_flow import without_control_flow
     from dfcompile.frontend.normaliser.opset import upgraded
     from dfcompile.frontend.onnx.draft_reading import read_draft
-    from dfcompile.frontend.onnx.external_data import load_external_data
+    from dfcompile.frontend.onnx.external_data import mapped_data
     from dfcompile.frontend.onnx.origins import name_nodes
     from dfcompile.frontend.validation.typed_values import checked_types
 
-    load_external_data(model, folder)
-    draft = normalise(name_nodes(upgraded(without_control_flow(read_draft(model, ReadOptions(dims=dims)))))).draft
+    read = read_draft(model, ReadOptions(dims=dims), mapped_data(model, folder))
+    draft = normalise(name_nodes(upgraded(without_control_flow(read)))).draft
     shapes = {name: kind.known_shape for name, kind in checked_types(draft).items() if kind.known_shape is not None}
     nodes = [TraceNode(name, PARAMETER, (), tuple(value.shape)) for name, value in draft.constants.items()]
     for name in draft.input_names:
