@@ -109,6 +109,18 @@ class OperatorOptions(Struct, frozen=True, dict=True):
                 front.append(option)
         return tuple(front)
 
+    @cached_property
+    def fronts(self) -> tuple[OperatorOption, ...]:
+        """Those that no other one of as few tasks beats both in cycles of tasks and in those of DRAM."""
+        front: list[OperatorOption] = []
+        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.cycles)):
+            alone = option.alone
+            if all(
+                alone.cycles < other.alone.cycles or alone.memory_cycles < other.alone.memory_cycles for other in front
+            ):
+                front.append(option)
+        return tuple(front)
+
     def without(self, pieces: int) -> "OperatorOptions":
         """Return them without the options of so many pieces, if there are others."""
         known = tuple(option for option in self.known if option.pieces != pieces)

@@ -176,6 +176,4 @@ def add_sums(
     if per_window:
         step, spatial, loops = "windows", {**windows, **groups}, filters
     summed, total = {"c": channels, **elements}, Reduction.SUM
-    build.map(
-        step, spatial=spatial, loops={**loops, **summed}, reads=reads, write=write, code=code, accumulate=total
-    )
+    build.map(step, spatial=spatial, loops={**loops, **summed}, reads=reads, write=write, code=code, accumulate=total)
