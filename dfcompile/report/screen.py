@@ -140,7 +140,8 @@ def _lowering(report: Report, result: Result, room: int) -> str:
     for option in result.automatic.options if result.automatic else ():
         for op_type in option.expansions if option.is_chosen else ():
             work[op_type] += option.work_cycles * len(option.operators)
-    keys = sorted(result.expansions, key=lambda key: -work[key])
+    ranked = [*work, *result.expansions]  # of equal work the user's operators before what they become
+    keys = sorted(result.expansions, key=lambda key: (-work[key], ranked.index(key)))
     words = [_short(key, result.expansions[key].split("+"), room) for key in keys]
     kept = [word for at, word in enumerate(words) if not at or columns_of(" ".join(words[: at + 1])) <= room]
     return " ".join((*kept, *(["…"] if len(kept) < len(words) else []))) or "-"
