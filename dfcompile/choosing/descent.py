@@ -1,6 +1,6 @@
 """Choices of single operators: what is fastest alone, then changes while the estimate of the whole gets shorter."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
