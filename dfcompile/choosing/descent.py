@@ -83,7 +83,7 @@ def _granularity(pieces: Mapping[str, int | None]) -> Granularity:
     return Granularity(pieces=usual, own=own)
 
 
-_ESTIMATED_SCOPES = 2_000  # in all tries: some tenths of a second
+_ESTIMATED_SCOPES = 1_000  # in all tries: some tenths of a second
 
 
 class Descent:
