@@ -108,18 +108,19 @@ def test_listings_show_the_plug_in_and_its_origin(packages: Path) -> None:
     passes = dfcompile("passes", packages=packages)
 
     assert any(
-        "MatMul" in line and "rows" in line and "mylab.matmul_rows" in line for line in expansions.stdout.splitlines()
+        "MatMul" in line and "lab-rows" in line and "mylab.matmul_rows" in line
+        for line in expansions.stdout.splitlines()
     )
     assert any("memory-only" in line and "mylab.memory_only" in line for line in passes.stdout.splitlines())
 
 
 def test_expansion_and_pass_of_the_plug_in_lower_a_model(packages: Path, tmp_path: Path, model: str) -> None:
     report = tmp_path / "report.json"
-    arguments = (model, "--pes", "16", "--expand", "MatMul=rows,lmv", "--passes", "memory-only", "--verify")
+    arguments = (model, "--pes", "16", "--expand", "MatMul=lab-rows,lmv", "--passes", "memory-only", "--verify")
     run = dfcompile(*arguments, "--format", "json", "-o", str(report), packages=packages)
 
     assert run.returncode == 0, run.stderr
-    assert '"MatMul": "rows"' in report.read_text()
+    assert '"MatMul": "lab-rows"' in report.read_text()
     assert '"spilled_elements": 0' in report.read_text()
 
 
@@ -167,7 +168,7 @@ def test_kinds_are_listed_with_what_is_found_and_where(packages: Path) -> None:
 
     assert run.returncode == 0, run.stderr
     for name, origin in (
-        ("canonical.MatMul=rows", "mylab.matmul_rows"),
+        ("canonical.MatMul=lab-rows", "mylab.matmul_rows"),
         ("onnx.Softmax=unshifted", "mylab.softmax_unshifted"),
         ("memory-only", "mylab.memory_only"),
         ("through-memory", "mylab.through_memory"),

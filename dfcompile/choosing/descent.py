@@ -1,54 +1,66 @@
 """Choices of single operators: what is fastest alone, then changes while the estimate of the whole gets shorter."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Candidate, Space
-from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
+from dfcompile.choosing.operator_options import Cost, OperatorOption, OperatorOptions, time_alone
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import counted
 
 _WORTH = 2000  # more tasks of an operator are worth one part in so many of the time of all
 
 
-def fastest_options(operators: Sequence[OperatorOptions], most_tasks: int) -> tuple[OperatorOption, ...]:
+def fastest_options(
+    operators: Sequence[OperatorOptions], most_tasks: int, cost: Cost = time_alone
+) -> tuple[OperatorOption, ...]:
     """Return an option for the operators of each shape.
 
     Each begins with its fewest tasks; then those get more first that gain most by each task, up to a number of tasks
     together, and as long as a gain is worth mentioning.
 
     Args:
-        operators: with their options, of more and more tasks and less and less time.
+        operators: of a model.
         most_tasks: of all together; those begun with may be more.
+        cost: of an option, in cycles.
     """
+    # Of more and more tasks and less and less cost.
+    options = [each.options(cost) for each in operators]
+    counts = [len(each.origins) for each in operators]
+    alone = [[(option.alone.tasks, cost(option.alone)) for option in own] for own in options]
     chosen = [0] * len(operators)
-    tasks = sum(each.options[0].alone.tasks * len(each.origins) for each in operators)
-    cycles = sum(each.options[0].alone.time * len(each.origins) for each in operators)
-    steps = [step for number in range(len(operators)) if (step := _step(operators, number, 0)) is not None]
+    tasks = sum(own[0][0] * count for own, count in zip(alone, counts, strict=True))
+    cycles = sum(own[0][1] * count for own, count in zip(alone, counts, strict=True))
+    steps = [step for number, own in enumerate(alone) if (step := _step(own, number, 0)) is not None]
     heapify(steps)
     while steps:
         _, number, target = heappop(steps)
-        count = len(operators[number].origins)
-        before, after = operators[number].options[chosen[number]], operators[number].options[target]
-        gain = (before.alone.time - after.alone.time) * count
-        more = (after.alone.tasks - before.alone.tasks) * count
+        before, after = alone[number][chosen[number]], alone[number][target]
+        gain = (before[1] - after[1]) * counts[number]
+        more = (after[0] - before[0]) * counts[number]
         if gain * _WORTH < cycles or tasks + more > most_tasks:
             continue
         chosen[number], tasks, cycles = target, tasks + more, cycles - gain
-        following = _step(operators, number, target)
+        following = _step(alone[number], number, target)
         if following is not None:
             heappush(steps, following)
-    return tuple(each.options[at] for each, at in zip(operators, chosen, strict=True))
+    return tuple(own[at] for own, at in zip(options, chosen, strict=True))
 
 
-def _step(operators: Sequence[OperatorOptions], number: int, at: int) -> tuple[Fraction, int, int] | None:
-    """Return the step to an option of more tasks that gains most by each, its operators and the option."""
-    options = [option.alone for option in operators[number].options]
+def _step(alone: Sequence[tuple[int, int]], number: int, at: int) -> tuple[Fraction, int, int] | None:
+    """Return the step to an option of more tasks that gains most by each, its operators and the option.
+
+    Args:
+        alone: tasks and cost of each option.
+        number: of the operators.
+        at: option that they have.
+    """
+    tasks, cost = alone[at]
     steps = [
-        (Fraction(other.time - options[at].time, max(other.tasks - options[at].tasks, 1)), number, target)
-        for target, other in enumerate(options[at + 1 :], start=at + 1)
+        (Fraction(less - cost, max(more - tasks, 1)), number, target)
+        for target, (more, less) in enumerate(alone[at + 1 :], start=at + 1)
     ]
     return min(steps, default=None)
 
@@ -108,8 +120,15 @@ class Descent:
 
     def _improved(self, best: Sketch, options: tuple[OperatorOption, ...]) -> Sketch:
         tries = _ESTIMATED_SCOPES // max(len(best.outline.graph.scopes), 1)
-        for _, (number, option) in zip(counted(range(tries)), self._changes(options), strict=False):
-            changed = (*options[:number], option, *options[number + 1 :])
+        tried = {options}
+        for _ in counted(range(tries)):
+            changes = (
+                (*options[:number], option, *options[number + 1 :]) for number, option in self._changes(best, options)
+            )
+            changed = next((each for each in changes if each not in tried), None)
+            if changed is None:
+                break
+            tried.add(changed)
             found = self._sketch(changed)
             if found is None or found.estimate.tasks > self._most:
                 continue
@@ -117,16 +136,24 @@ class Descent:
                 best, options = found, changed
         return best
 
-    def _changes(self, options: Sequence[OperatorOption]) -> Iterator[tuple[int, OperatorOption]]:
-        """Yield other options, those first that gain most where each operator has the machine for itself."""
-        changes = [
-            (len(each.origins) * (option.alone.time - taken.alone.time), option.alone.tasks, number, option)
-            for number, (each, taken) in enumerate(zip(self._operators, options, strict=True))
-            for option in each.options
-            if option != taken
-        ]
-        for _, _, number, option in sorted(changes, key=lambda change: change[:3]):
-            yield number, option
+    def _changes(self, best: Sketch, options: Sequence[OperatorOption]) -> Sequence[tuple[int, OperatorOption]]:
+        """Return other options, those first that make the whole fastest by what each operator takes alone.
+
+        While tasks run DRAM moves what others need, so what counts is the longer of the two of all operators together.
+        """
+        whole = best.estimate
+        changes = []
+        for number, (each, taken) in enumerate(zip(self._operators, options, strict=True)):
+            count = len(each.origins)
+            for option in each.fronts:
+                tasks = count * (option.alone.tasks - taken.alone.tasks)
+                if option is taken or (tasks > 0 and whole.tasks + tasks > self._most):
+                    continue
+                cycles = whole.cycles + count * (option.alone.cycles - taken.alone.cycles)
+                memory = whole.memory_cycles + count * (option.alone.memory_cycles - taken.alone.memory_cycles)
+                time = max(cycles, memory)
+                changes.append((time, cycles + memory, tasks, number, option))
+        return [change[3:] for change in sorted(changes, key=lambda change: change[:4])]
 
     def _sketch(self, options: Sequence[OperatorOption]) -> Sketch | None:
         return self._sketches.of(candidate_of(self._operators, options, self._space))

@@ -1,6 +1,6 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -67,6 +67,24 @@ def _numbers(extents: Sequence[int], most: int) -> Iterator[int]:
         outer *= extent
 
 
+Cost = Callable[[Estimate], int]  # of what an operator takes alone
+
+
+def time_alone(alone: Estimate) -> int:
+    """Return the cycles of an operator's tasks or of DRAM, whichever are more."""
+    return alone.time
+
+
+def cycles_alone(alone: Estimate) -> int:
+    """Return the cycles of its tasks: while they run DRAM has time for other operators, which need less of it."""
+    return alone.cycles
+
+
+def both_alone(alone: Estimate) -> int:
+    """Return the cycles of its tasks and of DRAM together: of both the others need as much."""
+    return alone.cycles + alone.memory_cycles
+
+
 Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
 
 
@@ -99,12 +117,23 @@ class OperatorOptions(Struct, frozen=True, dict=True):
     origins: tuple[str, ...]
     known: tuple[OperatorOption, ...]
 
-    @cached_property
-    def options(self) -> tuple[OperatorOption, ...]:
-        """Those of more and more tasks and less and less time; others are not worth their tasks."""
+    def options(self, cost: Cost) -> tuple[OperatorOption, ...]:
+        """Return those of more and more tasks and less and less cost; others are not worth their tasks."""
         front: list[OperatorOption] = []
-        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.time)):
-            if not front or option.alone.time < front[-1].alone.time:
+        for option in sorted(self.known, key=lambda each: (each.alone.tasks, cost(each.alone))):
+            if not front or cost(option.alone) < cost(front[-1].alone):
+                front.append(option)
+        return tuple(front)
+
+    @cached_property
+    def fronts(self) -> tuple[OperatorOption, ...]:
+        """Those that no other one of as few tasks beats both in cycles of tasks and in those of DRAM."""
+        front: list[OperatorOption] = []
+        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.cycles)):
+            alone = option.alone
+            if all(
+                alone.cycles < other.alone.cycles or alone.memory_cycles < other.alone.memory_cycles for other in front
+            ):
                 front.append(option)
         return tuple(front)
 

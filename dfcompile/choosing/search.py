@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
-from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
+from dfcompile.choosing.operator_options import (
+    Cost,
+    OperatorOption,
+    OperatorOptions,
+    OptionTable,
+    both_alone,
+    cycles_alone,
+    time_alone,
+)
 from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import counted, work_of
@@ -95,7 +103,8 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
         with work.part(changes):
             few = [each for each in uniform if each.estimate.tasks <= most]
-            starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)))
+            costs = (time_alone,) if sketches.memory is None else (time_alone, cycles_alone, both_alone)
+            starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)), costs)
             own = Descent(operators, sketches, space, most).best(starts, few[:1])
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
@@ -106,23 +115,24 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
 
 
 def _fastest(
-    operators: Sequence[OperatorOptions], space: Space, limits: Iterable[int]
+    operators: Sequence[OperatorOptions], space: Space, limits: Iterable[int], costs: Sequence[Cost]
 ) -> Iterator[tuple[OperatorOption, ...]]:
     """Yield the options that are fastest alone; if tasks are short, those of operators without the fewest pieces too.
 
     What few pieces of one leave to others, or many pieces bring together, only the estimate of the whole tells; so it
-    does whether parts of sums are worth their tasks.
+    does whether parts of sums are worth their tasks, and whether tasks or DRAM are what takes longer.
 
     Args:
         operators: of a model.
         space: all that may be chosen.
         limits: how many tasks all may have together.
+        costs: of an operator alone.
     """
     pieces = [granularity.pieces for granularity in space.granularities if granularity.pieces is not None]
-    for most, among in product(dict.fromkeys(limits), _with_and_without_parts(operators)):
-        yield fastest_options(among, most)
+    for most, among, cost in product(dict.fromkeys(limits), _with_and_without_parts(operators), costs):
+        yield fastest_options(among, most, cost)
         if len(pieces) > len(PIECES_PER_ELEMENT):
-            yield fastest_options([each.without(min(pieces)) for each in among], most)
+            yield fastest_options([each.without(min(pieces)) for each in among], most, cost)
 
 
 def _with_and_without_parts(operators: Sequence[OperatorOptions]) -> tuple[Sequence[OperatorOptions], ...]:

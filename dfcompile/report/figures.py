@@ -304,7 +304,12 @@ class Report:
         """What results differ in: expansions, the partitioner."""
         variations = [result.variation for result in self.results]
         keys = dict.fromkeys(key for variation in variations for key in variation)
-        return tuple(key for key in keys if len({variation.get(key) for variation in variations}) > 1)
+        values = {key: {variation.get(key) for variation in variations} for key in keys}
+        every = tuple(key for key in keys if len(values[key]) > 1)
+        valued = tuple(key for key in every if len(values[key] - {None}) > 1)
+        # What some have and others have not goes without saying where it follows from the rest.
+        told, wanted = ({tuple(map(each.get, some)) for each in variations} for some in (valued, every))
+        return valued if len(told) == len(wanted) else every
 
     @property
     def is_comparison(self) -> bool:

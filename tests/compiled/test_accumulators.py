@@ -14,7 +14,7 @@ from tests.onnx_node_cases import NodeCase, merged
 from tests.onnx_nodes import Array, Node, lowered
 
 NAN, INF = np.nan, np.inf
-PRODUCTS = ("mv", "op", "lmv", "ip")  # expansions of MatMul
+PRODUCTS = ("mv", "op", "lmv", "ip", "columns", "rows")  # expansions of MatMul
 MANY_TERMS = np.random.default_rng(0).random(200_000).astype(np.float32)
 NodeAndResult = tuple[Node, object]
 

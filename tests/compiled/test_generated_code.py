@@ -21,7 +21,7 @@ from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random
 from tests.onnx_text import program_from_text
 
 
-@pytest.mark.parametrize("name", ["mv", "op", "lmv", "ip"])
+@pytest.mark.parametrize("name", ["mv", "op", "lmv", "ip", "columns", "rows"])
 def test_every_product_is_numpys(name: str) -> None:
     check_expansion(MatMul(), name, inputs=[(3, 4), (4, 5)], output=(3, 5), reference=np.matmul)
 

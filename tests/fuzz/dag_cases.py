@@ -50,7 +50,10 @@ def _arguments(name: str, draw: Draw) -> dict[str, int | str]:
         return {"first": draw.integer(1, 4), "second": draw.integer(1, 4)}
     if name == "matmul":
         sizes: dict[str, int | str] = {each: draw.integer(1, 4) for each in "nkm"}
-        return sizes | {"expansion": draw.choice(["mv", "op", "lmv", "ip"]), "volumes": draw.choice(["exact", "array"])}
+        return sizes | {
+            "expansion": draw.choice(["mv", "op", "lmv", "ip", "columns", "rows"]),
+            "volumes": draw.choice(["exact", "array"]),
+        }
     if name == "convolution":
         return {"size": draw.integer(3, 4), "kernel": draw.integer(1, 3), "filters": draw.integer(1, 2)}
     return {"size": draw.choice([2, 4, 8]) if name == "fft" else draw.integer(2, 4)}

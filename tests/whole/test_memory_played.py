@@ -83,7 +83,9 @@ def convolutions(draw: st.DrawFn) -> Program:
     return program_from_text(text, w=weights)
 
 
-choices = st.tuples(st.sampled_from(("mv", "op", "lmv", "ip")), st.sampled_from(("im2col", "direct")))
+choices = st.tuples(
+    st.sampled_from(("mv", "op", "lmv", "ip", "columns", "rows")), st.sampled_from(("im2col", "direct"))
+)
 pieces = st.sampled_from((None, 1, 2, 4, 7, 16))
 
 

@@ -25,7 +25,7 @@ def uniform(program: Program, options: ScheduleOptions) -> int:
     """Return the least makespan of one expansion per type and one granularity, each lowered and scheduled."""
     return min(
         least_makespan(program, (Choice("Conv", conv), Choice("MatMul", matmul)), granularities(options.pes), options)
-        for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip"))
+        for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip", "columns", "rows"))
     )
 
 
@@ -67,6 +67,6 @@ def test_no_uniform_choice_is_better_by_another_objective(tmp_path: Path) -> Non
     onnx.save(model_from_text(text, v=np.ones((10, 12), np.float32), w=np.ones((12, 3), np.float32)), file)
     found = {aim: figures(asked(file, (8,), "auto", objective=aim))[aim] for aim in (Aim.IO, Aim.ENERGY, Aim.COST)}
 
-    for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8")):
+    for name, granularity in product(("mv", "op", "lmv", "ip", "columns", "rows"), (None, "pieces=8")):
         other = figures(asked(file, (8,), f"MatMul={name}", granularity=granularity))
         assert all(found[aim] <= figure for aim, figure in other.items())

@@ -121,20 +121,46 @@ def add_direct(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, las
 
 @expansion(Convolution, "filters", source="onnx", default=True)
 def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -> None:
-    """One task per filter, which reads every window of its channels once per element of the filter."""
-    x, w = op.input(0), op.input(1)
-    code = product_of("x", "w", (x.dtype, w.dtype), op.output().dtype)
-    add_filters(op, build, w.shape[0] // op.operator.group, op.output().shape[2:], code)
+    """One task per filter, which reads every window of its channels once per element of the filter.
+
+    Weight-stationary: a task keeps its filter while the windows pass by.
+    """
+    add_sums(op, build, op.input(1).shape[0] // op.operator.group, op.output().shape[2:], _products(op))
 
 
-def add_filters(
+@expansion(Convolution, "windows", source="parashar17")
+def convolution_per_window(op: CanonicalNode[Convolution], build: MapFragment) -> None:
+    """One task per window of each group, which reads every filter of the group once per element of the window.
+
+    Input-stationary: a task keeps its window while the filters pass by, the same for all tasks that run in step.
+    """
+    rows, counts = op.input(1).shape[0] // op.operator.group, op.output().shape[2:]
+    add_sums(op, build, rows, counts, _products(op), per_window=True)
+
+
+def _products(op: CanonicalNode[Convolution]) -> str:
+    return product_of("x", "w", (op.input(0).dtype, op.input(1).dtype), op.output().dtype)
+
+
+def add_sums(
     op: CanonicalNode[Convolution] | CanonicalNode[TransposedConvolution],
     build: MapFragment,
     rows: int,
     counts: Sequence[int],
     code: str,
+    *,
+    per_window: bool = False,
 ) -> None:
-    """Add one task per filter of each group, which sums products up; given filters of a group, and windows."""
+    """Add one task per filter of each group, or one per window, which sums products up.
+
+    Args:
+        op: the operator.
+        build: its fragment.
+        rows: filters of a group.
+        counts: windows, per spatial dimension.
+        code: the product of ``x`` and ``w``.
+        per_window: the tasks are windows, and go through the filters.
+    """
     (x, w), y, group = op.operands(), op.output(), op.operator.group
     channels = x.shape[1] // group
     elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
@@ -145,6 +171,9 @@ def add_filters(
     read, written = (positions, places) if is_transposed else (places, positions)
     of_filter = [channel, "r", *elements] if is_transposed else [one, "c", *elements]
     reads, write = {"x": (x, ["b", channel, *read]), "w": (w, of_filter)}, (y, ["b", one, *written])
-    loops = {"b": x.shape[0], **positions, "c": channels, **elements}
-    spatial, total = {"g": group, "r": rows}, Reduction.SUM
-    build.map("filters", spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)
+    groups, filters, windows = {"g": group}, {"r": rows}, {"b": x.shape[0], **positions}
+    step, spatial, loops = "filters", {**groups, **filters}, windows
+    if per_window:
+        step, spatial, loops = "windows", {**windows, **groups}, filters
+    summed, total = {"c": channels, **elements}, Reduction.SUM
+    build.map(step, spatial=spatial, loops={**loops, **summed}, reads=reads, write=write, code=code, accumulate=total)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction
 from dfcompile.lowering.expansion import expansion, onnx_expansion
-from dfcompile.lowering.expansions.conv import add_filters
+from dfcompile.lowering.expansions.conv import add_sums
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators import Col2im, Convolution, Copy, TransposedConvolution
@@ -66,7 +66,7 @@ def _spans(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -
 @expansion(TransposedConvolution, "filters", source="onnx", default=True)
 def transposed_convolution_per_filter(op: CanonicalNode[TransposedConvolution], build: MapFragment) -> None:
     """One task per filter, which adds every element of the data, times the filter, to the place of its window."""
-    add_filters(op, build, op.input(1).shape[1], op.input(0).shape[2:], "x * w")
+    add_sums(op, build, op.input(1).shape[1], op.input(0).shape[2:], "x * w")
 
 
 class _Phase(Struct, frozen=True):

@@ -115,6 +115,26 @@ def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     p.gather(build, parts, p.in_order)
 
 
+@expansion(MatMul, "columns", source="onnx")
+def columns(op: CanonicalNode[MatMul], build: MapFragment) -> None:
+    """One task per column of B, as `mv`, but on the operands as they are: A is read row by row, C written in place.
+
+    Each task keeps its column while the rows of A pass by, the same for all tasks that run in step: B is stationary.
+    """
+    p = _Product.of(op)
+    p.add(build, "columns", {**p.batch, **p.columns}, {**p.rows, **p.k}, p.c)
+
+
+@expansion(MatMul, "rows", source="onnx")
+def rows(op: CanonicalNode[MatMul], build: MapFragment) -> None:
+    """One task per row of A, as `lmv`, but on the operands as they are: B is read by columns, C written in place.
+
+    Each task keeps its row while the columns of B pass by, the same for all tasks that run in step: A is stationary.
+    """
+    p = _Product.of(op)
+    p.add(build, "rows", {**p.batch, **p.rows}, {**p.columns, **p.k}, p.c)
+
+
 @parametric_expansion(MatMul, "split-k", source="brent74", parameter="parts", values=PARTS)
 def split_inner_product(op: CanonicalNode[MatMul], build: MapFragment, parts: int) -> None:
     """Each element of C from so many inner products of parts of k at most, which a tree of tasks adds up."""

@@ -54,7 +54,7 @@ def choices(draw: st.DrawFn) -> list[Choice]:
     """An expansion of each type, perhaps another one of the first convolution."""
     found = [
         Choice("Conv", draw(st.sampled_from(["im2col", "direct"]))),
-        Choice("MatMul", draw(st.sampled_from(["mv", "op", "lmv", "ip"]))),
+        Choice("MatMul", draw(st.sampled_from(["mv", "op", "lmv", "ip", "columns", "rows"]))),
     ]
     if draw(st.booleans()):
         found.append(Choice("Conv", draw(st.sampled_from(["im2col", "direct"])), "Conv_0"))

@@ -214,7 +214,7 @@ def test_report_says_what_was_chosen_and_the_words_that_give_the_same(file: Path
         assert found is not None
         assert found.is_taken
         assert found.rivals is not None
-        assert found.rivals.scheduled + found.rivals.excluded == 12  # four expansions, three granularities
+        assert found.rivals.scheduled + found.rivals.excluded == 18  # six expansions, three granularities
         named = asked(file, (result.pes,), *found.expand, granularity=found.granularity, **quick)
         again = summarize(explore(named)).results[0]
         assert again.schedule.makespan_cycles == result.schedule.makespan_cycles

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import space_of
 from dfcompile.choosing.descent import Descent, candidate_of, fastest_options
-from dfcompile.choosing.operator_options import OptionTable
+from dfcompile.choosing.operator_options import OptionTable, time_alone
 from dfcompile.choosing.sketches import Sketches
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
@@ -30,7 +30,7 @@ def test_the_best_start_counts(program: Program, pes: int) -> None:
         if outline is not None:
             table.add(outline)
     operators = table.options()
-    fewest = tuple(each.options[0] for each in operators)
+    fewest = tuple(each.options(time_alone)[0] for each in operators)
     fastest = fastest_options(operators, 10**6)
     without = fastest_options([each.without(1) for each in operators], 10**6)
     starts = [sketches.required(candidate_of(operators, each, space)) for each in (fewest, fastest, without)]

@@ -53,4 +53,4 @@ def test_parts_give_a_task_for_each_piece(pes: int, names: set[str]) -> None:
 
     assert {name for name in space.canonical["MatMul"] if base_name(name) != name} == names
     uniform = {choice.name for each in space.uniform() for choice in each.choices}
-    assert uniform == {"ip", "lmv", "mv", "op"}
+    assert uniform == {"columns", "ip", "lmv", "mv", "op", "rows"}

@@ -52,7 +52,8 @@ def test_expansions_of_one_operator_come_with_what_they_do() -> None:
 
 
 def test_operators_come_with_their_expansions() -> None:
-    assert row(ops_listing(WIDTH), "canonical", "MatMul")[2:] == ["ip,", "lmv,", "mv,", "op,", "split-k{parts=2…4096}"]
+    products = ["columns,", "ip,", "lmv,", "mv,", "op,", "rows,", "split-k{parts=2…4096}"]
+    assert row(ops_listing(WIDTH), "canonical", "MatMul")[2:] == products
     assert row(ops_listing(WIDTH), "onnx", "Conv")[2:] == ["direct,", "fft,", "im2col,", "winograd,", "winograd4"]
 
 

@@ -154,7 +154,7 @@ def test_operators_of_one_shape_share_a_choice(tmp_path: Path) -> None:
     ("rule", "message"),
     [
         ("MatMull=mv", "no operator type 'MatMull'"),
-        ("MatMul=mw", r"MatMul=mw: unknown \(known: ip, lmv, mv, op\)"),
+        ("MatMul=mw", r"MatMul=mw: unknown \(known: columns, ip, lmv, mv, op, rows\)"),
         ("Conv=im2col", "no such operator"),
     ],
 )

@@ -36,7 +36,7 @@ def test_convolution_becomes_im2col_weights_product_bias_output() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["mv", "op", "lmv", "ip"])
+@pytest.mark.parametrize("name", ["mv", "op", "lmv", "ip", "columns", "rows"])
 def test_maps_level_has_one_state_with_only_map_scopes(name: str) -> None:
     maps = lower_to_maps(lower_to_canonical(conv(), TABLE), TABLE, [Choice("MatMul", name)])
     maps.sdfg.validate()

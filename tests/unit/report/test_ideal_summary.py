@@ -15,7 +15,7 @@ from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 
 BYTES = 4 * (2 * 32 + 32 * 2 + 4)
-WORK = 4 * 32 + 4  # each product, and each sum once more
+WORK = 4 * 32  # each product, which goes into its sum
 
 
 def explored(folder: Path, **options: str) -> Exploration:

@@ -30,7 +30,7 @@ from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
 
 TABLE = registered_expansions()
-PRODUCTS = ["mv", "op", "lmv", "ip"]
+PRODUCTS = ["mv", "op", "lmv", "ip", "columns", "rows"]
 small = st.integers(1, 4)
 
 
@@ -95,23 +95,26 @@ def depthwise(channels: int = 8, size: int = 10) -> Program:
 def test_bound_of_one_convolution_is_that_of_its_best_expansion() -> None:
     bound = expansion_bound(known_alternatives(depthwise(), TABLE), 64)
 
-    assert bound.cycles == 8 * 8 * 9  # one task per filter, nothing else
-    assert bound.cycles == makespan(depthwise(), [Choice("Conv", "direct")], 64, "sb-rlx")
+    assert bound.cycles == 8 * 9  # one task per window and channel, eight on each element; nothing else
+    choices = [Choice("Conv", "direct"), Choice("Convolution", "windows")]
+    assert bound.cycles == makespan(depthwise(), choices, 64, "sb-rlx")
 
 
 def test_hint_names_the_better_expansion_and_only_a_better_one() -> None:
     program = depthwise()
     bound = expansion_bound(known_alternatives(program, TABLE), 64)
     hints = {}
-    for name in ("im2col", "direct"):
-        choices = [Choice("Conv", name)]
+    for name, tasks in (("im2col", "filters"), ("direct", "filters"), ("direct", "windows")):
+        choices = [Choice("Conv", name), Choice("Convolution", tasks)]
         lowered = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
-        hints[name] = expansion_hints(bound, lowered.chosen, makespan(program, choices, 64, "sb-rlx"))
+        hints[name, tasks] = expansion_hints(bound, lowered.chosen, makespan(program, choices, 64, "sb-rlx"))
 
-    (hint,) = hints["im2col"]
+    (hint,) = hints["im2col", "filters"]
     assert (hint.op_type, hint.name, hint.origins, hint.is_for_all) == ("Conv", "direct", ("Conv_0",), True)
-    assert hint.hinted_cycles == 8 * 8 * 9 < hint.chosen_cycles
-    assert hints["direct"] == ()
+    assert hint.hinted_cycles == 8 * 9 < hint.chosen_cycles
+    (hint,) = hints["direct", "filters"]
+    assert (hint.op_type, hint.name, hint.chosen_cycles) == ("Convolution", "windows", 8 * 8 * 9)
+    assert hints["direct", "windows"] == ()
 
 
 def test_hint_is_for_those_operators_alone_that_gain() -> None:
@@ -147,7 +150,7 @@ def depthwise_file(tmp_path: Path) -> Path:
 
 
 def test_report_states_the_gap_over_expansions_and_hints(depthwise_file: Path) -> None:
-    report = summarize(explore(asked(depthwise_file, (64,), "Conv=im2col,direct")))
+    report = summarize(explore(asked(depthwise_file, (80,), "Conv=im2col,direct", "Convolution=windows")))
     im2col, direct = (result.over_expansions for result in report.results)
 
     assert im2col is not None
@@ -174,7 +177,7 @@ def test_combinations_with_one_effect_are_one_result(depthwise_file: Path) -> No
     found = explore(asked(depthwise_file, (64,), "Conv=direct,im2col", "MatMul=mv,op"))
 
     assert [dict(point.variant.expansions) for point in found.points] == [
-        {"Conv": "direct"},
+        {"Conv": "direct", "Convolution": "filters"},
         {"Conv": "im2col", "MatMul": "mv"},
         {"Conv": "im2col", "MatMul": "op"},
     ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.examples import examples
 from tests.interpreter import interpret
@@ -51,14 +51,15 @@ def _text(shape: list[int]) -> str:
     return f"[{','.join(map(str, shape))}]"
 
 
-@pytest.mark.parametrize("name", ["im2col", "direct"])
+@pytest.mark.parametrize(("name", "tasks"), [("im2col", "filters"), ("direct", "filters"), ("direct", "windows")])
 @given(case=convolutions())
 @examples(40)
-def test_convolution_is_that_of_onnx(name: str, case: tuple[str, dict[str, np.ndarray]]) -> None:
+def test_convolution_is_that_of_onnx(name: str, tasks: str, case: tuple[str, dict[str, np.ndarray]]) -> None:
     text, parameters = case
     model = model_from_text(text, **parameters)
     program = program_from_model(model)
-    maps = lower_to_maps(lower_to_canonical(program, TABLE, [Choice("Conv", name)]), TABLE, [Choice("MatMul", "op")])
+    choices = [Choice("MatMul", "op"), Choice("Convolution", tasks)]
+    maps = lower_to_maps(lower_to_canonical(program, TABLE, [Choice("Conv", name)]), TABLE, choices)
     (port,) = program.inputs
     x = np.random.default_rng(0).uniform(-1, 1, port.shape).astype(np.float32)
     error = interpret(maps, {port.name: x})["y"].astype(np.float64) - reference(model, x)
@@ -105,3 +106,23 @@ def test_windows_that_fit_need_no_padding(kernel: int, dilation: int) -> None:
     program = check_node(node)
 
     assert not any("pad" in scope for scope in scopes(program))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "pieces", "iterations"),
+    # 14 filters of 27 elements, 4 windows.
+    [
+        ("filters", None, [4 * 27] * 14),
+        ("windows", None, [14 * 27] * 4),
+        ("windows", 2, [2 * 14 * 27] * 2),
+        ("windows", 28, [2 * 27] * 28),  # each window with two filters
+    ],
+)
+def test_tasks_keep_a_filter_or_a_window(tasks: str, pieces: int | None, iterations: list[int]) -> None:
+    text = "g (float[1,3,4,4] x) => (float[1,14,2,2] y) { y = Conv(x, w) }"
+    program = program_from_model(model_from_text(text, w=np.ones((14, 3, 3, 3), np.float32)))
+    library = lower_to_canonical(program, TABLE, [Choice("Conv", "direct")])
+    maps = lower_to_maps(library, TABLE, [Choice("Convolution", tasks)])
+    dag = extract(maps.sdfg, ExtractionOptions(granularity=Granularity(pieces=pieces)))
+
+    assert dag.volume_in[dag.is_computational].tolist() == iterations

@@ -11,7 +11,7 @@ from tests.examples import examples
 from tests.interpreter import interpret
 
 TABLE = registered_expansions()
-NAMES = ["mv", "op", "lmv", "ip"]
+NAMES = ["mv", "op", "lmv", "ip", "columns", "rows"]
 extents = st.integers(1, 5)
 
 
@@ -44,6 +44,8 @@ def test_product_is_numpys(
         ("op", 4 + 1, 4 * (15 + 15) + 15),  # both operands once per element of the outer product
         ("lmv", 3 + 2, 20 + 3 * 20 + 15),  # B once for the broadcast, a row of A per column
         ("ip", 15 + 1, 15 * (4 + 4) + 15),
+        ("columns", 5, 5 * (12 + 12) + 15),  # what mv reads, and nothing is copied
+        ("rows", 3, 3 * (20 + 20) + 15),
     ],
 )
 def test_tasks_and_memory_traffic_follow_the_closed_forms(name: str, tasks: int, io: int) -> None:

@@ -17,7 +17,7 @@ from tests.interpreter import interpret
 from tests.onnx_text import program_from_model
 
 TABLE = registered_expansions()
-NAMES = ["mv", "op", "lmv", "ip"]
+NAMES = ["mv", "op", "lmv", "ip", "columns", "rows"]
 Shape = tuple[int, ...]
 extents = st.integers(1, 4)
 

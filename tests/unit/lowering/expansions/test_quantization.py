@@ -202,7 +202,7 @@ def test_a_shift_of_more_dimensions_than_the_data_is_refused(op_type: str, ranks
 def test_a_product_of_large_steps_does_not_wrap_around_in_any_expansion() -> None:
     a, b = np.full((2, 600), 255, np.uint8), np.full((600, 3), -128, np.int8)
 
-    for name in ("mv", "op", "lmv", "ip"):
+    for name in ("mv", "op", "lmv", "ip", "columns", "rows"):
         check_node(
             Node("MatMulInteger", [a, b]), np.full((2, 3), 255 * -128 * 600, np.int32), choices=[Choice("MatMul", name)]
         )

@@ -143,7 +143,7 @@ def random_choices(whole: Lowered, chips: Chip, rng: random.Random, *, even: boo
 
 
 SEEDS = st.integers(0, 2**40)
-PRODUCTS = ("mv", "op", "lmv", "ip")
+PRODUCTS = ("mv", "op", "lmv", "ip", "columns", "rows")
 NAMES = st.sampled_from([*MODELS, *WRITTEN])
 
 
