@@ -112,6 +112,15 @@ class DagBuilder:
             raise InternalError(f"kind {kind.name}: derived from volumes, not given")
         return self._add_node(int(kind), scope, NO_MEMBER)
 
+    def add_buffers(self, scope: int, parts: int = 0) -> range:
+        """Add a buffer, or one for each part of an array, and return their numbers."""
+        if not parts:
+            node = self.add_memory(scope)
+            return range(node, node + 1)
+        first = len(self._columns["kind"])
+        self.add_node_columns(np.full(parts, NodeKind.BUFFER), np.full(parts, scope), np.arange(parts))
+        return range(first, first + parts)
+
     def add_node_columns(self, kinds: Numbers, scopes: Numbers, members: Numbers) -> None:
         """Add nodes that have all their fields in columns, shape [nodes] each; kinds of tasks do not count."""
         fixed = np.where(np.less(kinds, NodeKind.BUFFER), _TASK, kinds)
@@ -139,7 +148,7 @@ class DagBuilder:
         order: str = UNORDERED,
         distinct: Numbers | None = None,
         first: Numbers | None = None,
-        taken: int | None = None,
+        taken: Numbers | None = None,
     ) -> None:
         """Add many edges of one element size and order at once; the sequences run in parallel.
 
@@ -152,7 +161,7 @@ class DagBuilder:
         different = volumes if distinct is None else distinct
         columns = (
             sources, targets, volumes, different, np.full(count, element_bytes), np.full(count, self.add_order(order)),
-            np.full(count, NO_PLACE) if first is None else first, different if taken is None else np.full(count, taken),
+            np.full(count, NO_PLACE) if first is None else first, different if taken is None else taken,
         )  # fmt: skip
         self._extend(dict(zip(EDGE_COLUMNS, columns, strict=True)))
 

@@ -50,7 +50,7 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
         pes: number of processing elements P.
         memory: of the chip.
     """
-    stays = {name for name, use in flow.uses.items() if _stays(use, memory)}
+    stays = {name for name, use in flow.uses.items() if _stays(flow, use, pes, memory)}
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
         reads = [access for access in family.scope.reads if access.array not in stays]
@@ -62,11 +62,18 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
     return moved
 
 
-def _stays(use: ArrayUse, memory: Memory) -> bool:
-    """Return whether an array stays on the chip: one that is made for others, or that several families read."""
+def _stays(flow: Flow, use: ArrayUse, pes: int, memory: Memory) -> bool:
+    """Return whether an array stays on the chip: one that is made for others, or that several families read.
+
+    Of one in parts those are there at a time which P tasks write, and as many that are read.
+    """
     is_made = bool(use.writers) and bool(use.readers) and use.array.is_transient
     is_shared = not use.writers and len(use.readers) > 1
-    return (is_made or is_shared) and _size(use) * _PART <= memory.sram_bytes
+    size, parts = _size(use), flow.parts.get(use.array.name)
+    if parts is not None:
+        written = sum(flow.families[number].members for number, _ in use.writers)
+        size = size * min(parts.count, -(-pes * parts.count // written)) // parts.count
+    return (is_made or is_shared) and size * _PART <= memory.sram_bytes
 
 
 def _size(use: ArrayUse) -> int:
@@ -180,11 +187,18 @@ def estimate(
 
 
 def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:
-    """Return what the families take that wait for one another, each of them on all elements."""
+    """Return what the families take that wait for one another, each of them on all elements.
+
+    Behind a family in parts the next one may begin after the first task, and ends no sooner than a task after the last.
+    """
     times = Times(len(families))
     for number in order:
         each = families[number]
-        begin = times.ready(each.producers, None)
-        last = max((times.end[other.number] + 1 for other in each.producers if other.streams), default=0)
-        times.start[number], times.end[number] = begin, max(begin + each.least, last)
+        whole = [other for other in each.producers if other.streams or other.parts == 1]
+        in_parts = [other.number for other in each.producers if not other.streams and other.parts > 1]
+        begun = [times.start[other] + families[other].shortest for other in in_parts]
+        ends = [times.end[other.number] + 1 for other in whole if other.streams]
+        ends += [times.end[other] + each.shortest for other in in_parts]
+        begin = max([times.ready(whole, None), *begun])
+        times.start[number], times.end[number] = begin, max([begin + each.least, *ends])
     return max(times.end)

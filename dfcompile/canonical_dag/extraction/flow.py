@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.analysis.longest_path import connected, lowest_order
 from dfcompile.canonical_dag.extraction.families import Cut, MemberVolumes, TaskFamily
+from dfcompile.canonical_dag.extraction.granularity import Granularity
+from dfcompile.canonical_dag.extraction.parts import Parts, parts_of
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Traversal, is_round_robin, merged
 from dfcompile.errors import UserError
@@ -63,6 +65,19 @@ class Flow(Struct, frozen=True):
     order: tuple[int, ...]  # producers before consumers
     uses: Mapping[str, ArrayUse]
     whole_arrays: bool  # a stream carries the size of the whole array instead of what its task moves
+    parts: Mapping[str, Parts] = {}  # of arrays in memory that are more than one buffer
+
+    def in_parts(self, granularity: Granularity) -> "Flow":
+        """Return the flow with arrays in parts where all scopes that touch them are divided into pieces."""
+        divided = [granularity.pieces_of(family.scope.origin) is not None for family in self.families]
+        found = {}
+        for name, use in self.uses.items():
+            stored = [each for each in use.readers if use.stream_of(*each) is None]
+            if use.is_buffer and use.writers and stored and all(divided[number] for number, _ in (*use.writers, *stored)):
+                parts = parts_of(self.families, (*use.writers, *stored), use.array)
+                if parts is not None:
+                    found[name] = parts
+        return replace(self, parts=found)
 
     def stream_volumes(self, stream: Stream) -> MemberVolumes:
         """Return the volume of each edge of a stream, as many as producers or consumers."""

@@ -19,7 +19,7 @@ from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
-from dfcompile.distinct import numbered
+from dfcompile.distinct import distinct, numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
@@ -68,12 +68,13 @@ def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: fl
     edge, own = part.edge, part.dag
     source, target = dag.edge_source[edge], dag.edge_target[edge]
     into_buffer = dag.is_buffer[target]
-    stores, store = numbered(np.where(into_buffer, table.of_node[target], table.of_node[source]))
-    buffers = stores[stores < len(table.whole_bytes)]
+    keeper = np.where(into_buffer, target, source)
+    stores, store = numbered(dag.node_scope[keeper])
+    buffers = table.buffer[distinct(keeper[dag.is_buffer[keeper]])]
     columns = (
         own.kind, own.edge_source, own.edge_target, own.edge_volume,
         part.node == OUTSIDE, into_buffer, dag.is_buffer[source], table.moves_data[edge],
-        store, numbered(dag.node_scope[target])[1], table.out_bytes[source],
+        store, numbered(keeper)[1], numbered(dag.node_scope[target])[1], table.out_bytes[source],
         dag.edge_volume[edge], dag.edge_distinct[edge], dag.edge_element_bytes[edge], dag.edge_order[edge],
         dag.edge_first[edge],
         table.written_bytes[buffers], table.whole_bytes[buffers], table.readers[buffers], table.is_result[buffers],
@@ -210,10 +211,11 @@ class TaskModel(Struct, frozen=True, dict=True):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
             return self.configuration(everything).time_ns
-        ways = [self._ways(part).nothing_streams()]
+        ways = self._ways(part)
+        found = [self._configuration(everything, part, ways.nothing_streams())]
         if is_of_machine and self._fits(part, known):
-            ways.append(known)
-        return min(self._configuration(everything, part, way).time_ns for way in ways)
+            found.append(self._configuration(everything, part, known))
+        return self._with_less_in_memory(everything, part, found).time_ns
 
     def configuration(self, units: int) -> TaskConfiguration:
         """Return the configuration of a set of units; where no FIFOs fit or no replay is feasible, nothing streams.
@@ -277,6 +279,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             if fastest is None or found.time_ns < fastest.time_ns:
                 fastest = found
         assert fastest is not None  # without streams everything fits
+        fastest = self._with_less_in_memory(units, part, [fastest])
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
         smaller = ways.with_small_fifos()  # which leave more room for data
@@ -287,8 +290,19 @@ class TaskModel(Struct, frozen=True, dict=True):
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration:
-        found = (self._configuration(units, part, schedule) for schedule in self._ways(part).planned())
-        return min(found, key=lambda each: each.time_ns)
+        found = [self._configuration(units, part, schedule) for schedule in self._ways(part).planned()]
+        is_whole = units.bit_count() == self.units.count  # of others it is looked at when they are replayed
+        return self._with_less_in_memory(units, part, found) if is_whole else min(found, key=lambda each: each.time_ns)
+
+    def _with_less_in_memory(
+        self, units: int, part: DagPart, found: list[TaskConfiguration]
+    ) -> TaskConfiguration:
+        """Return the fastest of some configurations; where that waits for DRAM, of those that hold less as well."""
+        fastest = min(found, key=lambda each: each.time_ns)
+        if self._waits_for_compute(fastest):
+            return fastest
+        deep = (self._configuration(units, part, way) for way in self._ways(part).with_less_in_memory())
+        return min((fastest, *deep), key=lambda each: each.time_ns)
 
     def _ways(self, part: DagPart) -> PartWays:
         return self._schedules.of(part.dag, lambda schedule: self._fits(part, schedule))
