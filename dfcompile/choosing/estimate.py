@@ -139,6 +139,7 @@ class Estimate(Struct, frozen=True):
         cycles: until the last task has ended.
         bound_cycles: what every schedule takes at least: a critical path on which families share all elements.
         work_cycles: of all tasks.
+        apart_cycles: of those that wait for parts of arrays alone.
         tasks: their number.
         families: of the tasks, with streams as they are proved.
         memory_cycles: in which DRAM moves what it has to; 0 where memory is not looked at.
@@ -150,6 +151,7 @@ class Estimate(Struct, frozen=True):
     tasks: int
     families: tuple[Family, ...] = ()
     memory_cycles: int = 0
+    apart_cycles: int = 0
 
     @property
     def time(self) -> int:
@@ -183,7 +185,8 @@ def estimate(
     placing = Placing(flow.order, families, pes)
     placing.run()
     moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory))
-    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved)
+    apart = sum(each.tasks.total for each in found if each.producers and all(other.parts > 1 for other in each.producers))
+    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved, apart)
 
 
 def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:
