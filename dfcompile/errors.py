@@ -29,6 +29,10 @@ class UnsupportedOpError(UserError):
         self.named = named
 
 
+class UnfitExpansionError(UnsupportedOpError):
+    """An operator of another form than the expansion takes that was named for it; the message says what fits."""
+
+
 class InfeasibleError(UserError):
     """A problem without a solution; the message names the constraint that cannot be met.
 
@@ -81,7 +85,9 @@ def together(errors: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
         return errors[0]
     listed = "; ".join(map(str, errors[:MOST_ERRORS]))
     more = f"; and {len(errors) - MOST_ERRORS} more" if len(errors) > MOST_ERRORS else ""
-    message = f"{len(errors)} operators have no expansion: {listed}{more}"
+    are_unfit = all(isinstance(error, UnfitExpansionError) for error in errors)
+    what = "do not fit the expansions named for them" if are_unfit else "have no expansion"
+    message = f"{len(errors)} operators {what}: {listed}{more}"
     return UnsupportedOpError(message, min(len(errors), MOST_ERRORS))
 
 

@@ -12,6 +12,7 @@ from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing import Candidate
+from dfcompile.expansion_names import natural_order
 from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.host.stages import Work, work_of
 from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical
@@ -34,7 +35,8 @@ class Variant(Struct, frozen=True, eq=False):
 
     Attributes:
         choices: of the user.
-        expansions: in effect, for every operator type that offers several, and for every chosen operator.
+        expansions: in effect, for every operator type that offers several, and for single operators that are compared.
+        offered: the expansions that were chosen among several.
         library: program of level 1.
         lowered: the model on level 2.
         scheduling: of its canonical DAG, with the DAG's depths.
@@ -47,6 +49,7 @@ class Variant(Struct, frozen=True, eq=False):
 
     choices: tuple[Choice, ...]
     expansions: Mapping[str, str]
+    offered: tuple[ChosenExpansion, ...]
     library: Program
     lowered: LevelTwo
     scheduling: Scheduling
@@ -96,9 +99,12 @@ class Lowerings:
                     steps.add()
                 verified, plan = self._verified(lowered, steps), self._plan
                 of_user = tuple(choice for choice in choices if not plan.is_chosen or choice in plan.fixed)
-                in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, lowered.chosen)))
+                several = {(rule.op_type, rule.origin) for rule in plan.rules if rule.origin and len(rule.names) > 1}
+                compared = [choice for choice in of_user if (choice.op_type, choice.origin) in several]
+                offered = tuple(_offered(plan.table, lowered.chosen))
+                in_effect = MappingProxyType(dict(_in_effect(compared, offered)))
                 self._variants[key] = Variant(
-                    of_user, in_effect, library, lowered, Scheduling(dag), graph, extraction, *verified, label
+                    of_user, in_effect, offered, library, lowered, Scheduling(dag), graph, extraction, *verified, label
                 )
             return self._variants[key]
 
@@ -149,27 +155,25 @@ def canonical_dag_of(lowered: LevelTwo, extraction: ExtractionOptions, plan: Pla
     return apply_dag_passes(extracted, plan.passes.of_dags)
 
 
-def _in_effect(
-    choices: Sequence[Choice], table: ExpansionTable, chosen: Sequence[ChosenExpansion]
-) -> Iterator[tuple[str, str]]:
-    """Yield what operator types with several expansions were lowered by, then what single operators were."""
-    single = [choice for choice in choices if choice.origin]
+def _offered(table: ExpansionTable, chosen: Sequence[ChosenExpansion]) -> Iterator[ChosenExpansion]:
+    """Yield the expansions that are one of several, besides those that only run."""
+    several = {
+        (op_type, name)
+        for (_, op_type), named in table.by_operator.items()
+        if sum(not found.runs_only for found in named.values()) > 1
+        for name in named
+    }
+    yield from (one for one in chosen if (one.op_type, one.name) in several)
+
+
+def _in_effect(compared: Sequence[Choice], offered: Sequence[ChosenExpansion]) -> Iterator[tuple[str, str]]:
+    """Yield what operator types with several expansions were lowered by, then what single operators were.
+
+    A lowering has one name, whoever chose it: operators are named alone only where their expansions are compared.
+    """
     names: dict[str, set[str]] = {}
-    for found in chosen:
-        others = names.setdefault(found.op_type, set())
-        if all(choice.fit(found.op_type, found.origin) is None for choice in single):
-            others.add(found.name)
-    asked = {choice.op_type for choice in choices}
-    for (_, op_type), named in sorted(table.by_operator.items()):
-        if op_type not in names:
-            continue
-        default = {name for name, found in named.items() if found.is_default}
-        used = names[op_type] & set(named) if names[op_type] else default
-        # Where the others are parametric, the default goes without saying.
-        offered = [found for found in named.values() if not found.runs_only]
-        is_told = op_type in asked or not used <= default or sum(not found.values for found in offered) > 1
-        if used and is_told and len(offered) > 1:
-            yield op_type, "+".join(sorted(used))
-    for choice in choices:
-        if choice.origin:
-            yield choice.key, choice.name
+    for one in offered:
+        if all(choice.fit(one.op_type, one.origin) is None for choice in compared):
+            names.setdefault(one.op_type, set()).add(one.name)
+    yield from ((op_type, "+".join(sorted(used, key=natural_order))) for op_type, used in sorted(names.items()))
+    yield from ((choice.key, choice.name) for choice in compared)

@@ -56,7 +56,7 @@ BESIDE = {
         "frontend/sdfg/", "lowering/program_builder.py", "lowering/program_nodes.py",  # SDFGs
         "lowering/expansion.py", "lowering/registry.py",  # plug-ins
         "lowering/node.py", "lowering/tensor.py", "lowering/operators/base.py", "lowering/operators/field_kinds.py",
-        "lowering/expressions.py", "lowering/reduction.py",  # values
+        "lowering/expressions.py", "lowering/expressions.py",  # values
         "lowering/nests/program.py",
         "lowering/nests/affine.py", "lowering/map_fragment.py",  # nests
         "lowering/operators/loop_nest.py",  # kernels

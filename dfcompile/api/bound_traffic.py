@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, check_buffers
 from dfcompile.dfmodel_backend import System, load_system
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.io_bounds.curve import Curve, Int64, front, total
@@ -34,6 +34,7 @@ from dfcompile.options.readers import one_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, Slope, WholeRow, size_text
+from dfcompile.visualization.effectual_buffers import EffectualBuffer
 
 _NOTE: Final = (
     "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
@@ -298,6 +299,26 @@ def _tiling(op: BoundedOperator, curve: Curve, words: int, rules: Rules) -> str:
     text = " ".join(f"{rank}={tile}" for rank, tile in zip(shape.ranks, tiles, strict=True))
     loops = innermost_loops(shape, tiles, rules) if isinstance(shape, PlainEinsum) else ()
     return f"{text}, {' '.join(loops)} innermost" if loops else text
+
+
+def effectual_buffers(found: BoundsReport) -> tuple[EffectualBuffer, ...]:
+    """Return how large a buffer still saves traffic: of every shape, or operator of a model, that has tilings.
+
+    Raises:
+        UserError: the report has none.
+    """
+    rows = dict.fromkeys(
+        (row.operator, row.type, row.effectual_buffer_bytes, row.compulsory_bytes)
+        for row in (*found.operators, *found.fusions)
+        if not row.is_floor
+    )
+    if not rows:
+        raise UserError("--effectual: found no operator with tilings (a model needs --per operator)")
+    fused = {row.type for row in found.fusions}
+    return tuple(
+        EffectualBuffer(f"{name}, {kind}" if kind in fused else name, effectual, operands)
+        for name, kind, effectual, operands in rows
+    )
 
 
 def powers_of_two(least: int, most: int) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """The audit of the whole report on a model, just before it leaves, and of its part on the automatic choice."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Coverage
 from dfcompile.lowering.execution.verification import Array, Outputs
 from dfcompile.report.figures import RepetitionSummary, Report, VerificationSummary
+from dfcompile.report.lowerings import LoweringSummary
 from dfcompile.report.operator_figures import AutomaticSummary, RivalsSummary
 from dfcompile.variants import Variant
 
@@ -47,6 +49,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         graph = graphs.setdefault(point.variant.dag, GraphFigures(point.variant.dag))
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
+        audit_lowerings(f"{where}.lowerings", result.lowerings, point.variant)
         expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
         audit_automatic(f"{where}.automatic", result.automatic, point)
         traffic.audit(f"{where}.traffic", result.traffic, point, graph)
@@ -60,6 +63,32 @@ def audit_report(report: Report, exploration: Exploration) -> None:
             expect(f"{where}.makespan_cycles", result.makespan_cycles, whole, 0 if is_told else _TWELVE_DIGITS)
             audit_mapping(f"{where}.mapping", result.mapping, point)
             ideals.audit(f"{where}.mapping", result.mapping, point)
+
+
+def audit_lowerings(where: str, found: Sequence[LoweringSummary], variant: Variant) -> None:
+    """Add the work of groups of operators anew, and hold the expansions of each against those in effect.
+
+    Raises:
+        VerificationError: naming the figure, or an operator that is in two groups, or in one that is not its own.
+    """
+    dag, chosen = variant.dag, {(one.origin, one.op_type, one.name) for one in variant.lowered.chosen}
+    places: dict[str, int] = {}
+    of_scope = np.array([places.setdefault(scope.origin, len(places)) for scope in dag.scopes], dtype=np.int64)
+    of_task, work = of_scope[dag.node_scope[dag.is_computational]], dag.work[dag.is_computational]
+    seen: set[str] = set()
+    for number, group in enumerate(found):
+        at = f"{where}[{number}]"
+        own = [places[origin] for origin in group.operators if origin in places]
+        expect_figures(at, group, work_cycles=int(work[np.isin(of_task, own)].sum()))
+        expect(f"{at}: operators of other groups", len(seen.intersection(group.operators)), 0)
+        seen.update(group.operators)
+        told = {
+            (origin, op_type, name)
+            for origin in group.operators
+            for op_type, names in group.expansions.items()
+            for name in names.split("+")
+        }
+        expect(f"{at}: expansions that were not chosen", len(told - chosen), 0)
 
 
 def audit_verification(where: str, summary: VerificationSummary | None, variant: Variant) -> None:

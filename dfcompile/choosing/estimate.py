@@ -1,16 +1,20 @@
 """What families of tasks take and move on a number of processing elements, without looking at single tasks."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag.extraction.families import TaskFamily
+from dfcompile.canonical_dag.extraction.families import Cut, TaskFamily
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow
-from dfcompile.canonical_dag.extraction.scopes import Access
+from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Loop, reused_elements
 from dfcompile.choosing.placing import Family, Placing, Times
+from dfcompile.records import replace
 
+_KEPT = 8192  # operands of which it is known how they can be read: some MB
+_NO_SCOPE = MapScope("", "", None, (), (), (), ())
 _PART = 2  # of SRAM an array may take that stays, one in so many: the rest is for what else is read
 
 
@@ -54,7 +58,12 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
         reads = [access for access in family.scope.reads if access.array not in stays]
-        moved += _least([_ways(family, access, flow.uses[access.array], pes) for access in reads], memory.sram_bytes)
+        arrays = [flow.uses[access.array].array for access in reads]
+        ways = [
+            _ways(family.cuts, replace(access, array="", base=0), (array.elements, array.element_bytes), pes)
+            for access, array in zip(reads, arrays, strict=True)
+        ]
+        moved += _least(ways, memory.sram_bytes)
         for access in family.scope.writes:
             use = flow.uses[access.array]
             if access.array not in stays:
@@ -80,9 +89,17 @@ def _size(use: ArrayUse) -> int:
     return use.array.elements * use.array.element_bytes
 
 
-def _ways(family: TaskFamily, access: Access, use: ArrayUse, pes: int) -> tuple[_Way, ...]:
-    """Return the ways to read an operand, of less and less traffic and more and more room."""
-    size = use.array.element_bytes
+@lru_cache(_KEPT)
+def _ways(cuts: tuple[Cut, ...], access: Access, of_array: tuple[int, int], pes: int) -> tuple[_Way, ...]:
+    """Return the ways to read an operand, of less and less traffic and more and more room.
+
+    Args:
+        cuts: of the family.
+        access: nothing but its strides counts.
+        of_array: elements, and bytes of each.
+        pes: number of processing elements P.
+    """
+    family, (elements, size) = TaskFamily(_NO_SCOPE, cuts, is_single=False), of_array
     iterations, members = family.iterations(), family.members
     everything = iterations.total * size
     if access.is_indirect:
@@ -94,7 +111,7 @@ def _ways(family: TaskFamily, access: Access, use: ArrayUse, pes: int) -> tuple[
     each = min(once, family.distinct_of_first(access) * size)
     reused = reused_elements(family.member(access).loops)
     kept = each if reused is None else min(reused * size, each)
-    array = min(use.array.elements * size, all_members * each)
+    array = min(elements * size, all_members * each)
     found = [
         _Way(0, min(everything, rounds * at_once * once)),
         _Way(at_once * kept, min(everything, rounds * at_once * each)),
@@ -185,7 +202,9 @@ def estimate(
     placing = Placing(flow.order, families, pes)
     placing.run()
     moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory))
-    apart = sum(each.tasks.total for each in found if each.producers and all(other.parts > 1 for other in each.producers))
+    apart = sum(
+        each.tasks.total for each in found if each.producers and all(other.parts > 1 for other in each.producers)
+    )
     return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved, apart)
 
 

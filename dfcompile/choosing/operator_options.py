@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.families import divide
+from dfcompile.canonical_dag.extraction.families import MOST_TASKS, divided
 from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
@@ -42,9 +42,8 @@ def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
 def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
     times: dict[int, int] = {}  # of so many tasks
     for pieces in dict.fromkeys(_numbers(scope.extents, _MOST_PER_ELEMENT * pes)):
-        try:
-            (family,) = divide((scope,), Granularity(pieces=pieces))
-        except UserError:  # more tasks than a canonical DAG can hold
+        family = divided(scope, pieces)
+        if family.members > MOST_TASKS:  # more than a canonical DAG can hold
             continue
         iterations = family.iterations()
         times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
@@ -162,8 +161,9 @@ class OptionTable:
 
     def _known(self, origin: str) -> tuple[OperatorOption, ...]:
         found = (
-            (names, granularity.pieces_of(origin), self._estimate(part, granularity, self._fixed(origin)))
+            (names, granularity.pieces_of(origin), self._estimate(part, (shape, granularity, self._fixed(origin))))
             for names, part in self._parts[origin].items()
+            for shape in (_shape(part),)
             for granularity in self._granularities(origin, part)
         )
         return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
@@ -176,11 +176,10 @@ class OptionTable:
         fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
         return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
-    def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
-        key = (_shape(part), granularity, fixed)
+    def _estimate(self, part: LoweredGraph, key: tuple[object, Granularity, tuple[int | None, ...]]) -> Estimate | None:
         if key not in self._estimates:
             try:
-                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, granularity))
+                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, key[1]))
                 self._estimates[key] = estimate(flow, self._sketches.pes, memory=self._sketches.memory)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None

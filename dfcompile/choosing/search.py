@@ -154,7 +154,10 @@ def _is_in_parts(operators: Sequence[OperatorOptions]) -> bool:
     """Return whether most of the work of a model is of tasks that wait for parts of arrays, if these are pieces."""
     alone = [max((option.alone for option in each.known), key=lambda found: found.apart_cycles) for each in operators]
     work, apart = (
-        sum(count * getattr(found, name) for found, count in zip(alone, (len(each.origins) for each in operators), strict=True))
+        sum(
+            count * getattr(found, name)
+            for found, count in zip(alone, (len(each.origins) for each in operators), strict=True)
+        )
         for name in ("work_cycles", "apart_cycles")
     )
     return 2 * apart > work

@@ -1,7 +1,7 @@
 """Lists what is registered and where it comes from: expansions, passes, operators, systems, kinds of plug-ins."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend import System, named_systems, read_named_system
 from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, systems_listed
 from dfcompile.dfmodel_backend.machine.network.topologies import DIMENSION_KINDS
-from dfcompile.errors import UserError
+from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import base_name, natural_order, told_names
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.frontend.operator_claims import Cover, operator_claims
@@ -21,7 +21,7 @@ from dfcompile.language_models.configuration.reading import read_model, shipped_
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.parameters import parameters_of
-from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
+from dfcompile.lowering import Expansion, ExpansionTable, LoweringPass, registered_expansions, registered_passes
 from dfcompile.lowering.operators.base import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import KindListing, Plugin, is_own
@@ -34,9 +34,23 @@ CONDITIONAL = "+"
 TITLES = MappingProxyType({ONNX: "operators of ONNX", CANONICAL: "canonical operators"})
 
 
-def expansions_listing(width: int) -> str:
-    """Return a table of every expansion per level; the default of each operator type is marked."""
+def expansions_listing(width: int, operator: str | None = None, *, verbose: bool = False) -> str:
+    """Return what operators may be expanded to; the default of each operator type is marked.
+
+    Args:
+        width: of the page, in columns.
+        operator: type whose expansions are listed with what they do; ``None``: of all types the names alone.
+        verbose: list those of all types with what they do.
+
+    Raises:
+        UserError: there is no such type.
+    """
     table = registered_expansions()
+    types = sorted({op_type for _, op_type in table.by_operator})
+    if operator is not None and operator not in types:
+        raise UserError(f"expansions: no operator type {operator!r}{nearest(operator, types)}")
+    if operator is None and not verbose:
+        return _expansion_names(table, width)
     listed = []
     for dialect, title in TITLES.items():
         rows = []
@@ -44,14 +58,39 @@ def expansions_listing(width: int) -> str:
             found, origin = plugin.value, plugin.origin
             named = table.by_operator.get((dialect, found.op_type), {})
             values = sorted((name for name in named if base_name(name) == base_name(found.name)), key=natural_order)
-            if found.dialect == dialect and found.name == values[0]:
-                conditional = "" if found.condition is None else CONDITIONAL
-                mark = DEFAULT if found.is_default or len(named) == 1 else conditional
+            if operator in (None, found.op_type) and found.dialect == dialect and found.name == values[0]:
+                mark = _mark(found, named)
                 rows.append((found.op_type, mark, *told_names(values), origin, found.source, _plain(found.summary)))
-        listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
+        if rows:
+            headings = ("operator", "", "name", "origin", "source", "what it does")
+            listed.append(f"{title}\n" + _table(headings, rows, width))
     conditional = f"{CONDITIONAL} taken instead where its description says so"
     marks = folded(f"{DEFAULT} taken where --expand names none; {conditional}", width)
     return "\n".join((*listed, page(marks)))
+
+
+def _mark(found: Expansion, named: Collection[str]) -> str:
+    return DEFAULT if found.is_default or len(named) == 1 else "" if found.condition is None else CONDITIONAL
+
+
+def _expansion_names(table: ExpansionTable, width: int) -> str:
+    """Return a row per operator type with several expansions, and the names of the others."""
+    parts = []
+    for dialect, title in TITLES.items():
+        rows, single = [], []
+        for op_type in table.op_types(dialect):
+            named = table.by_operator[dialect, op_type]
+            marks = {base_name(name): _mark(found, named) for name, found in named.items()}
+            if len(marks) == 1:
+                single.append(op_type)
+            else:
+                told = told_names(named)
+                rows.append((op_type, ", ".join(f"{name}{marks[base_name(name)]}" for name in told)))
+        parts.append(f"{title}\n" + _table(("operator", "expansions"), rows, width))
+        parts.append(page(folded(f"with one expansion: {', '.join(single)}", width)))
+    below = f"{DEFAULT} taken where --expand names none; {CONDITIONAL} taken instead where its description says so"
+    more = "what each does: dfcompile expansions OPERATOR, such as Conv; of all: dfcompile expansions -v"
+    return "\n".join((*parts, page([*folded(below, width), *folded(more, width)])))
 
 
 def passes_listing(width: int) -> str:

@@ -53,6 +53,13 @@ class StrictCommand(click.Command):
                     raise click.UsageError(f"option '{option.opts[-1]}' is given twice against once", ctx)
         return super().parse_args(ctx, args)
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, the commands before the options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+        self.format_options(ctx, formatter)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
         records: dict[Group, list[tuple[str, str]]] = {group: [] for group in Group}
@@ -103,7 +110,7 @@ def table_command(
     Args:
         name: of the command.
         tables: of its options, in the order of the help.
-        epilog: below the help.
+        epilog: above the options: the other commands.
     """
 
     def made(function: Callable[..., None]) -> click.Command:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]  # one figure per set, or per configuration
 Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]  # which sets, arcs or kernels
 Members = npt.NDArray[np.bool_]  # [set, kernel]: whether the kernel at that position is in the set
 CELLS = 2**24  # sets times kernels as numbers at a time: they are eight times as large as members
 _MOST = 2**62  # rows that a number tells apart

@@ -13,7 +13,7 @@ from dfcompile.errors import UserError
 from dfcompile.exploration.asked import Asked, Objective
 from dfcompile.exploration.job import Job, Outcome
 from dfcompile.exploration.result_store import ResultStore
-from dfcompile.exploration.search import Candidate, Found, Point, search
+from dfcompile.exploration.search import Candidate, Found, Point, Search
 from dfcompile.exploration.space import Bounds, OfferedGroup, Space, choices_of, estimated_cycles, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
@@ -120,13 +120,13 @@ def explore_space(
     known = known_alternatives(program, table.offering(named))
     space = space_of(known, outlined.outline(()), _addressed(asked.rules, program, table))
     jobs = _Jobs(asked, space, outlined, store, workers)
-    found = search(
+    found = Search(
         asked,
         space,
         Bounds(asked, space, outlined),
         jobs.outcomes,
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
-    )
+    ).run()
     return Explored(
         model=program.name,
         groups=space.offered,

@@ -25,8 +25,7 @@ def check_on_chip(
     Raises:
         VerificationError: traffic is another, or there is more on the chip than there is room.
     """
-    on_chip = {stores[at].name for at in found.stores}
-    traffic = _traffic(dag, arrays, schedule, on_chip)
+    traffic = _traffic(dag, arrays, schedule, {stores[at].name for at in found.stores})
     if traffic != found.io_bytes:
         raise VerificationError(f"on chip: found {found.io_bytes} bytes of traffic against {traffic} of all edges")
     for at in found.stores:

@@ -84,8 +84,8 @@ Evaluate = Callable[[Sequence[Candidate]], Iterator[tuple[Outcome, ...]]]
 Notify = Callable[[int, float], None]
 
 
-def search(asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> Found:
-    """Find the Pareto set of a space by branch and bound.
+class Search:
+    """The Pareto set of a space by branch and bound: `run` finds it.
 
     A part of the space is left out where a point of the front is no worse in any figure than bounds say of it. What is
     whole is scheduled; what wins little for its tries by estimates comes last. Half of the schedules are of points of
@@ -98,10 +98,7 @@ def search(asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notif
         evaluate: gives the outcomes of candidates, in their order.
         notify: is told tries and the gap, after every batch.
     """
-    return _Search(asked, space, bounds, evaluate, notify).run()
 
-
-class _Search:
     def __init__(self, asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> None:
         self._asked, self._space, self._bounds = asked, space, bounds
         self._evaluate, self._notify = evaluate, notify
@@ -115,6 +112,7 @@ class _Search:
         self._parts = asked.tries * _PARTS_PER_TRY
 
     def run(self) -> Found:
+        """Return the front, and how far what was left out may be better."""
         self._begin()
         while self._open and self._tries < self._asked.tries and self._parts > 0:
             batch = self._next_batch()
@@ -130,7 +128,12 @@ class _Search:
             schedules=len(self._seen),
             tries=self._tries,
             open_combinations=sum(ways),
-            too_large=self._too_large(),
+            too_large=tuple(
+                f"{group.origins[0]}:{' '.join(name for _, name in option)}"
+                for group in self._space.groups
+                for pick, option in enumerate(group.options)
+                if group.tasks(pick) > MOST_TASKS
+            ),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
             gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),
         )
@@ -227,8 +230,7 @@ class _Search:
         return 1 + self._tasks(candidate.picks) // TASKS_PER_TRY
 
     def _tasks(self, picks: Sequence[int]) -> int:
-        groups = zip(self._space.groups, picks, strict=False)
-        return sum(group.tasks(pick) for group, pick in groups)
+        return sum(group.tasks(pick) for group, pick in zip(self._space.groups, picks, strict=False))
 
     def _is_too_large(self, picks: Sequence[int]) -> bool:
         return self._tasks(picks) > MOST_TASKS
@@ -241,11 +243,3 @@ class _Search:
     def _gap(self) -> float:
         """Return the gap of all that is open; the front may have come nearer to some of it since."""
         return max((-part.minus_gap for part in (*self._open, *self._left)), default=0.0)
-
-    def _too_large(self) -> tuple[str, ...]:
-        return tuple(
-            f"{group.origins[0]}:{' '.join(name for _, name in option)}"
-            for group in self._space.groups
-            for pick, option in enumerate(group.options)
-            if group.tasks(pick) > MOST_TASKS
-        )

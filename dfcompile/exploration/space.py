@@ -140,8 +140,7 @@ def _options(
     if not found:
         raise UserError(f"--expand: nothing is left of the expansions of operator {op.origin!r} ({op.op_type})")
     is_default = [all(default.get(op_type, name) == name for op_type, name in names) for names, _ in found]
-    first = is_default.index(True) if True in is_default else 0
-    yield found.pop(first)
+    yield found.pop(is_default.index(True) if True in is_default else 0)
     yield from found
 
 

@@ -66,8 +66,7 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
     check_sizes("chain", 1, size, size=size, volume=volume)
     builder = DagBuilder(f"chain-{size}")
     start = _start(builder)
-    tasks = builder.add_tasks(builder.add_scope("task"), size)
-    nodes = np.array([start, *tasks, _end(builder)])
+    nodes = np.array([start, *builder.add_tasks(builder.add_scope("task"), size), _end(builder)])
     builder.add_edges(nodes[:-1], nodes[1:], volume_walk(size + 1, volume, seed))
     return builder.finish(UserError)
 

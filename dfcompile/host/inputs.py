@@ -33,8 +33,9 @@ def _names() -> dict[str, None]:
         if event == "open":
             name, _, flags = arguments
             if isinstance(name, str | bytes) and isinstance(flags, int) and flags & _ACCESS == os.O_RDONLY:
+                path = os.fsdecode(name)
                 with contextlib.suppress(OSError):  # of a folder that is gone, which nothing can be written to either
-                    names[os.path.abspath(os.fsdecode(name))] = None  # noqa: PTH100  # which pathlib makes of links too
+                    names[path if path[:1] == os.sep else os.path.abspath(path)] = None  # noqa: PTH100  # not of links
 
     sys.addaudithook(note)
     return names

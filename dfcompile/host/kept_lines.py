@@ -124,8 +124,7 @@ class KeptLines:
 
     def _set_aside(self, reason: str) -> None:
         """Move the file, or the link that leads to it, out of the way, and begin a new one."""
-        numbers = range(1, 10**6)
-        names = (f"{self._path.name}.damaged{f'-{number}' * (number > 1)}" for number in numbers)
+        names = (f"{self._path.name}.damaged{f'-{number}' * (number > 1)}" for number in range(1, 10**6))
         other = next(each for name in names if not os.path.lexists(each := self._path.with_name(name)))
         self._say(f"{reason}: kept as {other.name!r}, begun anew")
         self._path.rename(other)

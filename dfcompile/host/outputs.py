@@ -157,21 +157,17 @@ def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:
                 file = draft / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content.encode() if isinstance(content, str) else content)
-            _swap(draft, folder)
+            if folder.is_dir():
+                aside = Path(tempfile.mkdtemp(dir=draft.parent, prefix=f".{folder.name}."))
+                folder.replace(aside)
+                draft.replace(folder)
+                shutil.rmtree(aside)
+            else:
+                draft.replace(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise UserError(f"output {str(folder)!r}: {error.strerror}") from error
-
-
-def _swap(draft: Path, folder: Path) -> None:
-    if folder.is_dir():
-        aside = Path(tempfile.mkdtemp(dir=draft.parent, prefix=f".{folder.name}."))
-        folder.replace(aside)
-        draft.replace(folder)
-        shutil.rmtree(aside)
-    else:
-        draft.replace(folder)
 
 
 def _check_parent(target: Path) -> None:

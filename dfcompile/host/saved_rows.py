@@ -39,7 +39,10 @@ def save_rows(rows: Sequence[Mapping[str, object]], target: Path) -> None:
     with private_folder() as folder:
         draft = folder / f"front{target.suffix}"
         if target.suffix == PARQUET_ENDING:
-            _write_parquet(rows, draft)
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            parquet.write_table(pa.Table.from_pylist([dict(row) for row in rows]), draft)
         else:
             _write_sqlite(rows, draft)
         write_text(draft.read_bytes(), target)
@@ -57,10 +60,3 @@ def _write_sqlite(rows: Sequence[Mapping[str, object]], target: Path) -> None:
             f"INSERT INTO front VALUES ({', '.join('?' * len(names))})",  # noqa: S608  # marks alone
             [tuple(row[name] for name in names) for row in rows],
         )
-
-
-def _write_parquet(rows: Sequence[Mapping[str, object]], target: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(pa.Table.from_pylist([dict(row) for row in rows]), target)

@@ -98,21 +98,17 @@ def front_numbers(sizes: Int64, traffic: Int64) -> Int64:
     """Return the numbers of the points that no other beats in both, by ascending size; of equal points the first."""
     numbers = np.arange(len(sizes), dtype=np.int64)
     if len(sizes) > _SORTED_AT_ONCE:
-        numbers = numbers[_is_promising(sizes, traffic)]
+        # which points are below all in bins of smaller sizes; the bins are of floats, whose bits are ordered
+        bins = sizes.astype(np.float64).view(np.int64) >> _BIN_SHIFT
+        bins -= bins.min()
+        least = np.full(int(bins.max()) + 2, np.iinfo(np.int64).max)
+        np.minimum.at(least, bins + 1, traffic)
+        numbers = numbers[np.asarray(traffic < np.minimum.accumulate(least)[bins])]
     order = numbers[np.lexsort((traffic[numbers], sizes[numbers]))]
     falling = traffic[order]
     is_kept = np.ones(len(order), dtype=np.bool_)
     is_kept[1:] = falling[1:] < np.minimum.accumulate(falling)[:-1]
     return order[is_kept]
-
-
-def _is_promising(sizes: Int64, traffic: Int64) -> npt.NDArray[np.bool_]:
-    """Return which points are below all in bins of smaller sizes; the bins are of floats, whose bits are ordered."""
-    bins = sizes.astype(np.float64).view(np.int64) >> _BIN_SHIFT
-    bins -= bins.min()
-    least = np.full(int(bins.max()) + 2, np.iinfo(np.int64).max)
-    np.minimum.at(least, bins + 1, traffic)
-    return np.asarray(traffic < np.minimum.accumulate(least)[bins])
 
 
 def least(curves: Sequence[Curve]) -> Curve:

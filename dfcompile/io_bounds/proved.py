@@ -38,17 +38,13 @@ def proved_words(shape: Contracted, size: int) -> int:
         shape: what is computed.
         size: of the buffer in words.
     """
-    return max(shape.compulsory_words, _segments(shape.macs, shape.reuse, size))
-
-
-def _segments(macs: int, reuse: int, size: int) -> int:
-    """Return the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none."""
-    best = isqrt(macs * macs // (reuse * size * size * size))
+    # the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none
+    best = isqrt(shape.macs * shape.macs // (shape.reuse * size * size * size))
     tried: set[int] = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
     # The largest T = S + R with ``27 macs**2 > reuse * j**2 * T**3``.
-    reach = {count: cube_root((27 * macs * macs - 1) // (reuse * count * count)) for count in tried}
+    reach = {count: cube_root((27 * shape.macs * shape.macs - 1) // (shape.reuse * count * count)) for count in tried}
     found = [count * (words - size) + 1 for count, words in reach.items()]
-    return max(0, *found)
+    return max(shape.compulsory_words, 0, *found)
 
 
 def cube_root(number: int) -> int:

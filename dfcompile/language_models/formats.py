@@ -1,7 +1,6 @@
 """Number formats of tensors, with their scales: bytes are exact."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct, structs
 
@@ -41,10 +40,10 @@ _ALL = (
     NumberFormat("mxfp4", 4, group=32, scale_bits=8),  # OCP MX: 4.25 bits
     NumberFormat("nvfp4", 4, group=16, scale_bits=8),  # 4.5 bits
 )
-FORMATS: Final[Mapping[str, NumberFormat]] = {form.name: form for form in _ALL}
-WEIGHT_CLASSES: Final = ("attention", "mlp", "experts", "router", "embedding", "head")
-_NAMED: Final[Mapping[str, tuple[str, ...]]] = {"w": (), "a": ("activations", "vectors")}  # fields of words
-_WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)
+FORMATS: Mapping[str, NumberFormat] = {form.name: form for form in _ALL}
+WEIGHT_CLASSES = ("attention", "mlp", "experts", "router", "embedding", "head")
+_NAMED: Mapping[str, tuple[str, ...]] = {"w": (), "a": ("activations", "vectors")}  # fields of words
+_WORDS = ("w", "a", "kv", *WEIGHT_CLASSES)
 
 ClassFormats = tuple[tuple[str, NumberFormat], ...]  # classes of matrices, each with its format
 

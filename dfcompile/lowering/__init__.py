@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 from dfcompile.lowering.alternatives.known import KnownAlternatives, OperatorAlternatives, known_alternatives
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.choice_check import addressed, check_choices, operator_origins
-from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion, parametric_expansion
+from dfcompile.lowering.expansion import Expansion, ExpansionTable, expansion, onnx_expansion, parametric_expansion
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.levels import lower_to_canonical, lower_to_maps, lower_to_nests
 from dfcompile.lowering.lowering_pass import ChosenPasses, LoweringPass, apply_passes, choose_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.registry import registered_expansions, registered_passes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
 

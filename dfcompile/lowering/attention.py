@@ -7,12 +7,9 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
-from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Concat, Copy, MatMul, Pad
-from dfcompile.lowering.reduction import Reduction
-from dfcompile.lowering.tensor import Tensor
 
 LEAST_BLOCK = 64  # keys, of an attention that takes them block by block
 MOST_BLOCKS = 16

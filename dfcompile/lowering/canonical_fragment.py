@@ -13,13 +13,11 @@ from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import InternalError, OperatorFieldError
 from dfcompile.frontend import CANONICAL
 from dfcompile.frontend.sdfg.identifiers import underscored
-from dfcompile.lowering.expressions import inlined
-from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.program import View
+from dfcompile.lowering.expressions import Reduction, inlined
+from dfcompile.lowering.nests.program import View, array_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 
@@ -157,8 +155,7 @@ class CanonicalFragment:
         return name in self._border.owned and name not in self.given
 
     def _viewed(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None) -> Tensor:
-        is_constant = self._tensors[source.name].is_constant
-        view = Tensor(name, tuple(shape), dtype or source.dtype, None, is_constant)
+        view = Tensor(name, tuple(shape), dtype or source.dtype, None, self._tensors[source.name].is_constant)
         if view.elements != source.elements:
             raise OperatorFieldError(f"view {name!r}: {list(view.shape)} against the elements of {source}")
         self.steps.append(View(view, source.name))

@@ -1,12 +1,12 @@
 """What a user's choices of expansions are about, and whether a model has such operators."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import is_within, told_names
 from dfcompile.frontend import Program
+from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.program_nodes import operator_nodes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 
 
@@ -34,7 +34,7 @@ def addressed(choice: Choice, table: ExpansionTable, origins: Collection[str]) -
         return Choice(op_type, choice.name, _named(choice, pattern, origins))
     if choice.op_type in types:
         return Choice(choice.op_type, choice.name, _named(choice, choice.origin, origins))
-    hint = nearest(choice.key, sorted({*types, *origins}))
+    hint = _longer(choice.key, origins) or nearest(choice.key, sorted({*types, *origins}))
     raise UserError(f"expansion '{choice}': no operator type {choice.op_type!r} and no operator {choice.key!r}{hint}")
 
 
@@ -75,8 +75,26 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
 
 def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:
     if not _names(pattern, origins):
-        raise UserError(f"expansion '{choice}': no operator {pattern!r}{nearest(pattern, origins)}")
+        hint = _longer(pattern, origins) or nearest(pattern, origins)
+        raise UserError(f"expansion '{choice}': no operator {pattern!r}{hint}")
     return pattern
+
+
+def _longer(name: str, origins: Collection[str]) -> str:
+    """Return a hint at the operators and modules whose names end with a name, such as ``block.conv`` with ``conv``."""
+    parts = (origin[:at] for origin in origins for at in (*_ends(origin), len(origin)))
+    found = list(dict.fromkeys(part for part in parts if part.endswith((f".{name}", f"/{name}"))))
+    if not found:
+        return ""
+    if len(found) == 1:
+        return f" (did you mean {found[0]!r}?)"
+    more = f" or {len(found) - 1} more" if len(found) > 2 else f" or {found[1]!r}"
+    return f" (did you mean {found[0]!r}{more}? '*{found[0][-len(name) - 1 :]}' is all of them)"
+
+
+def _ends(origin: str) -> Iterator[int]:
+    """Yield where the names of the modules end that an operator belongs to."""
+    yield from (at for at, letter in enumerate(origin) if letter in "./")
 
 
 def _names(pattern: str, origins: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Expressions: Python source of what one iteration of a canonical operator computes from its operands.
+"""Expressions: Python source of what one iteration of a canonical operator computes, and how several values become one.
 
 The operands are ``a``, ``b``, ``c`` … Arithmetic is that of C++: ``/`` of integers truncates, ``%`` has the sign of the
 dividend (``py_mod`` that of the divisor). Functions are those of C++'s cmath, ``max`` and ``min`` of any number of
@@ -9,13 +9,15 @@ NaN for a NaN ``a``, ``max(a, 0)`` is 0.
 import ast
 from collections.abc import Mapping, Sequence
 from copy import copy
+from enum import Enum, unique
 from functools import lru_cache
 from string import ascii_lowercase
+from typing import assert_never
 
 import numpy as np
 
 from dfcompile.errors import UserError
-from dfcompile.frontend import NARROW_REALS, element_kind, is_number
+from dfcompile.frontend import NARROW_REALS, element_kind, integer_limits, is_number
 from dfcompile.lowering.tensor import Tensor
 
 MOST_LEVELS = 150  # Python's own parser takes 200 parentheses, and the recursion of whatever walks a tree is bounded
@@ -220,3 +222,50 @@ def widened(expression: str, dtypes: Mapping[str, str]) -> str:
         return expression
     narrow = (name for name, dtype in dtypes.items() if dtype in NARROW_REALS)
     return substitute(expression, {name: f"dace.float32({name})" for name in narrow})
+
+
+@unique
+class Reduction(Enum):
+    """How a map scope accumulates into its result; the value is DaCe's conflict resolution."""
+
+    SUM = "lambda a, b: a + b"
+    PRODUCT = "lambda a, b: a * b"
+    MAX = "lambda a, b: max(a, b)"
+    MIN = "lambda a, b: min(a, b)"
+
+    def initial(self, dtype: str) -> str:
+        """Return the neutral element as Python source of a tasklet."""
+        match self:
+            case Reduction.SUM:
+                return "0"
+            case Reduction.PRODUCT:
+                return "1"
+            case Reduction.MAX | Reduction.MIN:
+                return _extreme(dtype, least=self is Reduction.MAX)
+        assert_never(self)
+
+    def combined(self, operands: Sequence[str]) -> str:
+        """Return what several operands, one at least, become together, as Python source of a tasklet.
+
+        >>> Reduction.SUM.combined("abc"), Reduction.MAX.combined("ab"), Reduction.MAX.combined("a")
+        ('a + b + c', 'max(a, b)', 'a')
+        """
+        if len(operands) == 1:
+            return operands[0]
+        match self:
+            case Reduction.SUM | Reduction.PRODUCT:
+                return (" + " if self is Reduction.SUM else " * ").join(operands)
+            case Reduction.MAX | Reduction.MIN:
+                return f"{self.name.lower()}({', '.join(operands)})"
+        assert_never(self)
+
+
+def _extreme(dtype: str, *, least: bool) -> str:
+    """Return the least or the largest value of a type as Python source of a tasklet."""
+    kind = element_kind(dtype)
+    if kind == "b":
+        return "False" if least else "True"
+    if kind not in "iu":
+        return "-inf" if least else "inf"
+    smallest, largest = integer_limits(dtype)
+    return literal(smallest if least else largest, dtype)

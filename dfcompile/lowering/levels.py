@@ -12,15 +12,15 @@ from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
+from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, of_level
-from dfcompile.lowering.nests.nest import Nest
-from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
+from dfcompile.lowering.nests.program import Nest, NestProgram, OperatorNests, View
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operator_nodes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import declared_array
+from dfcompile.lowering.unfit_choices import explained
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
@@ -50,7 +50,7 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
             found = table.select(op, choices)
             fragment = found.outline(op, builder.border(op))
         except UnsupportedOpError as error:
-            unsupported.append(error)
+            unsupported.append(explained(error, op, table, choices, builder.border(op)))
             builder.adopt_outputs(program.sdfg, op)  # to see what comes after it
             continue
         builder.place(op, fragment)

@@ -6,11 +6,11 @@ from typing import TypeAlias
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend.sdfg.identifiers import underscored
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.affine import Affine, affine
-from dfcompile.lowering.nests.nest import Nest, NestAccess, array_of
+from dfcompile.lowering.nests.program import Nest, NestAccess, array_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 

@@ -10,10 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from dfcompile.lowering.expressions import substitute, sum_dtype
+from dfcompile.lowering.expressions import Reduction, substitute, sum_dtype
 from dfcompile.lowering.map_fragment import Access, Loops, MapFragment, Reads
 from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor, free_name
 
 PARTS: Final = tuple(2**exponent for exponent in range(1, 13))  # of one reduction, that expansions offer
@@ -79,11 +78,9 @@ def split_reduction(build: MapFragment, whole: Reduced, parts: int) -> None:
         _combine(build, whole, *_partial_results(build, whole, found))
 
 
-def _add(
-    build: MapFragment, whole: Reduced, step: str, spatial: Loops, loops: Loops, reads: Reads, write: Access
-) -> None:
+def _add(build: MapFragment, whole: Reduced, step: str, spatial: Loops, loops: Loops, reads: Reads, to: Access) -> None:
     code, total = whole.code, whole.reduction
-    build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=code, accumulate=total)
+    build.map(step, spatial=spatial, loops=loops, reads=reads, write=to, code=code, accumulate=total)
 
 
 def _parts_of(reduced: Loops, parts: int) -> _Parts | None:

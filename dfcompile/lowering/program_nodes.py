@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dfcompile.errors import OperatorFieldError, UserError
 from dfcompile.frontend import Program
+from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor, declared_tensor
 from dfcompile.plugins import missing
 

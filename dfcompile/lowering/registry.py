@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.expansion import Expansion, ExpansionTable
 from dfcompile.lowering.lowering_pass import LoweringPass
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.plugins import Collected, PluginKind
 
 OLDER_GROUP = "dfcompile.lowering"  # of expansions and passes together

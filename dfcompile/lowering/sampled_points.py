@@ -7,9 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering import CanonicalFragment, Tensor
 from dfcompile.lowering.expressions import operand_names
-from dfcompile.lowering.tensor import Tensor
 
 Placed: TypeAlias = tuple[Tensor, tuple[int, ...]]  # an array, and dimensions of another one that its own stand for
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.frontend import PACKED_BITS, element_kind, integer_limits, largest_real
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering import CanonicalFragment, Tensor
 from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.node import Node
-from dfcompile.lowering.tensor import Tensor
 
 _LINES = {-2: "row", -1: "column"}
 ACCUMULATED = "int32"  # sums of products of what is quantised to 8 bits

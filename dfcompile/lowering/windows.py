@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from dfcompile.lowering.canonical_fragment import CanonicalFragment
-from dfcompile.lowering.node import Operator
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor
 from dfcompile.lowering.operators import Pad
-from dfcompile.lowering.tensor import Tensor
 
 
 class Windows(Struct, frozen=True):

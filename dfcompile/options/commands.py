@@ -328,6 +328,10 @@ class BoundsOutputs:
         "With --svg: also draw every tiling of a matrix product, as a dot.",
         more="Tile sizes are those that `--tiles` names, in each order of the loops that may be best.",
     )
+    effectual: bool = output(
+        "With --svg: draw the buffer above which nothing is saved, beside the bytes of all operands.",
+        more="A bar for each shape, or for each operator of a model.",
+    )
     html: Path | None = shared.HTML
     format: str = shared.ROW_FORMAT
     output: Path | None = shared.OUTPUT

@@ -7,7 +7,6 @@ JSON and as CSV.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -20,23 +19,25 @@ from dfcompile.report.plain_values import Json, rounded
 from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
-SCHEMA: Final = "dfcompile-comparison/1"
+SCHEMA = "dfcompile-comparison/1"
 # What tells a record of a list from the others, as far as it has them; otherwise its place does.
-_IDENTITY: Final = (
+_IDENTITY = (
     "pes", "expansions", "chips_available", "partition", "on_chip_memory_bytes", "granularity", "choices", "step",
     "name", "part", "operator", "operators", "expand", "kernels", "pieces", "configuration", "buffer_bytes", "switch",
 )  # fmt: skip
-_EXPANSIONS: Final = frozenset(["expansions"])
-_NESTED: Final = (("schedule", "partition"), ("mapping", "chips_available"))
-_TIMES_OF_OUR_OWN: Final = frozenset(["solver_s"])  # how long a solver took says nothing of the model
+_EXPANSIONS = frozenset(["expansions"])
+_NESTED = (("schedule", "partition"), ("mapping", "chips_available"))
+_TIMES_OF_OUR_OWN = frozenset(["solver_s"])  # how long a solver took says nothing of the model
 
 # What one asks for first: figures of a result itself, not of its operators and configurations.
-_HEADLINES: Final = frozenset(
-    ["makespan_cycles", "lower_bound_cycles", "io_bytes", "fifo_elements", "time_s", "cost_usd", "energy_j"]
-)
-_THERE: Final = "is there"  # what is said of a record of a list, so that one that is missing is one line
-_SCHEDULE: Final = ": schedule"
-_RESULTS: Final = (_SCHEDULE, ": mapping", "figures", ":")
+_HEADLINES = (
+    "makespan_cycles", "time_s", "io_bytes", "cost_usd", "energy_j", "fifo_elements", "lower_bound_cycles",
+)  # fmt: skip
+_EXPANDED = " expansions"  # where results say what operators are lowered to
+_LOWERINGS = " lowerings "
+_THERE = "is there"  # what is said of a record of a list, so that one that is missing is one line
+_SCHEDULE = ": schedule"
+_RESULTS = (_SCHEDULE, ": mapping", "figures", ":")
 
 Leaf = bool | int | float | str | None
 Place = tuple[str, str]  # where a figure stands, and its name
@@ -210,9 +211,9 @@ def _joined(value: Json) -> str:
     return str(value)
 
 
-FORMATS: Final = ("table", "json", "csv")
-MOST_ROWS: Final = 40  # of the table; the other forms have all
-_NAMES: Final = ("report", "where", "figure", "base", "value", "change")
+FORMATS = ("table", "json", "csv")
+MOST_ROWS = 24  # of the table; the other forms have all
+_NAMES = ("report", "where", "figure", "base", "value", "change")
 
 
 def comparison_text(comparison: Comparison, form: str, width: int) -> str:
@@ -250,16 +251,39 @@ def _table(comparison: Comparison, width: int) -> str:
         Column("after", tuple(_cell(change.value) for change in shown), is_text=_has_texts(shown)),
         Column("change\n%", tuple("-" if one.change is None else f"{100 * one.change:+.2f}" for one in shown)),
     )
-    lines = Table(f"against {comparison.names[0]}, results and largest changes first", labels, columns).lines(width)
+    lines = [line for text in _choices(comparison) for line in folded(printable(text), width)]
+    title = f"against {comparison.names[0]}, results and largest changes first"
+    lines += [*([""] if lines else []), *Table(title, labels, columns).lines(width)]
     rest = len(changes) - len(shown)
     told = f"{len(changes):,} differences among {comparison.figures:,} figures"
     told += f"; {rest:,} smaller ones are left out (--format csv, json or --html has them)" if rest else ""
     return page([*lines, *folded(told, width)])
 
 
-def _weight(change: Change) -> tuple[bool, bool, float]:
-    """Order changes: what one asks for first, then by their share, then those that have none."""
-    return not change.is_headline, change.change is None, -abs(change.change or 0.0)
+def _weight(change: Change) -> tuple[int, int, bool, float]:
+    """Order changes: what one asks for first, other figures of results, then those of operators and parts.
+
+    Of each the largest shares come first, then those that have none.
+    """
+    share = change.change is None, -abs(change.change or 0.0)
+    if change.is_headline:
+        return 0, _HEADLINES.index(change.figure), *share
+    return 1, change.where.count(":"), *share
+
+
+def _choices(comparison: Comparison) -> Iterator[str]:
+    """Yield what operators are lowered to otherwise, a text for each result; nothing where that is the same."""
+    several = len(comparison.names) > 2
+    changed: dict[str, list[str]] = {}
+    for change in comparison.changes:
+        where = f"{change.report}: {change.where}" if several else change.where
+        if change.where.endswith(_EXPANDED):
+            told = f"{change.figure} {_cell(change.base)} -> {_cell(change.value)}"
+            changed.setdefault(where.removesuffix(_EXPANDED), []).append(told)
+        elif change.figure == _THERE and _LOWERINGS in change.where:
+            changed.setdefault(where.partition(_LOWERINGS)[0], [])
+    for where, types in changed.items():
+        yield f"lowering changed, {where} {'; '.join(types) or 'the same expansions of other operators'}"
 
 
 def _has_texts(changes: Sequence[Change]) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
-from typing import Final
 
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -62,18 +61,18 @@ def policy_hash(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-VENDORED: Final = ("vendor/d3.min.js", "vendor/plot.min.js")
-SCRIPTS: Final = (
+VENDORED = ("vendor/d3.min.js", "vendor/plot.min.js")
+SCRIPTS = (
     *("texts.js", "values.js", "colours.js", "labels.js", "charts.js", "timeline.js"),
     *("layout.js", "boxes.js", "graph.js", "tables.js", "main.js"),
 )
-_OF_GRAPHS: Final = frozenset({"layout.js", "boxes.js", "graph.js"})
-_OF_SCHEDULES: Final = frozenset({"timeline.js"})
+_OF_GRAPHS = frozenset({"layout.js", "boxes.js", "graph.js"})
+_OF_SCHEDULES = frozenset({"timeline.js"})
 # Of the style that Observable Plot puts beside each drawing, for the class name that charts.js gives.
-STYLE_OF_PLOT: Final = "'sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM='"
-_NODE_COLUMNS: Final = tuple(field.name for field in fields(DataflowNode))
-_EDGE_COLUMNS: Final = tuple(field.name for field in fields(DataflowEdge))
-MOST_TASKS: Final = 150_000  # of all timelines of a page: some 3 MB
+STYLE_OF_PLOT = "'sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM='"
+_NODE_COLUMNS = tuple(field.name for field in fields(DataflowNode))
+_EDGE_COLUMNS = tuple(field.name for field in fields(DataflowEdge))
+MOST_TASKS = 150_000  # of all timelines of a page: some 3 MB
 
 
 class Content(Struct, frozen=True, eq=False):
@@ -110,18 +109,16 @@ def html_page(content: Content) -> str:
     scripts = tuple(_script(f"scripts/{name}") for name in SCRIPTS if name not in unused)
     style = _text("style.css")
     vendored = tuple(_text(name) for name in VENDORED)
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {' '.join(policy_hash(script) for script in (*vendored, *scripts))}",
-            f"style-src {policy_hash(style)} {STYLE_OF_PLOT}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    hashes = " ".join(policy_hash(script) for script in (*vendored, *scripts))
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src {policy_hash(style)} {STYLE_OF_PLOT}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
-    template = _environment().get_template("page.html.j2")
-    return template.render(
+    environment = Environment(
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["printable"] = printable
+    return environment.get_template("page.html.j2").render(
         view=view,
         policy=policy,
         style=Markup(style),  # noqa: S704  # our own file
@@ -209,11 +206,3 @@ def _script(name: str) -> str:
     """Return one of our scripts without what a browser does not read: indentation, and lines that are comments."""
     lines = (line.strip() for line in _text(name).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["printable"] = printable
-    return environment

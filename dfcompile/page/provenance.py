@@ -6,7 +6,6 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -48,7 +47,7 @@ def _sha256(file: Path) -> str:
 
 
 # Of a file by the end of its name; the first that fits.
-_OPENED: Final = (
+_OPENED = (
     (".trace.json", "schedule as a trace", "Perfetto (https://ui.perfetto.dev: Open trace file)"),
     (".onnx", "operators, each with its origin as metadata", "Netron (https://netron.app: Open Model)"),
     (".sdfg", "program as an SDFG", "DaCe's viewer (https://spcl.github.io/dace-webclient, or for VS Code)"),
@@ -60,7 +59,7 @@ _OPENED: Final = (
     (".pb", "solved set-up, binary", "dfcompile, or DFModel"),
     (".txt", "text", "any editor"),
 )
-_SCHEMES: Final = "./"  # in front of a path, so that no name is read as a scheme such as javascript:
+_SCHEMES = "./"  # in front of a path, so that no name is read as a scheme such as javascript:
 
 
 class Link(Struct, frozen=True):

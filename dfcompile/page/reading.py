@@ -1,7 +1,6 @@
 """The report of a file: JSON as it is, or a page with it inside."""
 
 from pathlib import Path
-from typing import Final
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import parsed_json, read_text
@@ -9,8 +8,8 @@ from dfcompile.host.reasons import reason_of
 from dfcompile.page.records import Record
 
 # As the template writes it; JSON inside of a page has no '<'.
-_BEGIN: Final = '<script type="application/json" id="report">'
-_END: Final = "</script>"
+_BEGIN = '<script type="application/json" id="report">'
+_END = "</script>"
 
 
 def read_report(file: Path) -> Record:

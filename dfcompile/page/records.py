@@ -60,3 +60,9 @@ class Record(Struct, frozen=True):
     def numbers(self, path: str) -> tuple[float | int, ...]:
         """Return the numbers of a list, as far as its values are numbers."""
         return tuple(value for value in self.items(path) if isinstance(value, int | float))
+
+    def names(self, path: str) -> Mapping[str, str]:
+        """Return the texts of a mapping by name, as far as its values are texts."""
+        value = self.at(path)
+        texts = value.items() if isinstance(value, dict) else ()
+        return {name: text for name, text in texts if isinstance(text, str)}

@@ -3,13 +3,12 @@
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import inf
-from typing import Final
 
 from dfcompile.report.plain_values import Json
 
-_SHORT: Final = 24  # letters that stay in one line
-_LEAST_PLACES: Final = 3  # of lines
-_LEAST_MARKS: Final = {"lines": 4, "dots": 4, "bars": 3, "rows": 3, "grid": 3, "bracket": 3}
+_SHORT = 24  # letters that stay in one line
+_LEAST_PLACES = 3  # of lines
+_LEAST_MARKS = {"lines": 4, "dots": 4, "bars": 3, "rows": 3, "grid": 3, "bracket": 3}
 
 
 class ChartKind(StrEnum):
@@ -232,18 +231,12 @@ class View:
 
 
 def spread(
-    kind: ChartKind,
-    title: str,
-    caption: str,
-    x: tuple[str, str],
-    y: tuple[str, str],
-    marks: tuple[Mark, ...],
-    guides: tuple[Guide, ...] = (),
+    kind: ChartKind, title: str, caption: str, x: tuple[str, str], y: tuple[str, str], marks: tuple[Mark, ...]
 ) -> Chart:
     """Return a chart with axes of equal factors where the marks span much; axes are given by label and unit."""
     across = Axis(*x, is_log=is_wide(tuple(float(mark.x) for mark in marks)))
     up = Axis(*y, is_log=is_wide(tuple(mark.y for mark in marks)))
-    return Chart(kind, title, caption, across, up, marks, guides)
+    return Chart(kind, title, caption, across, up, marks)
 
 
 def is_wide(numbers: tuple[float, ...]) -> bool:

@@ -145,8 +145,7 @@ def _fields(part: Callable[..., object]) -> Iterator[Declared]:
     assert isinstance(part, type)
     types = typing.get_type_hints(part)
     for field in dataclasses.fields(part):
-        default = None if field.default is dataclasses.MISSING else field.default
-        yield field.name, types[field.name], default
+        yield field.name, types[field.name], None if field.default is dataclasses.MISSING else field.default
 
 
 def _keywords(part: Callable[..., object]) -> Iterator[Declared]:

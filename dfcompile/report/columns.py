@@ -32,7 +32,9 @@ class Derived(Struct, Generic[Row], frozen=True):
     is_text: bool = False
 
 
-def table_columns(table: str, rows: Sequence[Row], derived: Sequence[Derived[Row]] = ()) -> tuple[Column, ...]:
+def table_columns(
+    table: str, rows: Sequence[Row], derived: Sequence[Derived[Row]] = (), largest: float = 0.0
+) -> tuple[Column, ...]:
     """Return a column for each figure that says it is in a table.
 
     A column is left out where no row has the figure, or all of them have the value that hides it.
@@ -41,9 +43,10 @@ def table_columns(table: str, rows: Sequence[Row], derived: Sequence[Derived[Row
         table: its name, as the figures say it.
         rows: records of one type.
         derived: further columns.
+        largest: value of all columns with a prefix of their unit, where these are to have one unit.
     """
     own = {path: field.figure for path, field in leaves(type(rows[0])) if table in field.figure.tables} if rows else {}
-    made = {path: _column(figure, path, rows) for path, figure in own.items()}
+    made = {path: _column(figure, path, rows, largest) for path, figure in own.items()}
     placed = [(".".join(path), made[path]) for path, figure in own.items() if not figure.after]
     for path, figure in own.items():
         if figure.after:
@@ -70,7 +73,7 @@ def _place(columns: list[tuple[str, Column | None]], key: str, column: Column | 
     columns.insert(position, (key, column))
 
 
-def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object]) -> Column | None:
+def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object], largest: float) -> Column | None:
     """Return the column of a figure; none where no row has it, or all of them have the value that hides it."""
     values = [held_at(row, path) for row in rows]
     is_missing = all(held_at(row, path[:-1]) is None for row in rows)
@@ -78,7 +81,7 @@ def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object]) -> Co
         return None
     if "{}" in figure.heading:
         numbers = [float(value) for value in values if isinstance(value, int | float | Fraction)]
-        column = scaled(figure.heading, numbers)
+        column = scaled(figure.heading, numbers, largest)
         written = iter(column.cells)
         return Column(column.heading, tuple(cell(None, figure) if value is None else next(written) for value in values))
     is_text = any(isinstance(value, str | tuple) for value in values)

@@ -9,6 +9,7 @@ from typing import Final
 
 from dfcompile.records import replace
 from dfcompile.report.figure import figure, record
+from dfcompile.report.lowerings import LoweringSummary
 from dfcompile.report.mapping_figures import MappingSummary, TrafficSummary
 from dfcompile.report.operator_figures import AutomaticSummary, OperatorGapSummary
 from dfcompile.report.plain_values import Json, schema_of
@@ -207,7 +208,8 @@ class Result:
 
     pes: int = figure("processing elements", unit="PEs", least=1)
     expansions: Mapping[str, str] = figure(
-        "`OP` or `ORIGIN:OP` → name of the expansion, for everything that offers a choice"
+        "`OP` → names of the expansions in effect, joined by `+`, for everything that offers a choice; "
+        "`ORIGIN:OP` → name for single operators whose expansions are compared"
     )
     makespan_cycles: int | None = figure(
         "that the model takes on the machine: `mapping.time_s` in cycles of its clock, rounded up; of "
@@ -215,6 +217,11 @@ class Result:
     )
     schedule: ScheduleSummary = figure(
         "figures of the streaming schedule on a machine whose memory takes no time (contention-free)"
+    )
+    lowerings: tuple[LoweringSummary, ...] = figure(
+        "the operators that offer a choice, those with the same expansions together, most work first; absent from "
+        "`dfcompile schedule`",
+        default=(),
     )
     over_expansions: ExpansionsSummary | None = figure(
         "the schedule beside what other expansions could give; absent with `--passes`, `--volumes array` or "
@@ -312,7 +319,7 @@ class Report:
 
     def where(self, result: Result) -> str:
         """Return what tells a result from the others."""
-        return " ".join(filter(None, (f"{result.pes} PEs", self.compared_choices(result))))
+        return " ".join(filter(None, (elements(result.pes), self.compared_choices(result))))
 
     @property
     def of_one_chip_count(self) -> "Report":
@@ -329,6 +336,17 @@ class Report:
                 ending.setdefault(result.pes, []).append(result)
         costs = attrgetter("makespan_cycles", "schedule.fifo_elements")
         return MappingProxyType({pes: min(results, key=costs) for pes, results in ending.items()})
+
+
+def elements(*counts: int) -> str:
+    """Return one or several numbers of processing elements in words.
+
+    >>> elements(1), elements(2048), elements(1, 2, 4)
+    ('1 PE', '2,048 PEs', '1, 2 and 4 PEs')
+    """
+    *others, last = (f"{pes:,}" for pes in counts)
+    said = f"{', '.join(others)} and {last}" if others else last
+    return f"{said} PE" if counts == (1,) else f"{said} PEs"
 
 
 def report_schema() -> dict[str, Json]:

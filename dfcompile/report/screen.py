@@ -1,30 +1,34 @@
-"""The first screen of a report on a model: the answer, one table, what limits each result, the choice, two hints."""
+"""The first screen of a report on a model: the answer, a table, the lowering, what limits it, the choice, two hints."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dfcompile.errors import UserError
-from dfcompile.expansion_names import base_name
 from dfcompile.host.printable import printable
 from dfcompile.options.choice_file import choice_options, choice_text
 from dfcompile.options.shared import SECTIONS
 from dfcompile.report.columns import table_columns
-from dfcompile.report.figures import Report, Result, VerificationSummary
+from dfcompile.report.figures import Report, Result, VerificationSummary, elements
+from dfcompile.report.lowerings import Lowered, lowered_texts
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.text_tables import NO_TIME_S, Column, Table, columns_of, folded, scaled
+from dfcompile.report.text_tables import NO_TIME_S, Column, Table, folded, scaled
 
 BEST: Final = "*"
 
 
 def labels(report: Report) -> list[Column]:
-    """Return the columns that tell results apart: the number of processing elements and the compared expansions."""
+    """Return the columns that tell results apart: the number of processing elements and what is compared.
+
+    Expansions that were chosen for each number of elements are no such thing: the first screen has them.
+    """
     results = report.results
     columns = [Column("PEs", tuple(str(result.pes) for result in results))]
     if report.is_comparison:
         best = {id(result) for result in report.best.values()}
         columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
-    named = {key: tuple(result.variation.get(key, "-") for result in results) for key in report.compared}
+    chosen = () if report.is_comparison else {key for result in results for key in result.expansions}
+    keys = [key for key in report.compared if key not in chosen]
+    named = {key: tuple(result.variation.get(key, "-") for result in results) for key in keys}
     return [*columns, *(Column(key, names, is_text=True) for key, names in named.items())]
 
 
@@ -35,8 +39,8 @@ def chips_column(available: Sequence[int]) -> Iterator[Column]:
 
 
 WIDTH: Final = 100  # columns of the first screen
-_LOWERING: Final = 28  # columns of the names of a lowering; a comparison has all that differ
-_NARROW: Final = 14  # columns of them on a narrow terminal
+_LOWERING_LINES: Final = 2  # of what one number of PEs is lowered to
+_MUCH: Final = 0.1  # of the work is worth another line
 _CHOICE_LINES: Final = 2  # of a choice that is printed whole
 _FASTER: Final = 1.05  # times as fast is worth saying
 _FAR: Final = 3  # times an ideal: percentages are hard to read there
@@ -52,8 +56,10 @@ _IDEALS: Final = (("compute", "least work"), ("memory", "least DRAM traffic"), (
 def screen_lines(report: Report, width: int) -> list[str]:
     """Return what is printed first of a report with mappings, in lines of at most ``width`` columns, or `WIDTH`."""
     width = min(width, WIDTH)
-    lines = [*folded(answer(report), width), "", *result_table(report, width).lines(width)[2:]]
+    lines = [*folded(answer(report), width), "", *result_table(report).lines(width)[2:]]
     lines += [line for table in repetition_tables(report) for line in table.lines(width)]
+    for text in _lowerings(report, width):
+        lines += text
     best = {id(result) for result in report.best.values()}
     for result, mapping in report.mapped:
         if id(result) in best:
@@ -78,11 +84,13 @@ def answer(report: Report) -> str:
     fastest, *others = sorted(report.best.values(), key=_cost)
     mapping = fastest.mapping
     assert mapping is not None
-    pes, takes = ("1 PE", "takes") if fastest.pes == 1 else (f"{fastest.pes:,} PEs", "take")
+    takes = "takes" if fastest.pes == 1 else "take"
     chips = f" on each of {mapping.chips} chips" if mapping.chips > 1 else ""
     lowering = report.compared_choices(fastest)
     said = f"{model.name}: {model.nodes_as_tasks:,} of {operators:,} operators lowered; on the {mapping.machine} "
-    said += f"machine {pes}{chips} {takes} {_time(mapping.time_s)}" + (f" with {lowering}" if lowering else "")
+    said += f"machine {elements(fastest.pes)}{chips} {takes} {_time(mapping.time_s)}" + (
+        f" with {lowering}" if lowering else ""
+    )
     slowest = others[-1] if others else fastest
     times = (slowest.makespan_cycles or 0) / (fastest.makespan_cycles or 1)
     return printable(said + (f", {times:.1f} times as fast as {slowest.pes:,}" if times >= _FASTER else ""))
@@ -97,9 +105,8 @@ def _time(seconds: float) -> str:
     return f"{column.cells[0]} {column.heading}"
 
 
-def result_table(report: Report, width: int = WIDTH) -> Table:
+def result_table(report: Report) -> Table:
     """Return the table of the first screen: what each result takes on the machine, and costs."""
-    room = _LOWERING if width >= WIDTH else _NARROW
     results, mappings = zip(*report.mapped, strict=True)
     is_compared = report.is_comparison
     first = sorted(results, key=_cost)[:1] if len(results) > 1 else []
@@ -110,7 +117,7 @@ def result_table(report: Report, width: int = WIDTH) -> Table:
         Column("PEs", tuple(f"{result.pes:,}" for result in results)),
         *_chips(mappings),
         *([Column("", tuple(BEST if id(result) in best else "" for result in results))] if best else []),
-        Column("lowering", tuple(_lowering(report, result, room) for result in results), is_text=True),
+        *([Column("lowering", tuple(map(report.compared_choices, results)), is_text=True)] if is_compared else []),
     )
     columns = (
         Column("makespan\ncycles", tuple(cycles)),
@@ -132,28 +139,32 @@ def _chips(mappings: Sequence[MappingSummary]) -> Iterator[Column]:
         yield Column("chips", tuple(cells))
 
 
-def _lowering(report: Report, result: Result, room: int) -> str:
-    """Return the names that results differ in; where none are compared those of most work, as far as there is room."""
-    if report.is_comparison:
-        return report.compared_choices(result)
-    work: Counter[str] = Counter()
-    for option in result.automatic.options if result.automatic else ():
-        for op_type in option.expansions if option.is_chosen else ():
-            work[op_type] += option.work_cycles * len(option.operators)
-    keys = sorted(result.expansions, key=lambda key: -work[key])
-    words = [_short(key, result.expansions[key].split("+"), room) for key in keys]
-    kept = [word for at, word in enumerate(words) if not at or columns_of(" ".join(words[: at + 1])) <= room]
-    return " ".join((*kept, *(["…"] if len(kept) < len(words) else []))) or "-"
+def _lowerings(report: Report, width: int) -> Iterator[list[str]]:
+    """Yield what the best results are lowered to, in a few lines each; numbers of PEs with one lowering together."""
+    alike: dict[tuple[str, ...], list[Result]] = {}
+    for result in report.best.values():
+        alike.setdefault(tuple(lowered_texts(lowered(result))), []).append(result)
+    which = "best lowering" if report.is_comparison else "lowering"
+    for texts, results in alike.items():
+        where = f"{which} on {elements(*(result.pes for result in results))}"
+        told = [folded(printable(f"{where}: {text}"), width) for text in texts]
+        at = _last_within(told, _LOWERING_LINES)
+        if sum(group.share for group in lowered(results[0])[at + 1 :]) >= _MUCH:
+            at = _last_within(told, _LOWERING_LINES + 1)
+        yield told[at]
 
 
-def _short(key: str, names: Sequence[str], room: int) -> str:
-    """Return the names of expansions without their parameters, as many as there is room for."""
-    kept = list(dict.fromkeys(map(base_name, names)))
-    text = f"{key}={'+'.join(kept)}"
-    while len(kept) > 1 and columns_of(text) > room:
-        kept = kept[:-1]
-        text = f"{key}={'+'.join(kept)}+…"
-    return text
+def _last_within(texts: Sequence[Sequence[str]], lines: int) -> int:
+    """Return the place of the last text of so many lines at most, else of the first."""
+    return max((at for at, text in enumerate(texts) if len(text) <= lines), default=0)
+
+
+def lowered(result: Result) -> tuple[Lowered, ...]:
+    """Return what the operators of a result are lowered to, with their parts of all work."""
+    work = result.schedule.total_work_cycles
+    return tuple(
+        Lowered(one.operators, one.expansions, one.work_cycles / work if work else 0.0) for one in result.lowerings
+    )
 
 
 def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:
@@ -189,7 +200,7 @@ def verification_notes(report: Report) -> Iterator[str]:
     seen: dict[str, VerificationSummary] = {}
     for result in report.results:
         if result.verification is not None:
-            label = f"on {result.pes} PEs" if result.is_chosen else report.compared_choices(result)
+            label = f"on {elements(result.pes)}" if result.is_chosen else report.compared_choices(result)
             seen[label] = result.verification
     for label, found in seen.items():
         which = f" {label}" if label else ""
@@ -227,7 +238,7 @@ def _taken(report: Report) -> dict[int, str]:
 
 def _choices(report: Report, width: int) -> Iterator[str]:
     """Yield the choice of each number of PEs where all are short, else how to keep them."""
-    said = [printable(f"chosen for {pes:,} PEs: {options}") for pes, options in _taken(report).items()]
+    said = [printable(f"chosen for {elements(pes)}: {options}") for pes, options in _taken(report).items()]
     if all(len(folded(text, width)) <= _CHOICE_LINES for text in said):
         yield from said
     elif said:
@@ -244,5 +255,5 @@ def _hints(report: Report) -> Iterator[str]:
     ]
     times, pes = max(gains, default=(1.0, 0))
     if times >= _FASTER:
-        yield f"hint: --expand auto may be {times:.1f} times as fast on {pes:,} PEs"
+        yield f"hint: --expand auto may be {times:.1f} times as fast on {elements(pes)}"
     yield f"more: --show {', '.join(SECTIONS)} or -v"

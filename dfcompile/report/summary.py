@@ -24,6 +24,7 @@ from dfcompile.report import figures as report
 from dfcompile.report import mapping_figures, operator_figures
 from dfcompile.report import schedule_summary as schedules
 from dfcompile.report.figure import NS_PER_S, filled
+from dfcompile.report.lowerings import lowering_summaries
 from dfcompile.report.plain_values import rounded
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
@@ -181,6 +182,7 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         expansions=variant.expansions,
         makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
         schedule=schedules.schedule_summary(point.scheduled, variant.scheduling.depths),
+        lowerings=lowering_summaries(variant.offered, variant.dag),
         over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None if point.selection is None else automatic_summary(point.selection, figures.makespan_cycles),
         repetition=repetition,

@@ -12,7 +12,7 @@ from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Res
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary, TrafficSummary
 from dfcompile.report.operator_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options, gap_note
 from dfcompile.report.report_format import Page
-from dfcompile.report.screen import BEST, chips_column, labels, screen_lines
+from dfcompile.report.screen import BEST, chips_column, labels, lowered, screen_lines
 from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed
 from dfcompile.report.text_tables import page as text_of
 
@@ -20,6 +20,22 @@ _CHOSEN = "*"
 _MOST_ROWS = 24  # of one number of processing elements, in the table; JSON has all
 _NAMED_RULES = 4  # in a sentence; JSON has all
 _WORTH = 20  # it is said what would bring one part in so many
+
+
+def _operator_tables(report: Report) -> Iterator[Table]:
+    """Yield what operators are lowered to, most work first, and what else they could be."""
+    rows = [(result, group) for result in report.results for group in lowered(result)[:_MOST_ROWS]]
+    if rows:
+        labels = [Column("PEs", tuple(str(result.pes) for result, _ in rows))]
+        if report.is_comparison:
+            compared = tuple(report.compared_choices(result) for result, _ in rows)
+            labels.append(Column("compared", compared, is_text=True))
+        operators = tuple(ends_of(group.operators, NAMED_KERNELS) for _, group in rows)
+        labels.append(Column("operators", operators, is_text=True))
+        expansions = Column("expansions", tuple(group.expansions_text for _, group in rows), is_text=True)
+        shares = Column("work\n%", tuple(f"{100 * group.share:.1f}" for _, group in rows))
+        yield Table("operators", tuple(labels), (expansions, shares))
+    yield from _option_tables(report)
 
 
 def _option_tables(report: Report) -> Iterator[Table]:
@@ -41,7 +57,7 @@ def _option_tables(report: Report) -> Iterator[Table]:
             Column("", tuple(_CHOSEN if option.is_chosen else "" for _, option in rows)),
             Column("expansions", tuple(lowered), is_text=True),
         )
-        yield Table("operators", labels, table_columns("options", [option for _, option in rows]))
+        yield Table("operators: what they could be", labels, table_columns("options", [option for _, option in rows]))
 
 
 def _longest(options: Sequence[OptionSummary]) -> list[OptionSummary]:
@@ -173,7 +189,9 @@ def _mapping_tables(report: Report) -> Iterator[Table]:
 
 
 def _time_tables(report: Report) -> Iterator[Table]:
-    columns = table_columns("parts", [mapping.parts for _, mapping in report.mapped])
+    parts = [mapping.parts for _, mapping in report.mapped]
+    # In one unit, as they add up.
+    columns = table_columns("parts", parts, largest=max(mapping.time_s for _, mapping in report.mapped))
     yield Table("where the time goes", _chip_labels(report), columns)
 
 
@@ -272,8 +290,7 @@ def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
 
 def _schedule_notes(report: Report) -> Iterator[str]:
     """Yield what contention-free is, what stopped a schedule, and what marks the best of several."""
-    if report.mapped:
-        yield "contention-free: memory has no limit and takes no time (--system contention-free)"
+    yield from _two_schedules(report)
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
             yield f"deadlock on {report.where(result)}: {'; '.join(result.simulation.deadlock)}"
@@ -283,8 +300,18 @@ def _schedule_notes(report: Report) -> Iterator[str]:
         yield f"chosen: {report.results[0].schedule.choice}"
 
 
+def _two_schedules(report: Report) -> Iterator[str]:
+    """Yield that the schedule is another one than that of the first screen, where memory may take time."""
+    if report.mapped:
+        yield (
+            "contention-free: memory has no limit and takes no time (--system contention-free). This is a schedule of "
+            "its own; makespan and bound of the first table are of another one, made for the machine"
+        )
+
+
 def _bound_notes(report: Report) -> Iterator[str]:
     """Yield what the columns are, what separates makespans from the ideal, and which expansions may be better."""
+    yield from _two_schedules(report)
     yield "gap: how far the makespan is above the lower bound beside it, which no schedule of these tasks beats"
     over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
     if over:
@@ -327,7 +354,7 @@ LEGEND: Final = (
 _TABLES: Final[Mapping[str, Callable[[Report], Iterator[Table]]]] = {
     "schedule": _schedule_tables,
     "bounds": _bound_tables,
-    "operators": _option_tables,
+    "operators": _operator_tables,
     "mapping": _mapping_tables,
     "time": _time_tables,
     "traffic": _traffic_tables,

@@ -3,7 +3,9 @@
 Amounts have SI prefixes for work, binary ones for bytes.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,6 +18,7 @@ FOLDED = 20  # columns that a text of several words gets at least
 READABLE = 40  # columns that a description beside names gets at least
 GAP = 2
 INDENT = "   "
+_BLANK: Final = re.compile(" (?!%)")
 
 
 class Column(Struct, frozen=True):
@@ -83,11 +86,13 @@ def columns_of(text: str) -> int:
 def folded(text: str, width: int, indent: str = "") -> list[str]:
     """Return a text in lines of at most ``width`` columns, cut at blanks alone; lines but the first are indented.
 
+    No line begins with a percent sign.
+
     >>> folded("conv1.bias … relu", 12), folded("conv1.matmul", 4)
     (['conv1.bias …', 'relu'], ['conv1.matmul'])
     """
     lines: list[str] = []
-    for word in text.split(" "):
+    for word in _BLANK.split(text):
         if lines and columns_of(f"{lines[-1]} {word}") <= width:
             lines[-1] += f" {word}"
         else:
@@ -191,10 +196,16 @@ def _stacked(title: str, columns: Sequence[Column], width: int) -> list[str]:
     return lines
 
 
-def scaled(heading: str, values: Sequence[float]) -> Column:
-    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
+def scaled(heading: str, values: Sequence[float], beside: float = 0.0) -> Column:
+    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals.
+
+    Args:
+        heading: of the column; ``{}`` stands for the prefix.
+        values: of its cells.
+        beside: the largest value of other columns in the same unit.
+    """
     values = [0.0 if abs(value) < NO_TIME_S else value for value in values]
-    largest = max(map(abs, values), default=0.0)
+    largest = max(*map(abs, values), abs(beside), 0.0)
     factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
     decimals = max(0, DIGITS - len(str(int(largest / factor))))
     cells = []

@@ -307,7 +307,13 @@ class _Profiles:
                 averaged += work < end - begin
                 self._add_phases(node, np.array([begin, end]), np.array([0, end - begin - work]), None)
         for edge in np.flatnonzero(self._schedule.streamed & ~self._seen).tolist():
-            self._spread(edge)
+            # count elements of a stream that was not followed as if they came and went evenly
+            dag, schedule = self._dag, self._schedule
+            source, target, volume = dag.edge_source[edge], dag.edge_target[edge], int(dag.edge_volume[edge])
+            arrival = schedule.first_out[source], schedule.last_out[source]
+            removal = schedule.start[target], schedule.last_out[target]
+            held = [np.interp(self._marks, each, (0, volume)).astype(np.int64) for each in (arrival, removal)]
+            self._change[:-1] += np.diff(np.maximum(held[0] - held[1], 0), prepend=0)
         return Activity(
             step_cycles=self._step,
             phases=tuple(self._phases),
@@ -323,15 +329,6 @@ class _Profiles:
     def _count(self, times: Int64, change: int) -> None:
         """Count elements from the first mark on that is not before them."""
         np.add.at(self._change, -(-times // self._step), change)
-
-    def _spread(self, edge: int) -> None:
-        """Count elements of a stream that was not followed as if they came and went evenly."""
-        dag, schedule = self._dag, self._schedule
-        source, target, volume = dag.edge_source[edge], dag.edge_target[edge], int(dag.edge_volume[edge])
-        arrival = schedule.first_out[source], schedule.last_out[source]
-        removal = schedule.start[target], schedule.last_out[target]
-        held = [np.interp(self._marks, each, (0, volume)).astype(np.int64) for each in (arrival, removal)]
-        self._change[:-1] += np.diff(np.maximum(held[0] - held[1], 0), prepend=0)
 
     def _add_phases(
         self, node: int, times: Int64, waited: Int64, waits: tuple[Int64, Int64, Int64, tuple[int, ...]] | None
@@ -361,5 +358,4 @@ def _longest(waits: tuple[Int64, Int64, Int64, tuple[int, ...]], since: int, unt
     chosen = slice(left, max(right, left + 1))
     if left == len(ends):
         return NO_EDGE
-    together = np.bincount(edge[chosen], weights=cycles[chosen])
-    return edges[int(np.argmax(together))]
+    return edges[int(np.argmax(np.bincount(edge[chosen], weights=cycles[chosen])))]

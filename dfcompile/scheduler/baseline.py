@@ -294,17 +294,21 @@ def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule) -> int:
     tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
     follows = found.pe[tasks[1:]] == found.pe[tasks[:-1]]
     source = np.concatenate([dag.edge_source, tasks[:-1][follows]])
-    target = np.concatenate([dag.edge_target, tasks[1:][follows]])
-    return int(longest_paths(source, target, work).max())
+    return int(longest_paths(source, np.concatenate([dag.edge_target, tasks[1:][follows]]), work).max())
 
 
 def _depends_on_no_input(dag: CanonicalDag) -> Bool:
     """Return of which nodes all that leads to them is made from constants alone, shape [nodes]."""
     constants = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.PARAMETER}
     of_constant = np.array([scope.origin in constants for scope in dag.scopes], dtype=np.bool_)
-    is_given = (np.diff(dag.in_start) == 0) & ~dag.is_computational & ~of_constant[dag.node_scope]
+    is_first = np.diff(dag.in_start) == 0
+    is_given = is_first & ~dag.is_computational & ~of_constant[dag.node_scope]
+    made = ~is_first | dag.is_computational
+    by_others = np.bincount(dag.edge_target, ~is_first[dag.edge_source] | is_given[dag.edge_source], dag.nodes_count)
+    if not (made & (by_others == 0)).any():  # what is made from constants begins with what nothing else leads to
+        return np.zeros(dag.nodes_count, dtype=np.bool_)
     reached = longest_paths(dag.edge_source, dag.edge_target, is_given.astype(np.int64))
-    return np.asarray((reached == 0) & (np.diff(dag.in_start) + dag.is_computational > 0))
+    return np.asarray((reached == 0) & made)
 
 
 def _gaps(found: NonStreamingSchedule, stays: Bool) -> GapIndex:

@@ -292,24 +292,20 @@ def fifo_capacities(
         capacity[ended] = dag.edge_volume[ended]
     late = edges[memory_at[join] > emits_at]
     if len(late):
-        own = late[_awaits_own_component(dag, inside, streamed)[target[late]]]
+        # Nodes wait for memory that their own streaming component fills first.
+        component = streamed_components(dag, streamed)
+        memory = np.flatnonzero(inside & ~streamed)
+        reader = dag.edge_target[memory]
+        on_loop = edges_on_loops(dag.nodes_count, component[dag.edge_source[memory]], component[reader])
+        awaits = np.zeros(dag.nodes_count, dtype=np.bool_)
+        awaits[reader[on_loop]] = True
+        own = late[awaits[target[late]]]
         capacity[own] = dag.edge_volume[own]
     if not off_cycles:
         deep = np.flatnonzero(capacity > 1)
         # Sizes above 1 are rare: only the blocks that have one are searched for cycles.
         capacity[deep[~_on_cycle_of_block(dag, block, inside, deep)]] = 1
     return frozen(capacity)
-
-
-def _awaits_own_component(dag: CanonicalDag, inside: Bool, streamed: Bool) -> Bool:
-    """Return which nodes wait for memory that their own streaming component fills first, shape [nodes]."""
-    component = streamed_components(dag, streamed)
-    memory = np.flatnonzero(inside & ~streamed)
-    target = dag.edge_target[memory]
-    on_loop = edges_on_loops(dag.nodes_count, component[dag.edge_source[memory]], component[target])
-    awaits = np.zeros(dag.nodes_count, dtype=np.bool_)
-    awaits[target[on_loop]] = True
-    return awaits
 
 
 def _latest(dag: CanonicalDag, edges: Bool, time: Int64) -> Int64:
@@ -324,8 +320,7 @@ def _on_cycle_of_block(dag: CanonicalDag, block: Int32, inside: Bool, asked: Int
 
     Memory that is full before the block begins (a buffer without predecessors in it) makes nobody wait.
     """
-    blocks = int(block.max()) + 1 if len(block) else 0
-    searched = np.zeros(blocks, dtype=np.bool_)
+    searched = np.zeros(int(block.max()) + 1 if len(block) else 0, dtype=np.bool_)
     searched[block[dag.edge_source[asked]]] = True
     fed = np.zeros(dag.nodes_count, dtype=np.bool_)
     fed[dag.edge_target[inside]] = True

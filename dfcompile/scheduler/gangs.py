@@ -60,8 +60,16 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
         streamed: which edges stream inside blocks, shape [edges].
         relay_elements: an edge of at most so many may stream from gang to gang, through a FIFO that holds all of it.
     """
+    # number the components, those that wait for one another through memory as one; memory never leaves a block
     component = timing.streamed_components(dag, streamed)
-    gang = _merged(dag, blocks.block, streamed, component)
+    source, target = component[dag.edge_source], component[dag.edge_target]
+    memory = ~streamed & (blocks.block[dag.edge_source] == blocks.block[dag.edge_target])
+    circular = np.zeros(dag.edges_count, dtype=np.bool_)
+    between = np.flatnonzero(memory & (source != target))
+    circular[between] = timing.edges_on_loops(dag.nodes_count, source[between], target[between])
+    if circular.any():
+        component = timing.streamed_components(dag, streamed | circular)
+    gang = numbered(component)[1].astype(np.int32)
     inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
     offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed), streamed)
     times = timing.node_times(dag, blocks.order, offsets, streamed, (inside, np.zeros(dag.nodes_count, dtype=np.int32)))
@@ -77,18 +85,6 @@ def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:
     block_of = np.zeros(int(gang.max(initial=-1)) + 1, dtype=np.int64)
     block_of[gang] = block
     return by_urgency(block_of.tolist(), source[source != target], target[source != target])
-
-
-def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -> Int32:
-    """Number the components, those that wait for one another through memory as one; memory never leaves a block."""
-    source, target = component[dag.edge_source], component[dag.edge_target]
-    memory = ~streamed & (block[dag.edge_source] == block[dag.edge_target])
-    circular = np.zeros(dag.edges_count, dtype=np.bool_)
-    between = np.flatnonzero(memory & (source != target))
-    circular[between] = timing.edges_on_loops(dag.nodes_count, source[between], target[between])
-    if circular.any():
-        component = timing.streamed_components(dag, streamed | circular)
-    return numbered(component)[1].astype(np.int32)
 
 
 _SEVERAL = -1  # tasks of a gang, or none
@@ -141,9 +137,7 @@ def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int
     """
     through_memory = replace(gangs, relayed=np.zeros_like(gangs.relayed))
     choices = [through_memory, gangs] if gangs.relayed.any() else [gangs]
-    placed = [
-        each for choice in choices for each in (place(dag, choice, pes), place_in_order(dag, choice, pes, sequence))
-    ]
+    placed = [each for one in choices for each in (place(dag, one, pes), place_in_order(dag, one, pes, sequence))]
     return min(placed, key=lambda placing: placing.makespan_cycles)
 
 

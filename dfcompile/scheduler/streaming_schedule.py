@@ -94,7 +94,12 @@ def timed_schedule(
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
     if partitioner.lists and not barrier and listed_schedules.is_listable(dag, options):
-        return _listed(dag, partitioner, options, plan)
+        bound = lower_bound_cycles(dag, options.pes)
+        planned = None if plan is None else plan.non_streaming
+        non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
+        listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
+        shortest = _listed_or_gangs(dag, partitioner, options, listed)
+        return replace(shortest, bound_cycles=listed.bound, non_streaming=non_streaming)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
         return _quickly(dag, partitioner, options)
@@ -111,25 +116,14 @@ def timed_schedule(
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
-def _listed(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: listed_schedules.ListedPlan | None
+def _listed_or_gangs(
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: listed_schedules.ListedSchedule
 ) -> TimedSchedule:
     """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
 
     All gangs are replayed where that costs little; up to some more accesses those that are no longer by steady times.
     Where FIFOs are bounded that is up to many more, whatever the effort, and with barriers, too: these need small ones.
     """
-    bound = lower_bound_cycles(dag, options.pes)
-    planned = None if plan is None else plan.non_streaming
-    non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
-    listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
-    found = _listed_or_gangs(dag, partitioner, options, listed)
-    return replace(found, bound_cycles=listed.bound, non_streaming=non_streaming)
-
-
-def _listed_or_gangs(
-    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: listed_schedules.ListedSchedule
-) -> TimedSchedule:
     if listed.found is None:
         return TimedSchedule(listed.planned, sample=listed.sample)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
@@ -175,7 +169,13 @@ def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule
     found = exact.replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
     if found is not None and not found.replay.deadlock:
         return TimedSchedule(found.schedule, is_replayed=True)
-    return TimedSchedule(steady, sample=_sample(dag, steady))
+    # what some of what streams together take in a replay, beside the plan; ``None`` without any
+    planned = taken = 0
+    for nodes, cycles in replay_sample(dag, replay_of(steady), _SAMPLED_ACCESSES):
+        members = list(nodes)
+        planned += int(steady.last_out[members].max() - steady.start[members].min())
+        taken += cycles
+    return TimedSchedule(steady, sample=Sample(planned, taken) if planned else None)
 
 
 def _planned(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool) -> _Choice:
@@ -205,13 +205,3 @@ def _exact(planned: Iterable[_Choice], fifos: Fifos) -> Iterator[exact.ReplayedS
 def _steady(plan: Plan, steady: Schedule) -> Schedule:
     """Return a schedule with steady times and FIFOs as they are asked for."""
     return exact.limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
-
-
-def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:
-    """Return what some of what streams together take in a replay, beside the plan; ``None`` without any."""
-    planned = taken = 0
-    for nodes, cycles in replay_sample(dag, replay_of(steady), _SAMPLED_ACCESSES):
-        members = list(nodes)
-        planned += int(steady.last_out[members].max() - steady.start[members].min())
-        taken += cycles
-    return Sample(planned, taken) if planned else None

@@ -46,7 +46,11 @@ def check_partitioner(
     for dag in (*canonical_dags(), *dags):
         for count in counts:
             for barrier in (True, False):
-                filled = _filled(_checked_blocks(found, dag, count, barrier=barrier), found)
+                blocks, again = (found.blocks(dag, count, barrier=barrier) for _ in range(2))
+                check_blocks(dag, blocks, count, overlaps=not barrier and found.overlapping is not None)
+                is_same = np.array_equal(blocks.block, again.block) and np.array_equal(blocks.order, again.order)
+                assert is_same, f"{found.name}: two calls give two partitions of {dag.name!r} on {count}"
+                filled = _filled(blocks, found)
                 for timing in Timing:
                     _check_schedule(filled, dag, ScheduleOptions(count, found.name, barrier=barrier, timing=timing))
 
@@ -58,14 +62,6 @@ def _filled(blocks: Blocks, partitioner: Partitioner) -> Partitioner:
         return blocks
 
     return replace(partitioner, partition=fill, overlapping=None if partitioner.overlapping is None else fill)
-
-
-def _checked_blocks(partitioner: Partitioner, dag: CanonicalDag, pes: int, *, barrier: bool) -> Blocks:
-    blocks, again = (partitioner.blocks(dag, pes, barrier=barrier) for _ in range(2))
-    check_blocks(dag, blocks, pes, overlaps=not barrier and partitioner.overlapping is not None)
-    is_same = np.array_equal(blocks.block, again.block) and np.array_equal(blocks.order, again.order)
-    assert is_same, f"{partitioner.name}: two calls give two partitions of {dag.name!r} on {pes}"
-    return blocks
 
 
 def _check_schedule(partitioner: Partitioner, dag: CanonicalDag, options: ScheduleOptions) -> None:

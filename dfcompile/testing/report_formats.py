@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from dfcompile.host.printable import printable
 from dfcompile.report import figures as report
 from dfcompile.report.design.figures import DesignReport, DesignSummary
-from dfcompile.report.figure import RecordField, fields_of
+from dfcompile.report.figure import fields_of
 from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.report_format import AnyReport, Page, ReportFormat, registered_formats
 
@@ -51,18 +51,14 @@ def sampled(described: type[RecordT], **given: object) -> RecordT:
     values = dict(given)
     for field in fields_of(cast("Any", described)):
         if field.name not in values and field.default is MISSING:
-            values[field.name] = _sample(field)
+            if field.record is not None:
+                found: object = sampled(field.record)
+            elif field.figure.choices:
+                found = field.figure.choices[0]
+            else:
+                found = _PLAIN.get(field.kind, {})
+            values[field.name] = (found,) if field.is_list else found
     return cast("RecordT", cast("Any", described)(**values))
-
-
-def _sample(field: RecordField) -> object:
-    if field.record is not None:
-        found: object = sampled(field.record)
-    elif field.figure.choices:
-        found = field.figure.choices[0]
-    else:
-        found = _PLAIN.get(field.kind, {})
-    return (found,) if field.is_list else found
 
 
 WIDTHS = (20, 80, 200)

@@ -22,6 +22,7 @@ LEAF = 0.02  # weight of a node with one neighbour
 MOST_BENDS = 20_000  # of all edges: beyond it long edges are drawn straight
 
 Edge = tuple[int, int]
+Floats = Sequence[float]  # one per node
 
 
 class Layout(Struct, frozen=True):
@@ -109,18 +110,13 @@ def _places(sizes: Sequence[float], rows: list[list[int]], links: Sequence[Edge]
     return centre
 
 
-def _mean(nodes: Sequence[int], centre: Sequence[float], weights: Sequence[float], otherwise: float) -> float:
+def _mean(nodes: Sequence[int], centre: Floats, weights: Floats, otherwise: float) -> float:
     total = sum(weights[node] for node in nodes)
     return sum(weights[node] * centre[node] for node in nodes) / total if nodes else otherwise
 
 
 def _spread(
-    row: Sequence[int],
-    wanted: Sequence[float],
-    weights: Sequence[float],
-    sizes: Sequence[float],
-    gap: float,
-    centre: list[float],
+    row: Sequence[int], wanted: Floats, weights: Floats, sizes: Floats, gap: float, centre: list[float]
 ) -> None:
     """Move the nodes of a row to where they want to be, in their order, without overlap, by least squares.
 
@@ -165,7 +161,13 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         dag: whose families depend on families before them alone, as extraction makes it.
     """
     families = families_of(dag)
-    arrows = _arrows(dag, families)
+    # The volumes that edges carry, by the families of their ends.
+    place = {family.scope: at for at, family in enumerate(families)}
+    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
+    arrows: dict[tuple[int, int], list[str]] = {}
+    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
+        label = f"{volume:,}" if count == 1 else f"{volume:,} ×{count}"
+        arrows.setdefault((place[source], place[target]), []).append(label)
     layout = lay_out([_width(family) for family in families], list(arrows), GAP, BEND)
     width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
     left = (width - layout.width) / 2
@@ -189,17 +191,6 @@ def dag_to_svg(dag: CanonicalDag) -> str:
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _arrows(dag: CanonicalDag, families: list[Family]) -> dict[tuple[int, int], list[str]]:
-    """Return the volumes that edges carry, by the families of their ends."""
-    place = {family.scope: at for at, family in enumerate(families)}
-    ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
-    labels: dict[tuple[int, int], list[str]] = {}
-    for (source, target, volume), count in equal_edges(*ends, dag.edge_volume):
-        label = f"{volume:,}" if count == 1 else f"{volume:,} ×{count}"
-        labels.setdefault((place[source], place[target]), []).append(label)
-    return labels
 
 
 def _width(family: Family) -> float:

@@ -85,7 +85,9 @@ def slopes_to_svg(
         x = axes.x(sram_bytes)
         anchor, beside = ("start", x + 4) if x < WIDTH / 2 else ("end", x - 4)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}" stroke="#555"/>')
-        parts.append(f'<text x="{beside:.1f}" y="{_TOP + 12}" text-anchor="{anchor}">SRAM {_label(sram_bytes)}B</text>')
+        parts.append(
+            f'<text x="{beside:.1f}" y="{_TOP + 12}" text-anchor="{anchor}">SRAM {size_label(sram_bytes)}B</text>'
+        )
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -125,7 +127,7 @@ def _slope(number: int, slope: Slope, heights: Float64, axes: "_Axes") -> Iterat
     y = HEIGHT + _LINE * number
     yield f'<polyline points="8,{y - 4} 36,{y - 4}" {line}/>'
     yield f'<circle cx="22" cy="{y - 4}" r="4" fill="{colour}"/>'
-    text = f"{name}: maximal effectual buffer {_label(slope.curve.maximal_effectual_size)}B"
+    text = f"{name}: maximal effectual buffer {size_label(slope.curve.maximal_effectual_size)}B"
     yield f'<text x="42" y="{y}">{text}</text>'
 
 
@@ -149,13 +151,13 @@ class _Axes:
             x = self.x(2.0**power)
             yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}" stroke="#ddd"/>'
             anchor = "end" if x > right - _RIGHT else "middle"
-            text = f"{_label(2**power)}B"
+            text = f"{size_label(2**power)}B"
             yield f'<text x="{min(x, WIDTH - 4):.1f}" y="{bottom + 16}" text-anchor="{anchor}">{text}</text>'
         unit = "" if self.is_intensity else "B"
         for power in _ticks(self.heights):
             y = self.y(2.0**power)
             yield f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
-            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(2.0**power)}{unit}</text>'
+            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{size_label(2.0**power)}{unit}</text>'
         yield f'<text x="{(_LEFT + right) / 2:.0f}" y="{bottom + 31}" text-anchor="middle">buffer</text>'
         yield f'<text x="8" y="{_TOP - 10}">{"operations per byte" if self.is_intensity else "bytes moved"}</text>'
 
@@ -170,8 +172,8 @@ def _ticks(powers: tuple[int, int]) -> range:
     return range(low, high + 1, max(1, ceil((high - low) / _MOST_LABELS)))
 
 
-def _label(size: float) -> str:
-    """Return a number with the prefix of a power of 1,024, to which a unit may be added."""
+def size_label(size: float) -> str:
+    """Return a positive number with the prefix of a power of 1,024, to which a unit may be added."""
     power = min(max(floor(log2(size)), 0) // 10, len(_PREFIXES) - 1)
     value = size / 2 ** (10 * power)
     return f"{value:.0f} {_PREFIXES[power]}" if value == int(value) else f"{value:.3g} {_PREFIXES[power]}"

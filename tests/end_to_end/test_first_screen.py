@@ -69,12 +69,13 @@ def test_two_numbers_of_elements_are_one_screen_with_the_best_marked(model: Path
     assert max(map(len, lines)) <= 100
     assert max(map(len, narrow)) <= 80
     assert "results, continued" not in narrow
-    rows = {line.split()[0]: line for line in lines if re.match(r" +\d+ +(\*|[A-Z])", line)}
+    rows = {line.split()[0]: line for line in lines if re.match(r" +\d+ +(\*|\d)", line)}
     assert list(rows) == ["4", "32"]
     best = str(PES[makespans.index(min(makespans))])  # type: ignore[type-var]  # a mapping ends
     assert [pes for pes, line in rows.items() if " * " in line] == [best]
     for pes, cycles in zip(rows, makespans, strict=True):
         assert f" {cycles:,} " in rows[pes]
+    assert sum(line.startswith("lowering on ") for line in lines) in (1, 2)
     assert [line.split(":")[0] for line in lines if re.search("-bound|mostly idle", line)] == ["4 PEs", "32 PEs"]
     assert sum(line.startswith(("hint:", "more:")) for line in lines) <= 2
 
@@ -159,6 +160,18 @@ def test_a_choice_that_was_saved_gives_the_same_report(residual: Path, tmp_path:
             del result["mapping"]["perfect_streams"]["solver_s"]
         assert left == right
     assert {"name": "granularity of tasks", "value": "as saved", "source": "--choice"} in again["assumptions"]
+    rows = printed(capsys, *words[:3], "--choice", str(file), "--show", "operators").partition("\noperators\n")[2]
+    assert re.search(r" 4 +Conv_0, Conv_1 +Conv=\w+.* \d+\.\d\n", rows)
+
+
+def test_parts_of_the_time_are_in_one_unit_and_the_schedule_is_said_to_be_another(both: ModelRun) -> None:
+    text = " ".join(both.render("table", verbose=False, show=("time", "bounds", "schedule")).split(" "))
+    headings = text.partition("\nwhere the time goes\n")[2].split("\n")[2]
+
+    assert len(set(re.findall(r"\b[mµn]?s\b", headings))) == 1
+    assert "makespan and bound of the first table are of another one, made for the machine" in " ".join(text.split())
+    only = both.render("table", verbose=False, show=("bounds",))
+    assert "This is a schedule of its own" in only
 
 
 def test_a_comparison_of_reports_begins_with_the_makespan_of_the_machine(residual: Path, tmp_path: Path) -> None:

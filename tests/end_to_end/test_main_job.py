@@ -108,13 +108,25 @@ def test_results_are_ordered_by_pes_then_by_combination(convolution: Path, capsy
     ]
 
 
-def test_expansion_of_one_operator_is_named_beside_the_default(convolution: Path, capsys: Capture) -> None:
-    (found,) = results(capsys, str(convolution), "--pes", "16", "--expand", "conv1:MatMul=lmv", "--timing", "steady")
+def test_a_lowering_has_one_name_whether_an_operator_or_its_type_was_named(convolution: Path, capsys: Capture) -> None:
+    for rule in ("conv1:MatMul=lmv", "MatMul=lmv"):
+        (found,) = results(capsys, str(convolution), "--pes", "16", "--expand", rule, "--timing", "steady")
 
-    assert (found["expansions"], found["schedule"]["makespan_cycles"]) == (
-        {"Conv": "im2col", "MatMul": "mv", "conv1:MatMul": "lmv"},
-        35_735,
-    )
+        assert (found["expansions"], found["schedule"]["makespan_cycles"]) == (
+            {"Conv": "im2col", "MatMul": "lmv"},
+            35_735,
+        )
+
+
+def test_expansions_of_one_operator_that_are_compared_are_named_beside_those_of_its_type(
+    convolution: Path, capsys: Capture
+) -> None:
+    words = (str(convolution), "--pes", "16", "--expand", "conv1:MatMul=lmv,op", "--timing", "steady")
+
+    assert [found["expansions"] for found in results(capsys, *words)] == [
+        {"Conv": "im2col", "conv1:MatMul": "lmv"},
+        {"Conv": "im2col", "conv1:MatMul": "op"},
+    ]
 
 
 def test_choice_may_be_lowered_away_by_another_combination(convolution: Path, capsys: Capture) -> None:

@@ -6,15 +6,8 @@ from itertools import product
 
 from msgspec.structs import asdict
 
-from dfcompile.audit.comparing import (
-    MULTIPLIED,
-    ROUNDING,
-    audit_derived,
-    expect_at_least,
-    expect_bound,
-    expect_figures,
-    expect_rows,
-)
+from dfcompile.audit import comparing
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_figures, expect_rows
 from dfcompile.audit.design.batch import DesignAccount
 from dfcompile.audit.mapping.times import audit_bound_by, audit_time
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
@@ -50,20 +43,19 @@ def audit_design(
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
-    audit_derived("report", report)
+    comparing.audit_derived("report", report)
     decided = DecidedDesign(solution.design, solution.decision, solution.options.compatibility)
     account = DesignAccount(decided, solution.figures.steps)
-    _audit_figures("figures", report.figures, account)
-    _audit_search("search", report, solution, account)
+    _audit_figures(report.figures, account)
+    _audit_search(report, solution, account)
     _audit_configurations(report, solution, account)
-    _audit_kernels("kernels", report.kernels, account)
-    audit_placements("placements", report.placements, solution, placed)
-    audit_corrections("corrections", report.corrections, solution, account, corrections)
+    _audit_kernels(report.kernels, account)
+    _audit_placements(report, solution, placed)
+    _audit_corrections(report, solution, account, corrections)
 
 
-def _audit_figures(where: str, summary: reported.DesignSummary, account: DesignAccount) -> None:
-    machine, batch, groups = account.design.machine, account.design.execution.batch, account.groups
-    memory = account.memory
+def _audit_figures(summary: reported.DesignSummary, account: DesignAccount) -> None:
+    where, machine, batch, groups = "figures", account.design.machine, account.design.execution.batch, account.groups
     time_s, rate, power = account.batch_ns / PER_S, account.peak_flop_per_s, account.power_w
     peak = rate * machine.chips * time_s
     expect_figures(f"{where}: of the machine", summary, chips=machine.chips)
@@ -80,20 +72,21 @@ def _audit_figures(where: str, summary: reported.DesignSummary, account: DesignA
     expect_figures(where, summary, MULTIPLIED, network_traffic_bytes=account.network_traffic_bytes)
     expect_figures(where, summary, MULTIPLIED, sharding_bytes=account.decided.sharding_bytes)
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
-    expect_figures(where, summary, MULTIPLIED, dram_bytes=memory.total)
+    expect_figures(where, summary, MULTIPLIED, dram_bytes=account.memory.total)
     if machine.dram_bytes:
-        expect_at_least(f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
-    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **asdict(memory))
+        comparing.expect_at_least(
+            f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING
+        )
+    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **asdict(account.memory))
 
 
-def _audit_search(where: str, report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
-    summary, time_s = report.search, account.batch_ns / PER_S
+def _audit_search(report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
+    where, summary, time_s = "search", report.search, account.batch_ns / PER_S
     bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
     points = count_of_choices(solution.asked, solution.options.compatibility)
-    expect_figures(where, summary, solver=solution.solver)
-    expect_figures(where, summary, points=points, fused_points=solution.fused_points)
-    expect_bound(where, summary, time_s, bound_s, is_optimal=solution.optimal)
-    expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
+    expect_figures(where, summary, solver=solution.solver, points=points, fused_points=solution.fused_points)
+    comparing.expect_bound(where, summary, time_s, bound_s, is_optimal=solution.optimal)
+    comparing.expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
 
 
 def _audit_configurations(report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
@@ -106,9 +99,9 @@ def _audit_configurations(report: reported.DesignReport, solution: DesignSolutio
         audit_time(at, summary, (step.compute_ns, step.memory_ns, step.network_ns), step.time_ns)
 
 
-def _audit_kernels(where: str, summaries: Sequence[reported.KernelSummary], account: DesignAccount) -> None:
+def _audit_kernels(summaries: Sequence[reported.KernelSummary], account: DesignAccount) -> None:
     decided = account.decided
-    for at, summary, kernel in expect_rows(where, summaries, account.design.kernels):
+    for at, summary, kernel in expect_rows("kernels", summaries, account.design.kernels):
         number, (rows, k, columns) = decided.decision.configs[kernel.id], decided.extents(kernel)
         step, flop = account.steps[number], (2 * k if kernel.systolic else 1) * rows * columns
         expect_figures(at, summary, name=kernel.name, sharding=decided.split(kernel).value, configuration=number)
@@ -174,11 +167,8 @@ def _tiles(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
     return len({math.ceil(sequence / size) for size in range(1, min(batch.tile or sequence, sequence) + 1)})
 
 
-def audit_placements(
-    where: str,
-    summaries: Sequence[reported.PlacementSummary],
-    solution: DesignSolution,
-    placed: Sequence[PlacedConfiguration],
+def _audit_placements(
+    report: reported.DesignReport, solution: DesignSolution, placed: Sequence[PlacedConfiguration]
 ) -> None:
     """Number the cells of placed units anew; the checker has accepted where they are.
 
@@ -186,7 +176,7 @@ def audit_placements(
         VerificationError: naming the figure, as found and as recomputed.
     """
     grid = solution.design.machine.pmu
-    for at, summary, one in expect_rows(where, summaries, placed):
+    for at, summary, one in expect_rows("placements", report.placements, placed):
         if grid is None:
             raise VerificationError(f"{at}: found a placement against a chip without a grid")
         pcus = sum(kernel.split.lanes * kernel.split.stages for kernel in one.units.kernels)
@@ -218,18 +208,13 @@ def _audit_units(
         expect_figures(at, unit, dimension=link.dimension, border=link.border.value, cells=numbers(link.cells))
 
 
-def audit_corrections(
-    where: str,
-    summaries: Sequence[reported.CorrectionSummary],
-    solution: DesignSolution,
-    account: DesignAccount,
-    corrections: Sequence[Correction],
+def _audit_corrections(
+    report: reported.DesignReport, solution: DesignSolution, account: DesignAccount, corrections: Sequence[Correction]
 ) -> None:
     """Compute anew what figures are, and what they would be with a switch turned.
 
     Args:
-        where: path of the part in the report.
-        summaries: the part.
+        report: whose corrections are audited.
         solution: that the report is of.
         account: of it.
         corrections: with the configurations under the turned switch, whose splits of cores are as decided there.
@@ -239,7 +224,7 @@ def audit_corrections(
     """
     own = _named(account)
     turned: dict[str, Mapping[str, float]] = {}
-    for at, summary, correction in expect_rows(where, summaries, corrections):
+    for at, summary, correction in expect_rows("corrections", report.corrections, corrections):
         switch = correction.switch
         is_right = getattr(solution.options.compatibility, switch) == getattr(RIGHT, switch)
         expect_figures(at, summary, switch=switch.replace("_", "-"), text=CORRECTIONS[switch], applied=is_right)
@@ -253,8 +238,7 @@ def audit_corrections(
             continue
         if switch not in turned:
             turned[switch] = _turned(at, solution, correction, is_right=is_right)
-        other = turned[switch][summary.figure]
-        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=other)
+        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=turned[switch][summary.figure])
 
 
 def _named(account: DesignAccount) -> Mapping[str, float]:

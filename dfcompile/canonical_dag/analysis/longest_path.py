@@ -81,7 +81,7 @@ def connected(count: int, source: Ends, target: Ends) -> Int64:
 
 def longest_paths(source: Ends, target: Ends, step: Int64) -> Int64:
     """Return the largest sum of steps along a path that ends with each vertex of an acyclic graph, shape [vertices]."""
-    found = _by_levels(source, target, step)
+    found = _by_levels(source, target, step) if len(step) >= _FEWEST else None
     return _by_vertices(source, target, step) if found is None else found
 
 

@@ -76,7 +76,13 @@ def streaming_depth(dag: CanonicalDag) -> int:
         component = _components(dag, streamed)
     source, target = _contracted(dag, component, ~streamed)
     steps = np.zeros(2 * dag.nodes_count, dtype=np.int64)
-    depths = _depths(dag, component, streamed)
+    # ``L - 1 + max W`` of each component, levels along its own edges
+    level = longest_paths(dag.edge_source[streamed], dag.edge_target[streamed], level_steps(dag))
+    tasks = dag.is_computational
+    deepest, largest = np.zeros((2, int(component.max(initial=-1)) + 1), dtype=np.int64)
+    np.maximum.at(deepest, component[tasks], level[tasks])
+    np.maximum.at(largest, component[tasks], dag.work[tasks])
+    depths = deepest - 1 + largest
     steps[: len(depths)] = depths
     return int(longest_paths(source, target, steps).max(initial=0))
 
@@ -92,13 +98,3 @@ def _contracted(dag: CanonicalDag, component: Int32, kept: Bool) -> tuple[Int64,
     """Return the kept edges between components (numbered as they are) and other nodes (numbered behind them)."""
     vertex = np.where(component >= 0, component, dag.nodes_count + np.arange(dag.nodes_count))
     return vertex[dag.edge_source[kept]], vertex[dag.edge_target[kept]]
-
-
-def _depths(dag: CanonicalDag, component: Int32, streamed: Bool) -> Int64:
-    """Return ``L - 1 + max W`` of each component, levels along its own edges."""
-    level = longest_paths(dag.edge_source[streamed], dag.edge_target[streamed], level_steps(dag))
-    tasks = dag.is_computational
-    deepest, largest = np.zeros((2, int(component.max(initial=-1)) + 1), dtype=np.int64)
-    np.maximum.at(deepest, component[tasks], level[tasks])
-    np.maximum.at(largest, component[tasks], dag.work[tasks])
-    return deepest - 1 + largest

@@ -125,7 +125,9 @@ class _Assembly:
             # An array may be named like a scope of tasks, which has the older right to the name.
             scope = f"{name}.buffer" if name in self._task_scopes else name
             parts = self._flow.parts.get(name)
-            nodes = self._builder.add_buffers(self._builder.add_scope(scope, origin=name), 0 if parts is None else parts.count)
+            nodes = self._builder.add_buffers(
+                self._builder.add_scope(scope, origin=name), 0 if parts is None else parts.count
+            )
             self._buffers[name] = np.array(nodes, dtype=np.int32)
 
     # -- edges

@@ -15,7 +15,7 @@ from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal
 from dfcompile.errors import UserError
 
-_MOST_TASKS = 10**7  # of a canonical DAG: some hundred bytes each
+MOST_TASKS = 10**7  # of a canonical DAG: some hundred bytes each
 _MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes still fit into 64 bits
 _KEPT = 4096  # scopes of which it is known which loops can be divided: some MB
 
@@ -51,8 +51,9 @@ class MemberVolumes(Struct, frozen=True):
     @classmethod
     def largest(cls, members: int, several: Sequence[MemberVolumes]) -> MemberVolumes:
         """Return the largest number that each member has in any of several."""
-        whole, last = (max((getattr(each, name) for each in several), default=0) for name in ("whole", "last"))
-        return cls(members, whole, min((each.row for each in several), default=max(members, 1)), last)
+        whole = max([each.whole for each in several], default=0)
+        last = max([each.last for each in several], default=0)
+        return cls(members, whole, min([each.row for each in several], default=max(members, 1)), last)
 
     @property
     def is_even(self) -> bool:
@@ -126,6 +127,10 @@ class TaskFamily(Struct, frozen=True, dict=True):
 
     def iterations(self) -> MemberVolumes:
         """Return the iterations of each member: elements that it reads on every input edge."""
+        return self._iterations
+
+    @cached_property
+    def _iterations(self) -> MemberVolumes:
         return self._per_member(prod)
 
     def written(self, access: Access) -> MemberVolumes:
@@ -136,6 +141,8 @@ class TaskFamily(Struct, frozen=True, dict=True):
         Raises:
             UserError: the write is irregular and too large to count.
         """
+        if access in self._written:
+            return self._written[access]
 
         def counted(extents: tuple[int, ...]) -> int:
             found = _distinct(extents, access.strides)
@@ -144,7 +151,12 @@ class TaskFamily(Struct, frozen=True, dict=True):
                 raise UserError(f"scope {name!r}: an irregular write to {access.array!r} against a regular one")
             return found
 
-        return self.iterations() if access.is_indirect else self._per_member(counted)
+        each = self._written[access] = self.iterations() if access.is_indirect else self._per_member(counted)
+        return each
+
+    @cached_property
+    def _written(self) -> dict[Access, MemberVolumes]:
+        return {}
 
     def distinct_in(self, access: Access) -> Int64:
         """Return the different elements that each member reads, at most, shape [members].
@@ -188,7 +200,7 @@ def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> t
     Raises:
         UserError: there are too many tasks for the memory; the largest family is named.
     """
-    families = tuple(_divided(scope, granularity.pieces_of(scope.origin), granularity.max_tasks) for scope in scopes)
+    families = tuple(divided(scope, granularity.pieces_of(scope.origin), granularity.max_tasks) for scope in scopes)
     _check_count(families)
     return families
 
@@ -198,7 +210,9 @@ def finest(scope: MapScope) -> TaskFamily:
     return _family(scope, _in_pieces(scope.extents, scope.is_spatial, scope.writes, prod(scope.extents)))
 
 
-def _divided(scope: MapScope, pieces: int | None, max_tasks: int | None) -> TaskFamily:
+@lru_cache(_KEPT)
+def divided(scope: MapScope, pieces: int | None, max_tasks: int | None = None) -> TaskFamily:
+    """Divide one scope, see `Granularity`, however many tasks that gives."""
     if pieces is not None:
         return _family(scope, _in_pieces(scope.extents, scope.is_spatial, scope.writes, pieces))
     extents = zip(scope.extents, scope.is_spatial, strict=True)
@@ -228,10 +242,10 @@ def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> t
 
 def _check_count(families: Sequence[TaskFamily]) -> None:
     total = sum(family.members for family in families)
-    if total > _MOST_TASKS:
+    if total > MOST_TASKS:
         largest = max(families, key=lambda family: family.members)
         found = f"scope {largest.scope.name!r}: {largest.members} of {total} tasks"
-        raise UserError(f"{found} against at most {_MOST_TASKS} (of a model: --granularity max-tasks=1024, say)")
+        raise UserError(f"{found} against at most {MOST_TASKS} (of a model: --granularity max-tasks=1024, say)")
 
 
 @lru_cache(_KEPT)

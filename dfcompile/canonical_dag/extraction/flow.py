@@ -73,7 +73,12 @@ class Flow(Struct, frozen=True):
         found = {}
         for name, use in self.uses.items():
             stored = [each for each in use.readers if use.stream_of(*each) is None]
-            if use.is_buffer and use.writers and stored and all(divided[number] for number, _ in (*use.writers, *stored)):
+            if (
+                use.is_buffer
+                and use.writers
+                and stored
+                and all(divided[number] for number, _ in (*use.writers, *stored))
+            ):
                 parts = parts_of(self.families, (*use.writers, *stored), use.array)
                 if parts is not None:
                     found[name] = parts
@@ -91,8 +96,7 @@ class Flow(Struct, frozen=True):
         """Return the cycles of each task of a family: ``max(I, O)``, whatever feeds it."""
         tasks = self.families[family]
         iterations = tasks.iterations()
-        streams = (self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads)
-        first = next(streams, None)
+        first = next((self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads), None)
         # All input edges of a task are equal, so the first one tells; a task in turn with a family reads its slice.
         if first is not None:
             iterations = self.stream_volumes(first).resized(tasks.members)
@@ -177,6 +181,8 @@ def _dependence_order(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUs
         for writer in dict.fromkeys(number for number, _ in use.writers)
         for reader in dict.fromkeys(number for number, _ in use.readers)
     ]
+    if all(writer < reader for writer, reader in ends):
+        return tuple(range(len(families)))
     order = lowest_order(len(families), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
     if len(order) < len(families):
         scope = families[min(set(range(len(families))) - set(order))].scope

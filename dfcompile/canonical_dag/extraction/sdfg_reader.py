@@ -56,7 +56,13 @@ class _StateReader:
         view_edge = None
         if isinstance(descriptor, dace.data.View):
             view_edge = self._view_edge(node)
-            self._read_view(node, view_edge)
+            viewed = view_edge.src if view_edge.dst is node else view_edge.dst
+            held = viewed.desc(self._sdfg)
+            subset = view_edge.data.subset if view_edge.data.data == viewed.data else view_edge.data.other_subset
+            strides = _integers(held.strides, f"array {viewed.data!r}: strides")
+            start = f"view {node.data!r}: start"
+            begin = [0] * len(strides) if subset is None else _integers(subset.min_element(), start)
+            self._views[node.data] = (viewed.data, sum(at * stride for at, stride in zip(begin, strides, strict=True)))
         elif node.data not in self._arrays:
             self._arrays[node.data] = Array(
                 name=node.data,
@@ -80,14 +86,6 @@ class _StateReader:
         if edge is None:
             raise UserError(f"view {node.data!r}: no edge to what it views against one")
         return edge
-
-    def _read_view(self, node: AccessNode, edge: "dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]") -> None:
-        viewed = edge.src if edge.dst is node else edge.dst
-        descriptor = viewed.desc(self._sdfg)
-        subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
-        strides = _integers(descriptor.strides, f"array {viewed.data!r}: strides")
-        begin = [0] * len(strides) if subset is None else _integers(subset.min_element(), f"view {node.data!r}: start")
-        self._views[node.data] = (viewed.data, sum(at * stride for at, stride in zip(begin, strides, strict=True)))
 
     def _root(self, name: str) -> tuple[str, int]:
         offset = 0

@@ -124,8 +124,7 @@ class DagReader(DagBuilder):
         starts, stops = len(start), len(end)
         count = max(starts, stops)
         least, most = (volume, volume) if isinstance(volume, int) else (int(volume.min()), int(volume.max()))
-        different = least if distinct is None else distinct
-        fault = volume_fault(least, most, different, element_bytes)
+        fault = volume_fault(least, most, least if distinct is None else distinct, element_bytes)
         if not fault and min(starts, stops) not in {1, count}:
             fault = f"{starts} nodes to {stops} against as many"
         if not fault and not isinstance(volume, int) and len(volume) != count:

@@ -84,15 +84,13 @@ def edge_runs(dag: CanonicalDag) -> Iterator[EdgeRun]:
     alike &= (np.diff(dag.edge_volume) == 0) & (np.diff(dag.edge_distinct) == 0)
     # 1: one node to a range; 2: a range to one node; 3: in parallel; 0: none of these.
     steps = [(step_source == first) & (step_target == second) for first, second in ((0, 1), (1, 0), (1, 1))]
-    direction = np.where(alike, np.select(steps, [1, 2, 3], 0), 0)
-    firsts = _edge_firsts(direction.tolist(), dag.edges_count)
+    firsts = _edge_firsts(np.where(alike, np.select(steps, [1, 2, 3], 0), 0).tolist(), dag.edges_count)
     for begin, end, is_list in _stretches(np.array(firsts, dtype=np.int64), listable, dag.edges_count):
         if is_list:
             for first in range(begin, end, _LISTED):
                 yield _edge_list(dag, first, min(first + _LISTED, end))
         else:
-            here = firsts[bisect_left(firsts, begin) : bisect_left(firsts, end)]
-            yield from _edge_runs(dag, here, end)
+            yield from _edge_runs(dag, firsts[bisect_left(firsts, begin) : bisect_left(firsts, end)], end)
 
 
 def _stretches(firsts: Int64, listable: Bool, count: int) -> Iterator[tuple[int, int, bool]]:
@@ -101,8 +99,7 @@ def _stretches(firsts: Int64, listable: Bool, count: int) -> Iterator[tuple[int,
     # A run never goes on over such a break, but for nodes that no list can have: those stay runs.
     bounds = np.concatenate([[0], breaks, [count]])
     runs = np.diff(np.searchsorted(firsts, bounds))
-    length = np.diff(bounds)
-    short = (runs >= _FEWEST_RUNS) & (length < _SHORT_RUN * runs)
+    short = (runs >= _FEWEST_RUNS) & (np.diff(bounds) < _SHORT_RUN * runs)
     done = 0
     for place in np.flatnonzero(short).tolist():
         begin, end = int(bounds[place]), int(bounds[place + 1])

@@ -13,25 +13,33 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     """Say how little a model, a product or a convolution can move, for every buffer size."""
     svg, html = outputs.svg, outputs.html
     check_targets((outputs.output, svg, html))
-    for flag, is_given in (("--intensity", outputs.intensity), ("--cloud", outputs.cloud)):
-        if is_given and svg is None:
-            raise UserError(f"{flag}: found without --svg FILE, against a picture that is drawn")
+    drawn_as = {"--intensity": outputs.intensity, "--cloud": outputs.cloud, "--effectual": outputs.effectual}
+    ways = [flag for flag, is_given in drawn_as.items() if is_given]
+    if ways and svg is None:
+        raise UserError(f"{ways[0]}: found without --svg FILE, against a picture that is drawn")
+    if outputs.effectual and len(ways) > 1:
+        raise UserError(f"--effectual: found beside {ways[0]}, against a picture of one kind")
 
     from dfcompile.report.rows import check_row_format
     from dfcompile.report.traffic_bounds import bounds_text
 
     form = check_row_format(outputs.format, "bounds")
 
-    from dfcompile.api.bound_traffic import bounds_of, with_machine
+    from dfcompile.api.bound_traffic import bounds_of, effectual_buffers, with_machine
+    from dfcompile.visualization.effectual_buffers import effectual_to_svg
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
-    found = bounds_of(options, draws=svg is not None or html is not None, cloud=outputs.cloud, show=show_stage)
+    draws = html is not None or (svg is not None and not outputs.effectual)
+    found = bounds_of(options, draws=draws, cloud=outputs.cloud, show=show_stage)
     sram = None
     if options.system is not None:
         found, sram = with_machine(found, options.system)
     if svg is not None:
         with show_stage("drawing"):
-            picture = slopes_to_svg(found.subject, found.slopes, sram, is_intensity=outputs.intensity)
+            if outputs.effectual:
+                picture = effectual_to_svg(found.subject, effectual_buffers(found))
+            else:
+                picture = slopes_to_svg(found.subject, found.slopes, sram, is_intensity=outputs.intensity)
         write_text(picture, svg)
     files, drawn = files_alone(options.model, options.system), [svg] if svg is not None else []
     write_page(html, lambda: bounds_text(found, "json", output_width()), files, drawn)

@@ -43,7 +43,7 @@ Language models:
 \b
 List:
   systems          the machines that --system knows by name
-  expansions       what is registered for --expand, and where it comes from
+  expansions       what --expand may name; 'expansions Conv' says what each does
   ops              the ONNX operators that have an expansion
   passes           what is registered for --passes, and where it comes from
   plugins          the kinds of plug-ins, what is found of each, and what cannot be imported

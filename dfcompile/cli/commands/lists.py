@@ -8,13 +8,15 @@ from dfcompile.host.outputs import output_width, write_text
 
 
 @click.command(name="expansions", cls=StrictCommand)
-def list_expansions() -> None:
-    """List what is registered for --expand, and where it comes from."""
+@click.argument("operator", required=False)
+@click.option("-v", "--verbose", is_flag=True, help="List what every expansion does and where it comes from.")
+def list_expansions(operator: str | None, *, verbose: bool) -> None:
+    """List what --expand may name; of one OPERATOR, such as Conv, also what each does and where it comes from."""
     from dfcompile.cli.listings import expansions_listing
     from dfcompile.lowering import registered_expansions
 
     warn(*registered_expansions().faults)
-    write_text(expansions_listing(output_width()), None)
+    write_text(expansions_listing(output_width(), operator, verbose=verbose), None)
 
 
 @click.command(name="passes", cls=StrictCommand)

@@ -172,6 +172,7 @@ class _Search:
         memory_ns = self._least.memory_ns(*pairs)
         times_ns = self._least.compute_ns(*pairs), memory_ns, self._least.network_ns(*pairs)
         self._time, self._dram = model.overlap.times_ns(*times_ns), memory_ns * model.system.dram_gb_per_s
+        self._least_ns = self._time.tolist()
         self._tie = TIE * float(self._time.sum())
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
         self._left = 0  # tasks that may be planned
@@ -294,7 +295,7 @@ class _Search:
 
     def _plan(self, arc: int) -> TaskConfiguration:
         """Put in the planned figures of an arc."""
-        found = self._model.planned(self._arcs.mask(arc))
+        found = self._model.planned(self._arcs.mask(arc), self._least_ns[arc])
         self._put(arc, found, _PLANNED)
         self._left -= self._tasks(arc)
         return found

@@ -1,7 +1,8 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
 import hashlib
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -212,9 +213,9 @@ class TaskModel(Struct, frozen=True, dict=True):
                 self._schedules.put(self.machine_dag, known)
             return self.configuration(everything).time_ns
         ways = self._ways(part)
-        found = [self._configuration(everything, part, ways.nothing_streams())]
+        found = self._configuration(everything, part, ways.nothing_streams())
         if is_of_machine and self._fits(part, known):
-            found.append(self._configuration(everything, part, known))
+            found = self._faster(found, everything, part, known)
         return self._with_less_in_memory(everything, part, found).time_ns
 
     def configuration(self, units: int) -> TaskConfiguration:
@@ -224,19 +225,26 @@ class TaskModel(Struct, frozen=True, dict=True):
         large part it is not looked for where memory or network take longer than these, nor replayed where its plan is
         no faster.
         """
-        return self._found_once(units, is_plan=False)
+        return self._found_once(units, self._configuration_of)
 
-    def planned(self, units: int) -> TaskConfiguration:
-        """Return the configuration of a set of units if its schedule took what was planned."""
-        return self._found_once(units, is_plan=True)
+    def planned(self, units: int, least_ns: float = 0.0) -> TaskConfiguration:
+        """Return the configuration of a set of units if its schedule took what was planned.
 
-    def _found_once(self, units: int, *, is_plan: bool) -> TaskConfiguration:
+        Args:
+            units: bits of their numbers.
+            least_ns: that no configuration of them takes less than, if that is known.
+        """
+        return self._found_once(units, partial(self._plan_of, least_ns=least_ns), is_plan=True)
+
+    def _found_once(
+        self, units: int, find: Callable[[int, DagPart], TaskConfiguration], *, is_plan: bool = False
+    ) -> TaskConfiguration:
         """Return what is found for a set of units; of sets that are alike it is found once."""
         part, like = self._parts.get(units) or self._part(units)
         known = None if like is None else self._known.get((is_plan, like.key))
         if like is not None and known is not None:
             return self._renamed(known[0], units, part, (known[1], like))
-        found = self._plan_of(units, part) if is_plan else self._configuration_of(units, part)
+        found = find(units, part)
         if like is not None:
             self._known[is_plan, like.key] = found, like
         return found
@@ -271,38 +279,51 @@ class TaskModel(Struct, frozen=True, dict=True):
                 return True
             if planned is None:
                 return self._waits_for_compute(fastest)
-            return self._configuration(units, part, planned).time_ns < fastest.time_ns
+            return self._faster(fastest, units, part, planned) is not fastest
 
         ways = self._ways(part)
         for schedule in ways.replayed(may_help):
-            found = self._configuration(units, part, schedule)
-            if fastest is None or found.time_ns < fastest.time_ns:
-                fastest = found
+            fastest = self._faster(fastest, units, part, schedule)
         assert fastest is not None  # without streams everything fits
-        fastest = self._with_less_in_memory(units, part, [fastest])
+        fastest = self._with_less_in_memory(units, part, fastest)
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
-        smaller = ways.with_small_fifos()  # which leave more room for data
-        found_ways = [fastest, *(self._configuration(units, part, way) for way in smaller)]
-        return min(found_ways, key=lambda each: each.time_ns)
+        for schedule in ways.with_small_fifos():  # which leave more room for data
+            fastest = self._faster(fastest, units, part, schedule)
+        return fastest
 
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
-    def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration:
-        found = [self._configuration(units, part, schedule) for schedule in self._ways(part).planned()]
+    def _plan_of(self, units: int, part: DagPart, least_ns: float) -> TaskConfiguration:
+        found: TaskConfiguration | None = None
+        for schedule in self._ways(part).planned():
+            found = self._faster(found, units, part, schedule)
+            if found.time_ns <= least_ns and part.dag.nodes_count <= MOST_NODES:  # of larger parts plans tell more
+                return found
+        assert found is not None  # without streams everything fits
         is_whole = units.bit_count() == self.units.count  # of others it is looked at when they are replayed
-        return self._with_less_in_memory(units, part, found) if is_whole else min(found, key=lambda each: each.time_ns)
+        return self._with_less_in_memory(units, part, found) if is_whole else found
 
-    def _with_less_in_memory(
-        self, units: int, part: DagPart, found: list[TaskConfiguration]
+    def _with_less_in_memory(self, units: int, part: DagPart, known: TaskConfiguration) -> TaskConfiguration:
+        """Return a configuration, or a faster one of schedules that hold less in memory if it waits for DRAM."""
+        if not self._waits_for_compute(known):
+            for schedule in self._ways(part).with_less_in_memory():
+                known = self._faster(known, units, part, schedule)
+        return known
+
+    def _faster(
+        self, known: TaskConfiguration | None, units: int, part: DagPart, schedule: Schedule
     ) -> TaskConfiguration:
-        """Return the fastest of some configurations; where that waits for DRAM, of those that hold less as well."""
-        fastest = min(found, key=lambda each: each.time_ns)
-        if self._waits_for_compute(fastest):
-            return fastest
-        deep = (self._configuration(units, part, way) for way in self._ways(part).with_less_in_memory())
-        return min((fastest, *deep), key=lambda each: each.time_ns)
+        """Return a configuration, or the one of another schedule if that takes less.
+
+        Where cycles alone take no less, what of the data SRAM holds is not looked for.
+        """
+        compute_ns = schedule.makespan_cycles / self.system.accelerator.frequency_ghz
+        if known is not None and self.overlap.time_ns(compute_ns, 0.0, known.network_ns) >= known.time_ns:
+            return known
+        found = self._configuration(units, part, schedule)
+        return found if known is None or found.time_ns < known.time_ns else known
 
     def _ways(self, part: DagPart) -> PartWays:
         return self._schedules.of(part.dag, lambda schedule: self._fits(part, schedule))

@@ -125,21 +125,6 @@ def between_domains(far: Link, chips: int, domain: int) -> float:
     return once_around(far, chips // domain) * (chips // domain) / chips if chips % domain == 0 else 0.0
 
 
-def least_ns_per_byte(topology: str, links: Sequence[Link]) -> float:
-    """Return a time per byte of a whole tensor that every collective among all chips of a network takes.
-
-    Of an all-gather each chip gets the shares of all others, of an exchange a part of each; a reduction is no faster
-    than an all-gather. Along each dimension of a grid many groups work side by side.
-    """
-    everyone = math.prod(link.chips for link in links)
-    is_grid = topology_of(topology).is_grid
-    gathered = max(
-        once_around(link, link.chips) / link.gb_per_s / (everyone // link.chips if is_grid else 1)
-        for link in links
-    )  # fmt: skip
-    return min(gathered, _least_exchange_ns_per_byte(topology, links, RIGHT) / everyone**2)
-
-
 def check_exchanges(share: DataflowGraph, system: System) -> None:
     """Check the exchanges of a graph on several chips.
 
@@ -166,8 +151,12 @@ def check_exchanges(share: DataflowGraph, system: System) -> None:
 
 
 def _check(exchange: Exchange, links: list[Link], system: System) -> None:
-    least = least_ns_per_byte("_".join(link.shape for link in links), links)
-    group = math.prod(link.chips for link in links)
+    # Of an all-gather each chip gets the shares of all others, of an exchange a part of each; a reduction is no faster
+    # than an all-gather. Along each dimension of a grid many groups work side by side.
+    name, group = "_".join(link.shape for link in links), math.prod(link.chips for link in links)
+    is_grid = topology_of(name).is_grid
+    around = (once_around(link, link.chips) / link.gb_per_s / (group // link.chips if is_grid else 1) for link in links)
+    least = min(max(around), _least_exchange_ns_per_byte(name, links, RIGHT) / group**2)
     rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
     hops = rounds * sum(link.chips > 1 for link in links)  # a link of each dimension, at least
     at_least_ns = exchange.message_bytes * least + hops * system.network.link_latency_ns

@@ -42,8 +42,7 @@ def check_design(design: Design, decision: Decision, figures: DesignFigures, com
     if capacity and figures.dram_bytes > capacity * (1 + RELATIVE):
         raise VerificationError(f"design: found {figures.dram_bytes} bytes of DRAM against {capacity}")
     if not decision.stages:
-        total_ns = sum(step.time_ns for step in figures.steps)
-        _same("design: time of all configurations", total_ns, figures.step_ns)
+        _same("design: time of all configurations", sum(step.time_ns for step in figures.steps), figures.step_ns)
 
 
 def _check_places(design: Design, decision: Decision) -> None:
@@ -116,8 +115,7 @@ def _fewest_cores(decided: DecidedDesign, kernel: DesignKernel, cycles: float) -
     lanes = np.arange(1, min(rows, machine.cores) + 1, dtype=np.int64)
     row_steps = -(-rows // (lanes * machine.lanes_per_core))
     if not kernel.systolic:
-        enough = lanes[row_steps * columns <= cycles * (1 + RELATIVE)]
-        return float(enough.min(initial=machine.cores + 1))
+        return float(lanes[row_steps * columns <= cycles * (1 + RELATIVE)].min(initial=machine.cores + 1))
     column_steps = np.floor(cycles * (1 + RELATIVE) / (row_steps.astype(float) * steps)).astype(np.int64)
     stages = -(-columns // (np.maximum(1, column_steps) * stage_width))
     return float((lanes * stages)[column_steps >= 1].min(initial=machine.cores + 1))

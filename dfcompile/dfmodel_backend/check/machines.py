@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Final
 
 from msgspec import Struct
 
@@ -37,19 +36,19 @@ def dram_bytes_per_ns(system: System) -> float:
 
 def price_usd(system: System) -> float:
     """Return the price of all chips with their DRAM and network."""
-    dram_usd = dram_bytes_per_ns(system) * system.dram.price_usd_per_gb_per_s
-    chip_usd = on_chip(system.accelerator.price, system) + dram_usd
+    chip_usd = (
+        on_chip(system.accelerator.price, system) + dram_bytes_per_ns(system) * system.dram.price_usd_per_gb_per_s
+    )
     return system.chips * chip_usd + ChipNetwork(system.network).price_usd
 
 
 def power_w(system: System) -> float:
     """Return the power of all chips with their DRAM and network."""
-    dram_w = dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
-    chip_w = on_chip(system.accelerator.power, system) + dram_w
+    chip_w = on_chip(system.accelerator.power, system) + dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
     return system.chips * chip_w + ChipNetwork(system.network).power_w
 
 
-WIRED_ALONE: Final = 4  # so many chips need no switch
+WIRED_ALONE = 4  # so many chips need no switch
 
 Count = Callable[[int], float]
 
@@ -194,17 +193,14 @@ class ChipNetwork:
         latency_ns = passed * self._network.link_latency_ns
         if kind is ExchangeKind.ALL_TO_ALL:
             return size_bytes * self._exchanged_ns_per_byte(places) + latency_ns
-        return size_bytes * rounds * self._gathered_ns_per_byte(places) + latency_ns
-
-    def _gathered_ns_per_byte(self, places: range) -> float:
-        """Return the time per byte of a tensor until all chips have it; on a grid each dimension gets a share."""
+        # The time per byte of a tensor until all chips have it; on a grid each dimension gets a share.
         time_ns, left = 0.0, 1.0
         is_grid = all(self._wirings[place].is_grid for place in places)
         for place in places:
             chips, bandwidth = self.chips[place], self._dimensions[place].link_bandwidth_gb_per_s
             time_ns += left * self._wirings[place].gathered_shares(chips) / chips / bandwidth
             left /= chips if is_grid else 1
-        return time_ns
+        return size_bytes * rounds * time_ns + latency_ns
 
     def _exchanged_ns_per_byte(self, places: range) -> float:
         """Return the time per byte of a tensor of which each chip sends each other an equal part.

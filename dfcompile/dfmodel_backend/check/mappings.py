@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.check import machines
-from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require_close
+from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -28,8 +28,7 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
     Raises:
         VerificationError: naming the configuration or the kernel, found against expected.
     """
-    if mapping.chips != (1 if whole is None else system.chips):
-        raise VerificationError(f"chips: found {mapping.chips} against {system.chips}")
+    require("chips", mapping.chips, 1 if whole is None else system.chips)
     place = _places(graph, mapping)
     made = [(tensor, use.kernel) for tensor in graph.tensors for use in tensor.uses if tensor.source]
     for tensor, reader in made:

@@ -316,8 +316,7 @@ def sram_of(decided: DecidedDesign, inside: Kernels, weight_tiles: int) -> float
         else:
             sram += (decided.levels[other.target] - decided.levels[other.source] + 1) * size
     for kernel in inside:
-        held = 0 if kernel.skip_weight else decided.weight_bytes(kernel)
-        sram += held / weight_tiles + kernel.sram_extra_bytes
+        sram += (0 if kernel.skip_weight else decided.weight_bytes(kernel)) / weight_tiles + kernel.sram_extra_bytes
     return sram
 
 

@@ -49,8 +49,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     check(mapping.machine_dag, mapping.schedule)
     require("cycles of the schedule", mapping.schedule.makespan_cycles, _replayed_cycles(mapping))
     require("processing elements", mapping.schedule.pes, system.accelerator.cores)
-    used = system.one_chip if mapping.chips == 1 else system
-    times = TaskTimes(dag, mapping, used, overlap, mapping.exchanges)
+    times = TaskTimes(dag, mapping, system.one_chip if mapping.chips == 1 else system, overlap, mapping.exchanges)
     _check_order(times)
     check_bytes(dag, times.touches, mapping, system)
     _check_times(times)
@@ -150,12 +149,7 @@ def check_kernels(times: TaskTimes) -> None:
     require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
 
 
-def require_times(
-    where: str,
-    found: Timed,
-    expected_ns: tuple[float, float, float, float],
-    relative: float,
-) -> None:
+def require_times(where: str, found: Timed, expected_ns: tuple[float, float, float, float], relative: float) -> None:
     """Require compute, memory, network and all of them to take so long.
 
     Raises:

@@ -147,7 +147,14 @@ class _Configuration:
 
     def check(self, touches: Mapping[str, Sequence[Touch]], capacity: float) -> None:
         """Check what the configuration touches, by name, on a chip of so many bytes of SRAM."""
-        self._put_fifos()
+        dag, machine = self._dag, self._mapping.machine_dag
+        tasks = self._found.part.node[self._found.part.dag.is_computational]
+        for edge in np.flatnonzero(self._schedule.streamed & np.isin(dag.edge_source, tasks)).tolist():
+            source, target = int(dag.edge_source[edge]), int(dag.edge_target[edge])
+            width = -(-int(dag.edge_volume[edge]) // int(machine.edge_volume[edge]))
+            size = int(self._schedule.fifo_capacity[edge]) * width * int(dag.edge_element_bytes[edge])
+            begin = int(self._schedule.start[source])
+            self._put(begin, max(int(self._schedule.last_out[target]), begin), size)
         require(f"{self._where}: bytes of FIFOs", self._found.fifo_bytes, self._peak())
         said = {store.name: store for store in self._found.stores}
         for name, own in touches.items():
@@ -180,16 +187,6 @@ class _Configuration:
             held += change
             most = max(most, held)
         return most
-
-    def _put_fifos(self) -> None:
-        dag, machine = self._dag, self._mapping.machine_dag
-        tasks = self._found.part.node[self._found.part.dag.is_computational]
-        for edge in np.flatnonzero(self._schedule.streamed & np.isin(dag.edge_source, tasks)).tolist():
-            source, target = int(dag.edge_source[edge]), int(dag.edge_target[edge])
-            width = -(-int(dag.edge_volume[edge]) // int(machine.edge_volume[edge]))
-            size = int(self._schedule.fifo_capacity[edge]) * width * int(dag.edge_element_bytes[edge])
-            begin = int(self._schedule.start[source])
-            self._put(begin, max(int(self._schedule.last_out[target]), begin), size)
 
     def _moved(self, touch: Touch) -> tuple[int, int, int, int]:
         """Return the bytes of DRAM that are read and written, whether the store is in parts, and fetches of it."""
@@ -339,12 +336,7 @@ class TaskTimes(TaskPlaces):
     """
 
     def __init__(
-        self,
-        dag: CanonicalDag,
-        attained: TaskMapping,
-        system: System,
-        overlap: Overlap,
-        exchanges: Sequence[Exchange],
+        self, dag: CanonicalDag, attained: TaskMapping, system: System, overlap: Overlap, exchanges: Sequence[Exchange]
     ) -> None:
         """Sum up what configurations take.
 

@@ -4,6 +4,7 @@ Knows no formula of a topology. Whatever way messages take, what must cross a cu
 much in either direction at the same time.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -101,9 +102,7 @@ def _growing(ends: Ends, inside: Sequence[int]) -> Iterator[int]:
     A switch stands on the side to which most of its links go.
     """
     chips = len(ends)
-    to_switch: dict[int, int] = {}
-    for other in (other for others in ends for other in others if other >= chips):
-        to_switch[other] = to_switch.get(other, 0) + 1
+    to_switch = Counter(other for others in ends for other in others if other >= chips)
     of_inside = dict.fromkeys(to_switch, 0)
     taken: set[int] = set()
     direct = through = 0

@@ -54,8 +54,7 @@ def _in_execution(message: schema.DSE) -> Iterator[str]:
     most = max(kernels, MOST_CONFIGURATIONS)
     if execution.num_config > most:
         yield f"field 'execution.num_config': found {execution.num_config} against at most {most}"
-    one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
-    if one_by_one and execution.num_config not in (0, kernels):
+    if execution.execution_style == schema.KERNEL_BY_KERNEL and execution.num_config not in (0, kernels):
         yield (
             f"field 'execution.num_config': found {execution.num_config} against the {kernels} kernels of "
             "KERNEL_BY_KERNEL (or DATAFLOW)"

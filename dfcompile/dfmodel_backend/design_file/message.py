@@ -80,8 +80,7 @@ def parse_message(text: str, where: str) -> schema.DSE:
         UserError: as `read_message`.
     """
     if is_oldest(_COMMENT.sub("", text)):
-        oldest = _parsed(text, schema.Oldest_DSE(), where)
-        return translated(oldest, where)
+        return translated(_parsed(text, schema.Oldest_DSE(), where), where)
     for pattern, name in _OLDER:
         text = pattern.sub(name, text)
     message = _parsed(text, schema.DSE(), where)

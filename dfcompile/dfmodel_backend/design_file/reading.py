@@ -14,15 +14,8 @@ from dfcompile.dfmodel_backend.design_file.message import parse_message, read_me
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Machine, Prices
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.workload.design import (
-    Batch,
-    Design,
-    DesignEdge,
-    DesignKernel,
-    Dim,
-    Execution,
-    WorkloadKind,
-)
+from dfcompile.dfmodel_backend.workload import design as workload
+from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.dfmodel_backend.workload.topological_order import topological_order
 from dfcompile.errors import UserError
 
@@ -59,7 +52,7 @@ def design_of(message: schema.DSE, where: str) -> Design:
     for number, kernel in enumerate(kernels):
         if known.setdefault(kernel.id, number) != number:
             raise UserError(f"{where}: kernel {kernel.name!r}: its id is taken by another kernel")
-    edges: dict[tuple[int, int], DesignEdge] = {}
+    edges: dict[tuple[int, int], workload.DesignEdge] = {}
     for edge in message.dataflow_graph.connections:
         ends = (edge.startIdx, edge.endIdx)
         for end in ends:
@@ -70,7 +63,7 @@ def design_of(message: schema.DSE, where: str) -> Design:
         if ends in edges:
             raise UserError(f"{where}: connection {edge.id}: {ends[0]} to {ends[1]} is there twice")
         label = LaneStage[schema.LaneStage.Name(edge.lane_stage_type)] if edge.lane_stage_type else None
-        edges[ends] = DesignEdge(*ends, edge.zero_out, label)
+        edges[ends] = workload.DesignEdge(*ends, edge.zero_out, label)
     ordered = topological_order(len(kernels), [(known[source], known[target]) for source, target in edges])
     if len(ordered) < len(kernels):
         stuck = kernels[min(set(range(len(kernels))) - set(ordered))]
@@ -83,7 +76,7 @@ def design_of(message: schema.DSE, where: str) -> Design:
 _DIMS = (Dim.NONE, Dim.OUTER, Dim.M, Dim.K, Dim.N, Dim.NONE)
 
 
-def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
+def _kernel(kernel: schema.Kernel, where: str) -> workload.DesignKernel:
     field = kernel.WhichOneof("kernel_variant")
     if field is None:
         raise UserError(f"{where}: kernel {kernel.name!r}: no variant against {', '.join(KernelVariant)}")
@@ -99,7 +92,7 @@ def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
     for name, extent in (("outer", part.outer), ("M", part.M), ("K", k), ("N", part.N)):
         if extent < 1:
             raise UserError(f"{where}: kernel {kernel.name!r}: field {name!r}: found {extent} against at least 1")
-    return DesignKernel(
+    return workload.DesignKernel(
         name=kernel.name,
         id=kernel.id,
         pinned_config=kernel.config,
@@ -185,12 +178,12 @@ def _links(system: schema.System, topology: str, powers: tuple[float, ...], wher
     return tuple(links)
 
 
-def _execution(execution: schema.Execution, where: str) -> Execution:
+def _execution(execution: schema.Execution, where: str) -> workload.Execution:
     if not execution.overlap:
         raise UserError(f"{where}: field 'execution.overlap' is unset against {', '.join(Overlap)}")
     if execution.word < 1:
         raise UserError(f"{where}: field 'execution.word': found {execution.word} against at least 1 byte")
-    return Execution(
+    return workload.Execution(
         batch=_batch(execution, where),
         kernel_by_kernel=execution.execution_style == schema.KERNEL_BY_KERNEL,
         configurations=execution.num_config,
@@ -205,7 +198,7 @@ def _execution(execution: schema.Execution, where: str) -> Execution:
     )
 
 
-def _batch(execution: schema.Execution, where: str) -> Batch:
+def _batch(execution: schema.Execution, where: str) -> workload.Batch:
     kind = execution.WhichOneof("workload_variant")
     if kind == "llm":
         llm = execution.llm
@@ -217,8 +210,8 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
             )
         if llm.global_batch_size < 1:
             raise UserError(f"{where}: field 'execution.llm.global_batch_size' is unset")
-        return Batch(
-            kind=WorkloadKind.LLM,
+        return workload.Batch(
+            kind=workload.WorkloadKind.LLM,
             hidden=llm.hidden_dim,
             sequence=llm.seq_len,
             layers=llm.num_layer,
@@ -245,7 +238,9 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
     if batch < 1:
         raise UserError(f"{where}: field 'execution.{kind}.global_batch_size' is unset")
     table_bytes = float(elements * execution.word)
-    return Batch(WorkloadKind(kind), global_batch=batch, copies=max(1, copies), table_bytes=table_bytes)
+    return workload.Batch(
+        workload.WorkloadKind(kind), global_batch=batch, copies=max(1, copies), table_bytes=table_bytes
+    )
 
 
 def _require(kind: str, where: str, **fields: int) -> None:

@@ -164,8 +164,7 @@ def batch_time_ns(model: DesignModel, step_ns: float) -> float:
 
 def bubble_factor(model: DesignModel) -> float:
     """Return ``1 + (PP - 1) / (micro-batches x interleaved layers)``."""
-    per_stage = layers_per_stage(model)
-    return 1 + (model.degrees.pipeline - 1) / (float(model.micro_batches) * max(1, per_stage - 1))
+    return 1 + (model.degrees.pipeline - 1) / (float(model.micro_batches) * max(1, layers_per_stage(model) - 1))
 
 
 def _latency_ns(model: DesignModel, step_ns: float) -> float:

@@ -140,7 +140,6 @@ def total_figures(
     used = system.one_chip if share is None else system
     time_s = sum(config.time_ns for config in configs) / NS_PER_S
     power = power_w(used)
-    peak_flop_per_s = used.accelerator.peak_gflops * 1e9 * used.chips
     return Figures(
         configs=configs,
         time_s=time_s,
@@ -150,7 +149,7 @@ def total_figures(
         cost_usd=cost_usd(used),
         power_w=power,
         energy_j=power * time_s,
-        utilization=graph.flop / (time_s * peak_flop_per_s) if time_s else 0.0,
+        utilization=graph.flop / (time_s * (used.accelerator.peak_gflops * 1e9 * used.chips)) if time_s else 0.0,
         moved_bytes=0 if share is None else share.moved_bytes,
         exchanges=() if share is None else share.exchanges,
     )

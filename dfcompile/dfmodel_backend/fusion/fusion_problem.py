@@ -326,8 +326,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
                 continue
             row, parts = np.arange(self._count)[None, :] == kernel, np.array([tiles], np.int64)
             added = model.steps(row, parts).memory_ns - model.steps(row).memory_ns
-            saved = model.sram_alone(kernel, 1) - model.sram_alone(kernel, tiles)
-            yield TiledWeights(kernel, saved, float(added[0]))
+            yield TiledWeights(kernel, model.sram_alone(kernel, 1) - model.sram_alone(kernel, tiles), float(added[0]))
 
 
 class Fused(Struct, frozen=True):

@@ -1,12 +1,11 @@
 """Collects solvers of fusion, our own and those of plug-ins."""
 
 from functools import cache
-from typing import Final
 
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.plugins import Collected, PluginKind
 
-SOLVERS: Final = PluginKind(
+SOLVERS = PluginKind(
     singular="solver",
     plural="solvers",
     type=FusionSolver,

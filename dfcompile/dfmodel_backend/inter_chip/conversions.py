@@ -12,18 +12,9 @@ from itertools import permutations, product
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.inter_chip.splits import (
-    are_independent,
-    canonical,
-    largest_share,
-    moved_elements,
-)
+from dfcompile.dfmodel_backend.inter_chip.splits import are_independent, canonical, largest_share, moved_elements
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.collective_times import (
-    all_reduce_latency_ns,
-    exchange_ns_per_byte,
-    ns_per_byte,
-)
+from dfcompile.dfmodel_backend.machine.network import collective_times as times
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind, Held, Layout, Partial, Split
@@ -76,13 +67,14 @@ class TensorGroup(Struct, frozen=True):
         # An all-reduce goes around twice, as a scatter and a gather; everything else passes each link on its way once.
         separate_phases = collective is Collective.ALL_REDUCE
         latency_ns = sum(
-            all_reduce_latency_ns(link, self.link_latency_ns, separate_phases=separate_phases) for link in self.links
+            times.all_reduce_latency_ns(link, self.link_latency_ns, separate_phases=separate_phases)
+            for link in self.links
         )
         if collective is Collective.ALL_TO_ALL:
             chips = [link.chips for link in self.links]
-            return exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links]), latency_ns
+            return times.exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links]), latency_ns
         per_byte = sum(
-            ns_per_byte(collective, link, separate_phases=True) * share
+            times.ns_per_byte(collective, link, separate_phases=True) * share
             for link, share in zip(self.links, self._shares(), strict=True)
         )
         return per_byte, latency_ns
@@ -156,8 +148,7 @@ class Conversions:
         part = slice(place if shape.is_grid else 0, place + 1)
         group = TensorGroup(Topology(shape.kinds[part]), links[part], self._group.link_latency_ns)
         # A reduce-scatter has as many bytes as an all-gather, the other way round.
-        is_scatter = kind is ExchangeKind.REDUCE_SCATTER
-        return group.cost(Collective.ALL_GATHER if is_scatter else Collective[kind.name])
+        return group.cost(Collective["ALL_GATHER" if kind is ExchangeKind.REDUCE_SCATTER else kind.name])
 
     def _share(self, layout: Layout) -> int:
         return share_elements(layout, self._elements)

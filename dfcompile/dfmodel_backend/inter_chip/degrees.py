@@ -45,8 +45,7 @@ def degrees_of(design: Design) -> Degrees:
         raise UserError(f"design: found num_copy {batch.copies} against a divisor of {machine.chips} chips")
     chips = [link.chips for link in machine.links]
     if prod(chips) != per_copy:
-        sizes = " x ".join(map(str, chips))
-        raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
+        raise UserError(f"topology {machine.topology}: found {' x '.join(map(str, chips))} chips against {per_copy}")
     match batch.kind:
         case WorkloadKind.DLRM:
             return Degrees(data=per_copy)
@@ -193,5 +192,4 @@ def tile_counts(design: Design, compatibility: Compatibility) -> tuple[int, ...]
         return (1,)
     if batch.tile and not compatibility.tile_size_is_a_hint:
         return (-(-sequence // batch.tile),)
-    sizes = range(1, min(batch.tile or sequence, sequence) + 1)
-    return tuple(sorted({-(-sequence // size) for size in sizes}))
+    return tuple(sorted({-(-sequence // size) for size in range(1, min(batch.tile or sequence, sequence) + 1)}))

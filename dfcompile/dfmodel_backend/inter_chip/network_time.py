@@ -11,14 +11,7 @@ from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.collective_times import (
-    all_reduce_latency_ns,
-    all_to_all_ns_per_byte,
-    domain_ns_per_byte,
-    everywhere_ns_per_byte,
-    exchange_ns_per_byte,
-    ns_per_byte,
-)
+from dfcompile.dfmodel_backend.machine.network import collective_times as times
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.records import replace
@@ -48,9 +41,9 @@ class NetworkTime:
         self._degrees = degrees
         self._compatibility = compatibility
         separate = design.execution.separate_reduce_scatter
-        self._ns_per_byte = partial(ns_per_byte, separate_phases=separate, compat=compatibility)
+        self._ns_per_byte = partial(times.ns_per_byte, separate_phases=separate, compat=compatibility)
         self._domain_ns_per_byte = partial(
-            domain_ns_per_byte,
+            times.domain_ns_per_byte,
             innermost=design.machine.links[0],
             domain_chips=design.machine.domain_chips,
             separate_phases=separate,
@@ -82,7 +75,7 @@ class NetworkTime:
             return ExchangeNs(nothing, handed), ExchangeNs(nothing, spread)
         machine, compatibility = self._design.machine, self._compatibility
         chips, gb_per_s = [link.chips for link in links], [link.gb_per_s for link in links]
-        exchange_ns = all_to_all_ns_per_byte(topology(machine.topology), chips, gb_per_s, compat=compatibility)
+        exchange_ns = times.all_to_all_ns_per_byte(topology(machine.topology), chips, gb_per_s, compat=compatibility)
         if kind is WorkloadKind.DLRM and not compatibility.all_to_all_as_given:  # a file gives the sum of one chip
             exchange_ns /= self._degrees.data
         return (ExchangeNs(nothing, found.sizes[Collective.ALL_TO_ALL] * exchange_ns + periodic),)
@@ -97,7 +90,9 @@ class NetworkTime:
             return dict.fromkeys(wanted, 0.0)
         ratios = {collective: self._ns_per_byte(collective, link) for collective in wanted}
         if not self._compatibility.layouts_change_by_share:
-            ratios[Collective.ALL_TO_ALL] = exchange_ns_per_byte(topology(link.shape), [link.chips], [link.gb_per_s])
+            ratios[Collective.ALL_TO_ALL] = times.exchange_ns_per_byte(
+                topology(link.shape), [link.chips], [link.gb_per_s]
+            )
         if self._has_domain and link is self._degrees.tensor_link:
             between = replace(self._design.machine.links[1], chips=link.chips)
             ratios[Collective.ALL_REDUCE] = self._domain_ns_per_byte(Collective.ALL_REDUCE, between)
@@ -111,7 +106,7 @@ class NetworkTime:
         machine, link = self._design.machine, self._degrees.tensor_link
         if link is None or link.chips <= 1 or (self._has_domain and machine.domain_chips < link.chips):
             return 0.0
-        return all_reduce_latency_ns(
+        return times.all_reduce_latency_ns(
             link, machine.link_latency_ns, separate_phases=separate_phases, compat=compatibility
         )  # fmt: skip
 
@@ -126,5 +121,5 @@ class NetworkTime:
                 return per_byte(Collective.ALL_REDUCE_PERIODIC, link)
             case WorkloadKind.DLRM | WorkloadKind.HPL | WorkloadKind.FFT:
                 separate, links = execution.separate_reduce_scatter, self._design.machine.links
-                return everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
+                return times.everywhere_ns_per_byte(links, separate_phases=separate, compat=self._compatibility)
         assert_never(execution.batch.kind)

@@ -130,8 +130,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def crossing(self, members: Members) -> Column:
         """Return the bytes at the border of each set."""
-        crosses = self._read_in(self._padded(members)) | self.written_out(members)
-        return np.asarray(crosses.astype(float) @ self.size)
+        return np.asarray((self._read_in(self._padded(members)) | self.written_out(members)).astype(float) @ self.size)
 
     def entering(self, members: Members) -> Column:
         """Return the SRAM of each set for what comes from DRAM: two tiles."""
@@ -156,8 +155,7 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         """
         earlier, later = self._padded(before), self._padded(before | inside)
         is_there = (self.source == NOBODY) | earlier[:, self.source]
-        made = later[:, self.source] & self._needed(later)
-        live = is_there & self._needed(earlier) | ~is_there & made
+        live = is_there & self._needed(earlier) | ~is_there & later[:, self.source] & self._needed(later)
         return np.asarray(live.astype(float) @ self.size)
 
 

@@ -96,7 +96,6 @@ def _tiled_flows(graph: DataflowGraph) -> Callable[[int], FlowColumns]:
     source = np.array(makers, np.intp)
     readers = Users.of([[index[use.kernel] for use in tensor.uses] for tensor in tensors])
     is_read = np.array([bool(tensor.uses) for tensor in tensors], bool)
-    leaves = np.array([tensor.kind is TensorKind.OUTPUT for tensor in tensors], bool)
 
     def in_tiles(tiles: int) -> FlowColumns:
         gives, takes, whole = np.minimum(tiles, given), np.minimum(tiles, taken), np.repeat(size, counts)
@@ -104,7 +103,7 @@ def _tiled_flows(graph: DataflowGraph) -> Callable[[int], FlowColumns]:
             source=source,
             readers=readers,
             is_read=is_read,
-            leaves=leaves,
+            leaves=np.array([tensor.kind is TensorKind.OUTPUT for tensor in tensors], bool),
             size=size.astype(float),
             border=np.asarray(2 * -(-whole // takes), float),
             inside=np.asarray(depth * -(-whole // np.minimum(takes, np.repeat(gives, counts))), float),

@@ -12,7 +12,6 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
@@ -79,7 +78,7 @@ class SetModel(ABC):
         self.held = held
         self.rules = rules
         # How often each kernel runs per tile; 0: once, with others that do; runs of a kernel are not tiled.
-        self.inputs: npt.NDArray[np.int64] = np.zeros(len(works), np.int64)
+        self.inputs: Numbers = np.zeros(len(works), np.int64)
         self.sram_extra_bytes: Column = np.zeros(len(works))  # added to each kernel's configuration
 
     @property
@@ -191,7 +190,7 @@ class SetModel(ABC):
             return reads * self.flows.crossing(members)
         return np.add(*self.streams(members, weight_tiles))
 
-    def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:  # noqa: ARG002
+    def exchange(self, inside: Column, tiles: Column) -> tuple[Column, Column]:  # noqa: ARG002
         """Return time and bytes of each set's exchange with other chips; kernels are added one by one."""
         return np.cumsum(inside * self.network_parts()[0], axis=1)[:, -1], np.zeros(len(inside))
 
@@ -202,7 +201,7 @@ class SetModel(ABC):
         """
         return (np.array([work.network_ns for work in self.works], float),)
 
-    def tiles_of(self, members: Members) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def tiles_of(self, members: Members) -> tuple[Numbers, Numbers]:
         """Return in how many tiles each set runs, and how often all of them."""
         if not self.inputs.any():
             return np.full(len(members), self.tiles), np.ones(len(members), np.int64)
@@ -239,7 +238,7 @@ class SetModel(ABC):
         )
         return StepColumns(compute_ns, memory_ns, network_ns, time_ns, dram_bytes, network_bytes)
 
-    def sram_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> Column:
+    def sram_bytes(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what is added."""
         found: Column = self.flows.kept(members) + self.held.inside(members) @ self.held.size
         found = found + self.flows.entering(members) + members.astype(float) @ self.sram_extra_bytes
@@ -292,7 +291,7 @@ class SetModel(ABC):
         return self.held.alone(self.held.size, len(self.works)), self.sram_capacity
 
     @cached_property
-    def least_parts(self) -> npt.NDArray[np.float64]:
+    def least_parts(self) -> Column:
         """Unavoidable compute, DRAM and network time ``[kernel, 3]``; each adds up over any set of kernels.
 
         Unavoidable are inputs and outputs, and each weight once; no byte is counted twice.

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import astuple
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
+from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, SetLimits
@@ -46,9 +45,9 @@ def set_limits(model: SetModel, members: Members, *, are_least: bool = False) ->
     return SetLimits(tiles, crossing, compute_ns)
 
 
-def _fits_cores(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
+def _fits_cores(model: SetModel, members: Members) -> Mask:
     """Return which sets have a core for each kernel, and do not mix kernels that run once per input with others."""
-    fits: npt.NDArray[np.bool_] = members.sum(axis=1) <= model.machine.cores
+    fits: Mask = members.sum(axis=1) <= model.machine.cores
     inputs = model.inputs > 0
     if inputs.any():
         fits &= ~((members & inputs).any(axis=1) & (members & ~inputs).any(axis=1))

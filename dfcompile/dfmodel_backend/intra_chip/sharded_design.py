@@ -4,7 +4,6 @@ from functools import cached_property
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
@@ -115,8 +114,7 @@ class DesignModel(SetModel):
         size = 0.0
         if not self.compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
             size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)
-        is_gradient = kernel.collective is Collective.ALL_REDUCE_PERIODIC
-        if is_gradient and not self.compatibility.gradients_not_kept:
+        if kernel.collective is Collective.ALL_REDUCE_PERIODIC and not self.compatibility.gradients_not_kept:
             size += 2 * share.output_bytes * self.tiles_of_gradient(share)
         return size
 
@@ -150,8 +148,7 @@ class DesignModel(SetModel):
     def tile_key(self) -> bytes:
         """What tiles of kernels and edges are like: models with the same key agree on all but times of exchange."""
         extents = np.array([(work.rows, work.k, work.n) for work in self.works], np.int64)
-        columns = (extents, self.flows.size, *self.sram_sizes, self.held.size)
-        return b"".join(column.tobytes() for column in columns)
+        return b"".join(column.tobytes() for column in (extents, self.flows.size, *self.sram_sizes, self.held.size))
 
     @property
     def sram_capacity(self) -> float:
@@ -223,18 +220,14 @@ class DesignModel(SetModel):
         if trains and not compatibility.in_flight_activations_ignored:
             in_flight = min(float(self.micro_batches), self.degrees.pipeline)
             others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
-            activations += max(0.0, others) * self.micro_batch * self._saved_bytes
+            # What each kernel of the forward pass leaves for the backward pass; a tensor counts once.
+            saved = np.zeros(len(self.shares))
+            for edge in self.edges:
+                source, target = self.shares[edge.source].kernel, self.shares[edge.target].kernel
+                if target.backward and not source.backward:
+                    saved[edge.source] = max(saved[edge.source], edge.size_bytes)
+            activations += max(0.0, others) * self.micro_batch * (self.tiles * saved)
         return kept
-
-    @property
-    def _saved_bytes(self) -> Column:
-        """What each kernel of the forward pass leaves for the backward pass; a tensor counts once."""
-        saved = np.zeros(len(self.shares))
-        for edge in self.edges:
-            source, target = self.shares[edge.source].kernel, self.shares[edge.target].kernel
-            if target.backward and not source.backward:
-                saved[edge.source] = max(saved[edge.source], edge.size_bytes)
-        return self.tiles * saved
 
     @cached_property
     def most_weight_tiles(self) -> tuple[int, ...]:
@@ -253,7 +246,7 @@ class DesignModel(SetModel):
         more = np.maximum(members.sum(axis=1) - 1, 0)
         return reads + more, writes + more
 
-    def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:
+    def exchange(self, inside: Column, tiles: Column) -> tuple[Column, Column]:
         """Return time and bytes of each set's exchange with other chips."""
         times = [inside @ part.per_tile * tiles + inside @ part.once for part in self._exchange_ns]
         of_tile, once = self._exchanged_bytes

@@ -1,7 +1,6 @@
 """The machine that is asked for: from a file or, where nothing is said, the canonical one."""
 
 from pathlib import Path
-from typing import Final
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram, System
@@ -11,7 +10,7 @@ _PER_CORE = " / 245,760 multiply-adders"
 _DRAM = "sn30 with DDR: DRAM of one chip, whatever its number of processing elements [ko24]"
 # What systems/canonical.yaml says, as a test compares. Most runs ask for nothing else, and importing what reads and
 # checks a file takes a tenth of a second.
-CANONICAL: Final = System(
+CANONICAL = System(
     name="canonical",
     chips=1,
     accelerator=Accelerator(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import Final
 
 from msgspec import Struct
 
@@ -11,7 +10,7 @@ from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Pr
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 
-UNLIMITED_GB_PER_S: Final = 2.0**100  # no traffic takes time; finite, so that time x bandwidth is the bytes again
+UNLIMITED_GB_PER_S = 2.0**100  # no traffic takes time; finite, so that time x bandwidth is the bytes again
 
 
 class Amount(Struct, frozen=True):

@@ -16,14 +16,7 @@ from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
-from dfcompile.dfmodel_backend.machine.system import (
-    ONE_CHIP,
-    UNLIMITED_GB_PER_S,
-    Accelerator,
-    Amount,
-    Dram,
-    System,
-)
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, UNLIMITED_GB_PER_S, Accelerator, Amount, Dram, System
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of
@@ -223,7 +216,17 @@ def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
     key = ".".join(str(step) for step in location)
     at = f"{where}:{_line(document, location)}"
     if detail["type"] == "extra_forbidden":
-        return f"{at}: unknown key {key!r}{nearest(str(location[-1]), _known_keys(location))}"
+        # the keys of the innermost part
+        models: dict[str, type[BaseModel]] = {
+            "accelerator": _AcceleratorModel,
+            "dram": _DramModel,
+            "network": _NetworkModel,
+            "dimensions": _DimensionModel,
+        }
+        model: type[BaseModel] = _SystemModel
+        for step in location[:-1]:
+            model = models.get(str(step), model)
+        return f"{at}: unknown key {key!r}{nearest(str(location[-1]), sorted(model.model_fields))}"
     if detail["type"] == "missing":
         return f"{at}: key {key!r} is missing"
     if detail["type"] == _WHOLE_MESSAGE:
@@ -240,19 +243,6 @@ def _shown(value: object) -> str:
         return "a list"
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**SHOWN else "a number of many digits"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-def _known_keys(location: Sequence[int | str]) -> list[str]:
-    models: dict[str, type[BaseModel]] = {
-        "accelerator": _AcceleratorModel,
-        "dram": _DramModel,
-        "network": _NetworkModel,
-        "dimensions": _DimensionModel,
-    }
-    model: type[BaseModel] = _SystemModel
-    for step in location[:-1]:
-        model = models.get(str(step), model)
-    return sorted(model.model_fields)
 
 
 def _line(document: CommentedMap, location: Sequence[int | str]) -> int:
@@ -291,14 +281,19 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
         dimensions = tuple(Dimension(**dict(one)) for one in model.network.dimensions)
         network = Network(**{**dict(model.network), "dimensions": dimensions})
     chip_line, dram_line = _line(document, ["accelerator"]), _line(document, ["dram"])
+    # Every figure of the file with the source that the file states for it, or for its section.
+    sources = []
+    for section in ("accelerator", "dram"):
+        for key, value in document[section].items():
+            if key == "cores":  # the caller may ask for another number
+                continue
+            source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
+            sources.append(Assumption(f"{section}.{key}", "unlimited" if value == math.inf else str(value), source))
     return System(
         name=model.name,
         chips=model.chips,
         accelerator=Accelerator(
-            cores=chip.cores,
-            lanes_per_core=chip.lanes_per_core,
-            stages_per_core=chip.stages_per_core,
-            frequency_ghz=chip.frequency_ghz,
+            **chip.model_dump(include={"cores", "lanes_per_core", "stages_per_core", "frequency_ghz"}),
             sram=_amount(chip, "sram_bytes", where, chip_line, default=None),
             price=_amount(chip, "price_usd", where, chip_line, default=0.0),
             power=_amount(chip, "power_w", where, chip_line, default=0.0),
@@ -306,21 +301,8 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
         dram=Dram(
             bandwidth=_amount(dram, "bandwidth_gb_per_s", where, dram_line, default=None),
             capacity=Amount(dram.capacity_bytes),
-            price_usd_per_gb_per_s=dram.price_usd_per_gb_per_s,
-            power_w_per_gb_per_s=dram.power_w_per_gb_per_s,
+            **dram.model_dump(include={"price_usd_per_gb_per_s", "power_w_per_gb_per_s"}),
         ),
         network=network,
-        sources=_sources(model, document),
+        sources=tuple(sources),
     )
-
-
-def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, ...]:
-    """Every figure of the file with the source that the file states for it, or for its section."""
-    found = []
-    for section in ("accelerator", "dram"):
-        for key, value in document[section].items():
-            if key == "cores":  # the caller may ask for another number
-                continue
-            source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
-            found.append(Assumption(f"{section}.{key}", "unlimited" if value == math.inf else str(value), source))
-    return tuple(found)

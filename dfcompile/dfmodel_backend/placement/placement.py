@@ -64,12 +64,7 @@ class PlacedKernel(Struct, frozen=True):
     def inlets(self, label: LaneStage) -> tuple[Cell, ...]:
         """Return the PCUs where rows (of lanes) or columns (of stages) come in."""
         stages = self.split.stages
-        match label:
-            case LaneStage.LANE:
-                return self.cells[::stages]
-            case LaneStage.STAGE:
-                return self.cells[:stages]
-        assert_never(label)
+        return {LaneStage.LANE: self.cells[::stages], LaneStage.STAGE: self.cells[:stages]}[label]
 
     @property
     def outlets(self) -> tuple[Cell, ...]:
@@ -130,9 +125,7 @@ def walk(grid: PmuGrid) -> Iterator[Cell]:
                 for x in range(max(0, total - grid.y + 1), min(total, grid.x - 1) + 1):
                     yield Cell(x, total - x)
         case Placement.ROWWISE:
-            for y in range(grid.y):
-                for x in range(grid.x):
-                    yield Cell(x, y)
+            yield from (Cell(x, y) for y in range(grid.y) for x in range(grid.x))
         case Placement.NONE:
             raise InternalError("placement: found a grid on which nothing is to be placed")
         case _:

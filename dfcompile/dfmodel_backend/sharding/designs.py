@@ -9,14 +9,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_options import ShardingObjective
-from dfcompile.dfmodel_backend.inter_chip.shares import (
-    Needs,
-    conversion,
-    exchanged_statistics,
-    given_layout,
-    layer_edges,
-    needs_of,
-)
+from dfcompile.dfmodel_backend.inter_chip import shares
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
@@ -82,7 +75,7 @@ class _ShardingProblem:
         self, design: Design, pinned: Mapping[int, Dim], times: SplitTimes | None, compatibility: Compatibility
     ) -> None:
         kernels = design.kernels
-        edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
+        edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *shares.layer_edges(design))
         self._kernels = {kernel.id: kernel for kernel in kernels}
         self._times = times
         self._compatibility = compatibility
@@ -90,7 +83,7 @@ class _ShardingProblem:
         self._choice = {kernel.id: _choice(kernel, pinned.get(kernel.id)) for kernel in kernels}
         self._largest_ns = max([*times.kernels.values(), *times.edges.values(), 0.0]) or 1.0 if times else 1.0
         between: dict[tuple[int, int], dict[tuple[Dim, Dim], Levels]] = {}
-        for edge, needs in zip(edges, needs_of(kernels, edges, compatibility), strict=True):
+        for edge, needs in zip(edges, shares.needs_of(kernels, edges, compatibility), strict=True):
             costs = between.setdefault((edge.source, edge.target), {})
             for pair, cost in self._pairs(edge, needs).items():
                 costs[pair] = tuple(map(sum, zip(cost, costs.get(pair, NOTHING), strict=True)))
@@ -117,16 +110,16 @@ class _ShardingProblem:
         is_reduced = dim is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE)
         moved = round(kernel.output_bytes) if is_reduced else 0
         if not self._compatibility.layouts_by_letter:
-            moved += exchanged_statistics(kernel, dim, kernel.outer * kernel.m, kernel.n) * self._word_bytes
+            moved += shares.exchanged_statistics(kernel, dim, kernel.outer * kernel.m, kernel.n) * self._word_bytes
         return moved
 
-    def _pairs(self, edge: DesignEdge, needs: Needs) -> dict[tuple[Dim, Dim], Levels]:
+    def _pairs(self, edge: DesignEdge, needs: shares.Needs) -> dict[tuple[Dim, Dim], Levels]:
         """Return what an edge costs for each split of its ends that needs a change of layout."""
         size = self._kernels[edge.source].output_bytes
         found: dict[tuple[Dim, Dim], Levels] = {}
         for given in self._choice[edge.source]:
             for taken in self._choice[edge.target]:
-                change = conversion(given_layout(given), needs[taken])
+                change = shares.conversion(shares.given_layout(given), needs[taken])
                 if change is Collective.NONE:
                     continue
                 aim = round(size)

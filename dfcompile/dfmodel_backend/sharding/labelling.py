@@ -208,7 +208,10 @@ class _Programs:
         kept = self._labelling.cost(best)[:level]
         for cut in range(MOST_CUTS):
             self._require_optimum(solve(self._program, self._options), level, is_first=cut == 0 and not level)
-            found = self._chosen()
+            found = {
+                node: next(label for label in labels if len(labels) == 1 or is_one(self._label[node, label]))
+                for node, labels in self._labelling.labels.items()
+            }
             cost = self._labelling.cost(found)
             if level == 0 or cost[:level] <= kept:
                 self._program += level_cost <= cost[level] / largest + SLACK
@@ -217,12 +220,6 @@ class _Programs:
             taken = [self._label[one] for one in found.items()]
             self._program += self._pulp.lpSum(taken) <= len(taken) - 1
         raise self._contradiction(level)
-
-    def _chosen(self) -> Labels:
-        return {
-            node: next(label for label in labels if len(labels) == 1 or is_one(self._label[node, label]))
-            for node, labels in self._labelling.labels.items()
-        }
 
     def _require_optimum(self, outcome: Outcome, level: int, *, is_first: bool) -> None:
         name = self._options.solver.value

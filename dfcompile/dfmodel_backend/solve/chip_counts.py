@@ -104,8 +104,7 @@ class ChipCounts:
         time_s = fastest.time_s
         bound_s = min(one.bound_s for one in tried.values() if isinstance(one, _Found))  # of all shardings on them
         bound_s, is_optimal = (time_s, True) if bound_s >= time_s * (1 - TIE) else (bound_s, False)
-        gap = gap_above(bound_s, time_s)
-        best = replace(fastest.mapping, optimal=is_optimal, bound_time_s=bound_s, gap=gap)
+        best = replace(fastest.mapping, optimal=is_optimal, bound_time_s=bound_s, gap=gap_above(bound_s, time_s))
         recompute_mapping(self._graph, best.system, best)
         told = {
             count: replace(fastest, mapping=best) if one is fastest else one
@@ -114,7 +113,12 @@ class ChipCounts:
         }
         for one in told.values():
             if isinstance(one, _Found):
-                self._check(one)
+                system = one.mapping.system
+                if one.share is None:
+                    check_mapping(self._graph, system, one.mapping)
+                else:
+                    check_mapping(one.share.graph, system, one.mapping, self._graph)
+                    check_exchanges(one.share.graph, system)
         if chips == 1:
             return best
         kept = tuple(one for one in best.assumptions if one.name != "chips")
@@ -210,23 +214,14 @@ class ChipCounts:
         mapping, share = found.mapping, found.share
         if self._options.solver != DEFAULT_SOLVER:
             mapping = map_graph(share.graph, part, self._options)
-        figures = total_figures(self._graph, part, mapping.figures.configs, share)
         return replace(
             mapping,
-            figures=figures,
+            figures=total_figures(self._graph, part, mapping.figures.configs, share),
             system=part,
             chips=part.chips,
             sharding=share.sharding,
             network_chips=TensorGroup.of(part).chips,
         )
-
-    def _check(self, found: _Found) -> None:
-        system = found.mapping.system
-        if found.share is None:
-            check_mapping(self._graph, system, found.mapping)
-        else:
-            check_mapping(found.share.graph, system, found.mapping, self._graph)
-            check_exchanges(found.share.graph, system)
 
 
 def _is_told(count: int, chips: int) -> bool:

@@ -22,10 +22,7 @@ from dfcompile.plugins import is_own
 
 
 def map_graph(
-    graph: DataflowGraph,
-    system: System,
-    options: MappingOptions | None = None,
-    solver: FusionSolver | None = None,
+    graph: DataflowGraph, system: System, options: MappingOptions | None = None, solver: FusionSolver | None = None
 ) -> Mapping:
     """Fuse the kernels of a graph into configurations of one chip, in the least time.
 

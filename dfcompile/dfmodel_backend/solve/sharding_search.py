@@ -69,8 +69,7 @@ class ShardingSums:
         """Return the compute time of a kernel with no core idle, and alone on the chip."""
         shape = (kernel.variant, kernel.outer, kernel.m, kernel.k, kernel.n)
         if shape not in self._shapes:
-            alone = DataflowGraph("kernel", (kernel,), ())
-            model = GraphModel(alone, self._system.machine, self._options)
+            model = GraphModel(DataflowGraph("kernel", (kernel,), ()), self._system.machine, self._options)
             compute_ns = float(model.least_parts[0, 0])
             alone_ns = compute_ns if self._options.compute_utilization > 0 else model.least_ns()
             self._shapes[shape] = compute_ns, alone_ns
@@ -254,7 +253,10 @@ class ShardingSearch:
         if self.bound_s >= below_s * (1 - TIE):
             return None, self.bound_s, None
         budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2) // parts)
-        beam = self._beams()
+        # What overlaps takes the longest of three times: whether a kernel should read more or exchange more depends on
+        # which of them that will be, and is settled for all kernels alike by weights.
+        found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
+        beam = sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
         for chosen, sums in beam[: max(2, budget // 8)]:
             if not _cannot_be_better(self._costs.least_ns(sums, len(chosen)) / NS_PER_S, sums, best):
                 self._look(chosen, best)
@@ -263,17 +265,7 @@ class ShardingSearch:
         else:
             self._improve(best, budget // 2)
             self._tree(best, budget // 2)
-        bound_s = min(best.bound_s, best.time_s)
-        return best.found, bound_s, best.refused
-
-    def _beams(self) -> list[State]:
-        """Return shardings that take the least by their sums, the best first: each found under one of several weights.
-
-        What overlaps takes the longest of three times; whether a kernel should read more or exchange more depends on
-        which of them that will be, and is settled for all kernels alike by weights.
-        """
-        found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
-        return sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
+        return best.found, min(best.bound_s, best.time_s), best.refused
 
     def _beam(self, weights: tuple[float, float, float]) -> list[State]:
         """Return shardings that are good under weights of compute, memory and network."""
@@ -283,8 +275,7 @@ class ShardingSearch:
             kept: dict[tuple[Choice, ...], State] = {}
             for chosen, sums in sorted(grown, key=lambda state: self._score(state[1], number + 1, weights)):
                 kept.setdefault(tuple(chosen[place] for place in self._costs.open_places[number]), (chosen, sums))
-            width = max(4, min(WIDEST, BEAM // len(self._split.choices[name])))
-            states = list(kept.values())[:width]
+            states = list(kept.values())[: max(4, min(WIDEST, BEAM // len(self._split.choices[name])))]
         return states
 
     def _grown(self, state: State) -> list[State]:

@@ -27,7 +27,13 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     arrays = {tensor.name: tensor for tensor in dag.tensors}
     prepared, weights = _known_before(dag.kernels, arrays)
     mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
-    uses, writers = _uses(mapped, weights), makers_of(mapped)
+    # The kernels that read each array, and at which of their operands that are no weights.
+    found: dict[str, list[Use]] = {}
+    for kernel in mapped:
+        operands = [array for array in kernel.inputs if array not in weights]
+        for array in dict.fromkeys(kernel.inputs):
+            found.setdefault(array, []).append(Use(kernel.name, 0 if array in weights else operands.index(array)))
+    uses, writers = {name: tuple(uses) for name, uses in found.items()}, makers_of(mapped)
     tensors = {
         name: tuple(_tensors(array, writers.get(name, ()), uses.get(name, ()), is_weight=name in weights))
         for name, array in arrays.items()
@@ -94,16 +100,6 @@ def _tensors(
         left -= share
         name = array.name if is_whole else f"{array.name}@{writer.name}"
         yield Tensor(name, kind, share, writer.name, uses, array.element_bytes)
-
-
-def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tuple[Use, ...]]:
-    """Return the kernels that read each array, and at which of their operands that are no weights."""
-    found: dict[str, list[Use]] = {}
-    for kernel in mapped:
-        operands = [array for array in kernel.inputs if array not in weights]
-        for array in dict.fromkeys(kernel.inputs):
-            found.setdefault(array, []).append(Use(kernel.name, 0 if array in weights else operands.index(array)))
-    return {name: tuple(uses) for name, uses in found.items()}
 
 
 def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterator[Tensor]:

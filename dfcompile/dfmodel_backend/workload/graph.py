@@ -76,10 +76,7 @@ class DataflowGraph(Struct, frozen=True, dict=True):
 
     @staticmethod
     def of(
-        name: str,
-        kernels: tuple[Kernel, ...],
-        tensors: tuple[Tensor, ...],
-        assumptions: tuple[Assumption, ...] = (),
+        name: str, kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...], assumptions: tuple[Assumption, ...] = ()
     ) -> "DataflowGraph":
         """Check the parts, put the kernels into topological order (ties: as given) and freeze.
 

@@ -167,8 +167,7 @@ def _line_of(path: Path, error: BaseException) -> str:
     """Return ``:12`` if the error, or what caused it, is about line 12 of the file."""
     found: BaseException | None = error
     while found is not None:
-        node = getattr(found, "node", None)
-        line = getattr(node, "lineno", None)
+        line = getattr(getattr(found, "node", None), "lineno", None)
         if isinstance(line, int):
             return f":{line}"
         found = found.__cause__ or found.__context__

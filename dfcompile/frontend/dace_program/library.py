@@ -70,8 +70,7 @@ def _product(emission: Emission, call: Call) -> Place:
 
 def _chosen(emission: Emission, call: Call) -> Place:
     """``np.where``: an expression of three operands, broadcast to the result's shape."""
-    names = ("_mrg_mask", "_mrg_t", "_mrg_f")
-    operands = [call.operands[name] for name in names]
+    operands = [call.operands[name] for name in ("_mrg_mask", "_mrg_t", "_mrg_f")]
     used = frozenset[str]().union(*(operand.loops for operand in operands))
     around = tuple(loop for loop in call.loops if loop.name in used)
     own = tuple(Loop(f"own{axis}", extent) for axis, extent in enumerate(call.result.shape))

@@ -288,7 +288,15 @@ class Accesses:
         yield
         names, touched = self._maps.pop()
         for each in touched.values() if names else ():  # a map of one iteration has no other
-            self._check(each, names)
+            for write in each.writes:
+                reads = [read for read in each.reads if not self._are_apart(read, write)]
+                for other in (*reads, *each.writes):
+                    if not self._are_apart(write, other) and _depend(write, other, names):
+                        found = f"iterations of the map depend on each other through {each.name!r}"
+                        raise UserError(f"{found} against independent ones")
+                if reads and not any(names & {*index} for index in write):
+                    found = f"all iterations of the map write and read the same elements of {each.name!r}"
+                    raise UserError(f"{found} against their own")
 
     def read(self, container: Container, indices: tuple[Affine, ...]) -> None:
         """Remember what an operation reads."""
@@ -305,17 +313,6 @@ class Accesses:
         for loops, touched in self._maps:
             if not loops & own:  # else every iteration has a container of its own
                 yield touched.setdefault(id(container), _Touched(container.name))
-
-    def _check(self, touched: _Touched, loops: frozenset[str]) -> None:
-        for write in touched.writes:
-            reads = [read for read in touched.reads if not self._are_apart(read, write)]
-            for other in (*reads, *touched.writes):
-                if not self._are_apart(write, other) and _depend(write, other, loops):
-                    found = f"iterations of the map depend on each other through {touched.name!r}"
-                    raise UserError(f"{found} against independent ones")
-            if reads and not any(loops & {*index} for index in write):
-                found = f"all iterations of the map write and read the same elements of {touched.name!r}"
-                raise UserError(f"{found} against their own")
 
     def _are_apart(self, one: tuple[Affine, ...], other: tuple[Affine, ...]) -> bool:
         """Return whether two accesses have no element in common, whatever the iterations: so along a dimension."""

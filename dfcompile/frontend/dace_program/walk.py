@@ -230,8 +230,7 @@ class Walk:
     def _library(self, state: SDFGState, scope: Scope, node: CodeNode) -> None:
         operands: dict[str, Operand] = {}
         for edge in state.in_edges(node):
-            window = self._window(scope, edge.data.data)
-            part = scope.part(window, edge.data.subset, keeps_ones=True)
+            part = scope.part(self._window(scope, edge.data.data), edge.data.subset, keeps_ones=True)
             self._accesses.read(part.container, part.indices)
             place = _value(part.container).at(part.indices)
             operands[edge.dst_conn or ""] = Operand(place, part.shape, part.container.dtype)

@@ -14,9 +14,8 @@ from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
-from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, integer, value_names, with_nodes
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, free_name, integer, value_names, with_nodes
 from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of, with_dense_constants
-from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable, inferred_graph
 
@@ -158,8 +157,7 @@ def with_later_types(draft: Draft) -> Draft:
     Raises:
         UserError: ONNX has no conversion of an older operator.
     """
-    nodes = draft.proto.graph.node
-    is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in nodes)
+    is_changed = not _DIFFERENT.isdisjoint(node.op_type for node in draft.proto.graph.node)
     if opset_of(draft.proto) >= _LATER or is_changed or not _has_bfloat16(draft):
         return draft
     draft = unify_opset(draft)
@@ -201,8 +199,7 @@ def with_explicit_bounds(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     """
     if opset >= _OPERANDS_SINCE or all(node.op_type != "Clip" for node in proto.graph.node):
         return proto
-    types = _element_types(proto)
-    wide = {name for name, kind in types.items() if kind in _WIDE}
+    wide = {name for name, kind in _element_types(proto).items() if kind in _WIDE}
     bounded = (node.op_type == "Clip" and not wide.isdisjoint(node.input[:1]) for node in proto.graph.node)
     pairs = zip(proto.graph.node, bounded, strict=True)
     return with_nodes(proto, (_saying(node, _BOUNDS) if is_bounded else node for node, is_bounded in pairs))

@@ -287,7 +287,15 @@ def _implied(terms: list[str]) -> str:
 def _told_result(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:
     """Return the shape of a result that operands tell by their values."""
     if node.op_type == "STFT":
-        return _spectra(node, operands, constants)
+        signal = operands[0] if operands else None
+        window = operands[2] if len(operands) > 2 else None
+        step, length = _constant_integer(node, 1, constants), _constant_integer(node, 3, constants)
+        if length is None and window is not None and len(window) == 1:
+            length = window[0]
+        if signal is None or len(signal) < 2 or not step or step < 1 or not length or not 1 <= length <= signal[1]:
+            return None
+        numbers = length // 2 + 1 if integer(node, "onesided", 1) else length
+        return (signal[0], (signal[1] - length) // step + 1, numbers, 2)
     if node.op_type == "MaxUnpool" and len(node.input) > 2 and node.input[2] in constants:
         return tuple(int(size) for size in constants[node.input[2]].ravel())
     return None
@@ -305,18 +313,6 @@ def _by_head(shape: Shape | None, heads: int) -> Shape | None:
     if shape is None or len(shape) != 3 or heads < 1:
         return shape if shape is not None and len(shape) == 4 else None
     return (shape[0], heads, shape[1], shape[2] // heads)
-
-
-def _spectra(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:
-    signal = operands[0] if operands else None
-    window = operands[2] if len(operands) > 2 else None
-    step, length = _constant_integer(node, 1, constants), _constant_integer(node, 3, constants)
-    if length is None and window is not None and len(window) == 1:
-        length = window[0]
-    if signal is None or len(signal) < 2 or not step or step < 1 or not length or not 1 <= length <= signal[1]:
-        return None
-    numbers = length // 2 + 1 if integer(node, "onesided", 1) else length
-    return (signal[0], (signal[1] - length) // step + 1, numbers, 2)
 
 
 def _constant_integer(node: onnx.NodeProto, position: int, constants: Constants) -> int | None:

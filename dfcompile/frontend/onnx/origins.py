@@ -3,12 +3,10 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Sequence
 
 import onnx
 
-from dfcompile.frontend.onnx.draft import Draft, copied
-from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.draft import Draft, copied, free_name
 
 _SCOPES_KEY = "pkg.torch.onnx.name_scopes"
 _CONTRACTIONS = frozenset(["Conv", "ConvTranspose", "Gemm", "MatMul"])
@@ -31,18 +29,6 @@ def name_nodes(draft: Draft) -> Draft:
     A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
     """
     nodes = tuple(draft.proto.graph.node)
-    candidates, named = _candidates(nodes, draft), list[onnx.NodeProto]()
-    taken, given, counts = set(candidates), set[str](), dict[str, int]()
-    for node, candidate in zip(nodes, candidates, strict=True):
-        name = free_name(candidate, taken, counts) if candidate in given else candidate
-        given.add(candidate)
-        named.append(copied(node, name=name))
-        named[-1].ClearField("doc_string")
-        named[-1].ClearField("metadata_props")
-    return draft.replaced(named)
-
-
-def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...]:
     uses = Counter(name for node in nodes for name in node.input)
     modules = [_module(node) for node in nodes]
     members = Counter(modules)
@@ -51,19 +37,23 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
     seen: Counter[str] = Counter()
     found = []
     for node, module in zip(nodes, modules, strict=True):
-        candidate = _weight_owner(node, draft, uses)
+        names = node.input if node.op_type in _CONTRACTIONS else ()
+        owned = (name for name in names if name in draft.constants and name.endswith(".weight") and uses[name] == 1)
+        candidate = next(owned, "").removesuffix(".weight")
         if not candidate and module is not None:
             alone = module and members[module] == 1 and module not in inner
             candidate = module if alone else ".".join(filter(None, [module, node.op_type.lower()]))
         found.append(_cleaned(candidate) or _given_name(node) or f"{node.op_type}_{seen[node.op_type]}")
         seen[node.op_type] += 1
-    return tuple(found)
-
-
-def _weight_owner(node: onnx.NodeProto, draft: Draft, uses: Counter[str]) -> str:
-    names = node.input if node.op_type in _CONTRACTIONS else ()
-    owned = (name for name in names if name in draft.constants and name.endswith(".weight") and uses[name] == 1)
-    return next(owned, "").removesuffix(".weight")
+    candidates, named = tuple(found), list[onnx.NodeProto]()
+    taken, given, counts = set(candidates), set[str](), dict[str, int]()
+    for node, candidate in zip(nodes, candidates, strict=True):
+        name = free_name(candidate, taken, counts) if candidate in given else candidate
+        given.add(candidate)
+        named.append(copied(node, name=name))
+        named[-1].ClearField("doc_string")
+        named[-1].ClearField("metadata_props")
+    return draft.replaced(named)
 
 
 def _module(node: onnx.NodeProto) -> str | None:

@@ -313,8 +313,7 @@ def _array(value: torch.Tensor) -> Array:
     own = next((name for name in OWN_TYPES if found.dtype is getattr(torch, name)), None)
     if own is None:
         return read_only(np.array(found.numpy()))
-    bits = getattr(torch, _BITS[found.element_size()])
-    return read_only(np.array(found.view(bits).numpy()).view(own))
+    return read_only(np.array(found.view(getattr(torch, _BITS[found.element_size()])).numpy()).view(own))
 
 
 def _type_name(value: object) -> str:

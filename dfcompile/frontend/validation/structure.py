@@ -44,7 +44,11 @@ def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> No
     if unsupported:
         raise together(unsupported)
     for node in draft.proto.graph.node:
-        _check_operator(node, opset)
+        try:
+            schema_of(node.op_type, opset)
+        except onnx.defs.SchemaError as error:
+            found = f"{node.op_type} is no operator of set {opset}"
+            raise UserError(f"node {node.name!r}: {found} (convert the model)") from error
         _check_attributes(node)
     producers = _producers(draft)
     _check_order(draft, producers)
@@ -101,14 +105,6 @@ def _needed_when_run(draft: Draft) -> list[bool]:
         given.update(node.output if is_run else ())
         found.append(is_run and not wanted.isdisjoint(node.output))
     return found
-
-
-def _check_operator(node: onnx.NodeProto, opset: int) -> None:
-    try:
-        schema_of(node.op_type, opset)
-    except onnx.defs.SchemaError as error:
-        found = f"{node.op_type} is no operator of set {opset}"
-        raise UserError(f"node {node.name!r}: {found} (convert the model)") from error
 
 
 def _check_attributes(node: onnx.NodeProto) -> None:

@@ -75,8 +75,7 @@ class WindowAxis(Struct, frozen=True):
     def reuse(self) -> int:
         """Pairs of an output and a tap that read the same word, at most."""
         common = gcd(self.stride, self.dilation)
-        by_taps = -(-self.taps // (self.stride // common))
-        return min(by_taps, -(-self.outputs // (self.dilation // common)))
+        return min(-(-self.taps // (self.stride // common)), -(-self.outputs // (self.dilation // common)))
 
     @property
     def unpadded(self) -> "WindowAxis":
@@ -246,8 +245,7 @@ class _Boxes:
         """Return the words that boxes share with the ones before, under the roles of the two loops."""
         now, before = (tuple(part[role] for role in roles) for part in (_NOW, _BEFORE))
         starts = np.maximum(self.starts[now], self.starts[before])
-        ends = np.minimum(self.ends[now], self.ends[before])
-        return int(np.maximum(ends - starts, 0).sum())
+        return int(np.maximum(np.minimum(self.ends[now], self.ends[before]) - starts, 0).sum())
 
     def steady(self, remembered: Role, roles: Roles, *, are_whole: bool) -> int:
         """Return what the tool counts as found again: parts of boxes that a whole tile one step back covers.

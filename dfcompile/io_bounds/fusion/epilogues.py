@@ -105,9 +105,7 @@ def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:
 
 def _in_units(op: BoundedOperator, unit: int) -> BoundedOperator:
     times = op.element_bytes // unit
-    reads, writes = (
-        tuple(replace(operand, units=operand.units * times) for operand in side) for side in (op.reads, op.writes)
-    )
+    reads, writes = (tuple(replace(each, units=each.units * times) for each in side) for side in (op.reads, op.writes))
     return replace(op, reads=reads, writes=writes, element_bytes=unit)
 
 

@@ -1,7 +1,6 @@
 """How each family of models is made of its configuration's fields, which are filled in as its class does [hf]."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct, field
 
@@ -46,8 +45,7 @@ class Fields(Struct):
         Raises:
             UserError: it is missing without a default, no whole number, or too small or large.
         """
-        found = self._found(names)
-        found = self._filled(names, derived) if found is None else found
+        found = self._found(names, derived)
         if found is None:
             raise UserError(f"{self.where}: key {names[0]!r} is missing, and its class has no default")
         return self._whole(names[0], found, least)
@@ -58,8 +56,8 @@ class Fields(Struct):
         Raises:
             UserError: it is no whole number, or too small or large.
         """
-        is_stated = any(name in self.values for name in names)
-        found = self._found(names) if is_stated else self._filled(names, None)
+        is_null = any(name in self.values for name in names) and all(self.values.get(name) is None for name in names)
+        found = None if is_null else self._found(names)
         return 0 if found is None else self._whole(names[0], found, least)
 
     def flag(self, name: str) -> bool:
@@ -69,7 +67,6 @@ class Fields(Struct):
             UserError: it is none.
         """
         found = self._found((name,))
-        found = self._filled((name,), None) if found is None else found
         if not isinstance(found, bool):
             raise self.wrong(name, f"{_shown(found)} against true or false")
         return found
@@ -116,10 +113,10 @@ class Fields(Struct):
         """Return the error that a field is wrong, with what was found against what."""
         return UserError(f"{self.where}: key {name!r}: found {found}")
 
-    def _found(self, names: Sequence[str]) -> object:
-        return next((self.values[name] for name in names if self.values.get(name) is not None), None)
-
-    def _filled(self, names: Sequence[str], derived: int | None) -> object:
+    def _found(self, names: Sequence[str], derived: int | None = None) -> object:
+        stated = next((self.values[name] for name in names if self.values.get(name) is not None), None)
+        if stated is not None:
+            return stated
         name = next((name for name in names if self.defaults.get(name) is not None), None)
         if derived is not None:
             self.taken.append(f"{names[0]} = {derived}: left out, derived as its class does")
@@ -338,7 +335,7 @@ def _gpt2(fields: Fields) -> Model:
     return _model(fields, hidden, (Layer(attention, mlp, norm_biases=True),) * layers, positions)
 
 
-FAMILIES: Final[Mapping[str, Reader]] = {
+FAMILIES: Mapping[str, Reader] = {
     **dict.fromkeys(("deepseek_v3", "kimi_k2"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
     "gpt2": _gpt2,

@@ -4,15 +4,14 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct, structs
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
 
-_PREFIXES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_BINARY: Final = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTP", start=1)}
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTP", start=1)}
 _HEADING = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
 MOST_CELLS = 100_000
 _EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
@@ -38,7 +37,7 @@ def _scaled(unit: str, *, binary: bool = False) -> dict[str, float]:
     return {f"{prefix}{unit}": size for prefix, size in prefixes.items()}
 
 
-_BYTES: Final = {**_scaled("B", binary=True), "KB": 1e3}
+_BYTES = {**_scaled("B", binary=True), "KB": 1e3}
 TEXT, COUNT, SHARE = Quantity(is_text=True), Quantity(), Quantity(most=1.0)
 BYTES, BANDWIDTH = Quantity(_BYTES), Quantity({f"{unit}/s": size for unit, size in _BYTES.items()})
 FREQUENCY, ELEMENT_RATE = Quantity(_scaled("Hz")), Quantity(_scaled("op/s"))
@@ -57,18 +56,18 @@ def heading_of(text: str) -> tuple[str, str]:
 
 
 # What columns of a memory measure, and the fields of a `MemoryLevel` that they are; what those of a link measure.
-_OF_MEMORIES: Final[Mapping[str, tuple[Quantity, str]]] = {
+_OF_MEMORIES: Mapping[str, tuple[Quantity, str]] = {
     "capacity": (BYTES, "capacity_bytes"),
     "bandwidth": (BANDWIDTH, "bytes_per_s"),
     "shared_by": (COUNT, "shared_by"),
     "energy": (ENERGY_PER_BYTE, "pj_per_byte"),
     "usable": (SHARE, "usable"),
 }
-_OF_LINKS: Final[Mapping[str, Quantity]] = {
+_OF_LINKS: Mapping[str, Quantity] = {
     "bandwidth": BANDWIDTH, "latency": TIME, "topology": TEXT, "size": COUNT, "energy": ENERGY_PER_BYTE,
 }  # fmt: skip
 # What a column measures, and the field of a device that its value is as it stands; empty: none.
-PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = {
+PLAIN: Mapping[str, tuple[Quantity, str]] = {
     "name": (TEXT, "name"),
     "source": (TEXT, ""),
     "compat": (TEXT, ""),
@@ -88,14 +87,14 @@ PLAIN: Final[Mapping[str, tuple[Quantity, str]]] = {
     "idle": (POWER, "idle_w"),
     "price": (MONEY, "usd"),
 }
-NAMED: Final = (
+NAMED = (
     (re.compile(r"macs_per_cycle_per_core\.(\w+)"), COUNT),
     (re.compile(r"peak\.(\w+)"), RATE),
     *((re.compile(rf"memory\.(\w+)\.{key}"), quantity) for key, (quantity, _) in _OF_MEMORIES.items()),
     *((re.compile(rf"link\.(\w+)\.{key}"), quantity) for key, quantity in _OF_LINKS.items()),
     (re.compile(r"energy\.mac\.(\w+)"), ENERGY),
 )
-KNOWN: Final = (*PLAIN, "macs_per_cycle_per_core.bf16", "peak.bf16", "memory.L2.capacity", "link.NAME.bandwidth")
+KNOWN = (*PLAIN, "macs_per_cycle_per_core.bf16", "peak.bf16", "memory.L2.capacity", "link.NAME.bandwidth")
 
 
 def quantity_of(key: str) -> Quantity | None:

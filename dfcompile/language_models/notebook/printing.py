@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.notebook import counting
+from dfcompile.language_models.notebook.counting import NotebookMachine, NotebookModel
 
 _WIDTH = 80
 _DIGITS = 6
@@ -83,8 +84,7 @@ def frame_text(columns: Sequence[FrameColumn]) -> str:
     for number, (start, end) in enumerate(parts):
         pieces = [index, *made[start:end]]
         if len(parts) > 1:
-            is_last = number == len(parts) - 1
-            pieces.append([" "] * (rows + 1) if is_last else [" \\", *["  "] * rows])
+            pieces.append([" "] * (rows + 1) if number == len(parts) - 1 else [" \\", *["  "] * rows])
         blocks.append("\n".join(" ".join(line) for line in zip(*pieces, strict=True)))
     return "\n\n".join(blocks)
 
@@ -101,7 +101,7 @@ def short_number(count: float) -> str:
     return str(count)
 
 
-def machine_lines(machine: counting.NotebookMachine) -> list[str]:
+def machine_lines(machine: NotebookMachine) -> list[str]:
     """Return the block of the selected architecture."""
     values = {
         "Num_Cores": float(machine.cores),
@@ -122,8 +122,8 @@ def machine_lines(machine: counting.NotebookMachine) -> list[str]:
 
 
 def notebook_text(
-    model: counting.NotebookModel,
-    machine: counting.NotebookMachine,
+    model: NotebookModel,
+    machine: NotebookMachine,
     length: int = 8192,
     answer: int = 512,
     chunk: int = 256,

@@ -14,16 +14,8 @@ from dfcompile.language_models.footprint import embedding_bytes, head_bytes, lay
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, Experts, Layer, Model
-from dfcompile.language_models.parallel.degrees import (
-    Collectives,
-    Degrees,
-    Group,
-    expert_share,
-    group_of,
-    share_of_batch,
-    share_of_layer,
-    used_links,
-)
+from dfcompile.language_models.parallel import degrees as sharing
+from dfcompile.language_models.parallel.degrees import Collectives, Degrees, Group
 from dfcompile.language_models.steps.batch import Batch, live
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices
 from dfcompile.language_models.steps.step import WHOLE, ends_kernels, layer_kernels
@@ -163,7 +155,7 @@ class Deployments:
 
     def __init__(self, case: Case, chips: int) -> None:
         self._case = case
-        self._links = used_links(case.device.links, chips, case.device.name)
+        self._links = sharing.used_links(case.device.links, chips, case.device.name)
         innermost = self._links[0].chips if self._links else 1
         self._collectives = Collectives(case.device.link_latency_s, case.fitted, innermost)
         self._costs = cache(self._layer_cost)
@@ -185,7 +177,7 @@ class Deployments:
     def _deployed(self, degrees: Degrees, share: Fraction) -> tuple[Deployment, Fraction]:
         """Return the step with a share of caches offloaded, and the share that its stages need."""
         case = self._case
-        batch = share_of_batch(case.batch, degrees)
+        batch = sharing.share_of_batch(case.batch, degrees)
         by_layer = {kind.layer: self._costs(kind.layer, degrees, batch, share) for kind in case.model.kinds}
         costs = [by_layer[layer] for layer in case.model.layers]
         first, last = self._ends(degrees, batch)
@@ -235,8 +227,8 @@ class Deployments:
     def _layer_cost(self, layer: Layer, degrees: Degrees, batch: Batch, offload: Fraction) -> _LayerCost:
         case = self._case
         hidden, precision, choices = case.model.hidden, case.precision, case.choices
-        share = share_of_layer(layer, degrees)
-        experts = expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
+        share = sharing.share_of_layer(layer, degrees)
+        experts = sharing.expert_share(layer.mlp, batch, degrees, choices) if isinstance(layer.mlp, Experts) else WHOLE
         made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
         held = layer_weight_bytes(share, hidden, precision, ranks=degrees.expert, split=degrees.expert_split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
@@ -319,7 +311,7 @@ class Deployments:
     def _group(self, stride: int, chips: int) -> Group:
         if chips == 1:
             return ()
-        found = group_of(self._links, stride, chips)
+        found = sharing.group_of(self._links, stride, chips)
         if found is None:
             sizes = " x ".join(str(link.chips) for link in self._links)
             raise InfeasibleError(f"degrees: found a group of {chips} chips that lies across the network of {sizes}")

@@ -191,7 +191,8 @@ def names_of(entries: Iterable[str], place: Place, *, whole: bool = False) -> Na
             patterns.append(_compiled(rf"(?:{text})\Z" if whole else text, entry, place))
             apart = apart or _BLIND.fullmatch(_OF_LAYERS.sub("layers", text)) is None
         elif "*" in (stem := entry.removesuffix(".*")) or "?" in stem:
-            patterns.append(_compiled(_of_glob(stem), entry, place, MOST_REPEATS + 2))
+            shape = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in re.sub(r"\*+", "*", stem))
+            patterns.append(_compiled(rf"(?:.*\.)?{shape}(?:\..*)?\Z", entry, place, MOST_REPEATS + 2))
             apart = apart or "?" in stem or any(map(str.isdecimal, _OF_LAYERS.sub("layers", stem)))
         else:
             words.add(stem)
@@ -202,11 +203,6 @@ def _parts(name: str) -> list[str]:
     """Return a name's parts between dots, of any length."""
     parts = name.split(".")
     return [".".join(parts[first:end]) for first in range(len(parts)) for end in range(first + 1, len(parts) + 1)]
-
-
-def _of_glob(glob: str) -> str:
-    shape = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in re.sub(r"\*+", "*", glob))
-    return rf"(?:.*\.)?{shape}(?:\..*)?\Z"
 
 
 def _compiled(text: str, entry: str, place: Place, repeats: int = MOST_REPEATS) -> re.Pattern[str]:

@@ -16,12 +16,11 @@ from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.alternatives.outlined import outline_of
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
-from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.expansion import Expansion, ExpansionTable
 from dfcompile.lowering.nests.program import root_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators, operator_nodes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
 from dfcompile.records import replace

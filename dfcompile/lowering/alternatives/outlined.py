@@ -9,14 +9,13 @@ from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, MapSc
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
-from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.nests.nest import array_of
-from dfcompile.lowering.nests.program import graph_of_scopes, renamed
+from dfcompile.lowering.expansion import Expansion, ExpansionTable
+from dfcompile.lowering.nests.program import array_of, graph_of_scopes, renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import declared_array, free_name
+from dfcompile.lowering.unfit_choices import explained
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
@@ -62,7 +61,8 @@ class OutlinedModel:
                 ends = any(tensor.name in self._outputs for tensor in op.results())
                 program.place(self._outline_of(number, found, program.owned(op) if ends else frozenset()))
             except UnsupportedOpError as error:
-                unsupported.append(error)
+                border = Border(self._names, self._outputs, program.owned(op))
+                unsupported.append(explained(error, op, self._table, choices, border))
                 program.leave_out(op)
                 continue
             chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
@@ -113,8 +113,7 @@ class OutlinedOperator:
             made = self._made[number, found.name]
             names = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
-            used = {access.array: None for access in accesses}
-            added = (name for name in used if name not in operands)
+            added = (name for name in {access.array: None for access in accesses} if name not in operands)
             arrays = {names[name]: replace(made.arrays[name], name=names[name]) for name in added}
             self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
         return self._scopes[key]

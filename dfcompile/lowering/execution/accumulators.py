@@ -18,8 +18,8 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.map_scopes import add_map_scope
-from dfcompile.lowering.reduction import Reduction
 
 _WIDE = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), "float64") | {"complex64": "complex128"}
 Extremum: TypeAlias = Literal[Reduction.MAX, Reduction.MIN]
@@ -64,8 +64,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, memlets: WholeMeml
     wide, _ = sdfg.add_transient(f"{name}_wide", shape, scalar_type(_WIDE[dtype]), find_new_name=True)
     (outer,) = state.out_edges(exit_)
     result = outer.dst
-    before = _initialised(state, state.entry_node(exit_), name)
-    _rename_written(state, before, wide, _extremum(reduction))
+    _rename_written(state, _initialised(state, state.entry_node(exit_), name), wide, _extremum(reduction))
     sums = state.add_access(wide)
     state.remove_edge(outer)
     state.add_edge(exit_, outer.src_conn, sums, None, _renamed(outer.data, wide, reduction))

@@ -67,8 +67,7 @@ def definitions(sdfg: dace.SDFG) -> str:
 
 def _definition(dtype: str) -> str:
     bits = PACKED_BITS.get(dtype, 8)
-    codes = (np.arange(_BYTES) % 2**bits).astype(np.uint8).view(dtype)
-    numbers = codes.astype(np.float32)
+    numbers = (np.arange(_BYTES) % 2**bits).astype(np.uint8).view(dtype).astype(np.float32)
     is_power = dtype == POWERS_OF_TWO
     count = 2**bits - 1 if is_power else 2 ** (bits - 1)  # codes of numbers that are not negative
     largest, before = float(numbers[count - 1]), float(numbers[count - 2])

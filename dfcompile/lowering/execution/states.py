@@ -35,7 +35,15 @@ def cut_state(sdfg: dace.SDFG, units: int) -> None:
     if len(blocks) != 1 or not isinstance(blocks[0], SDFGState):
         return
     whole = blocks[0]
-    unit_of = _unit_of(whole)
+    # the unit of each node but arrays outside of scopes, by its first node
+    scope = whole.scope_dict()
+    unit_of: dict[Node, Node] = {}
+    for node in whole.nodes():
+        outermost = node
+        while scope[outermost] is not None:
+            outermost = scope[outermost]
+        if outermost is not node or not isinstance(node, AccessNode):
+            unit_of[node] = outermost
     views = [node for node in whole.data_nodes() if isinstance(node.desc(sdfg), View)]
     shown = {edge.dst: edge for view in views for edge in whole.in_edges(view) if edge.dst_conn == "views"}
     if any(view not in shown or view in unit_of or whole.in_degree(view) > 1 for view in views):
@@ -50,19 +58,6 @@ def cut_state(sdfg: dace.SDFG, units: int) -> None:
     for before, after in pairwise(states):
         sdfg.add_edge(before, after, dace.InterstateEdge())
     sdfg.start_block = 0
-
-
-def _unit_of(state: SDFGState) -> dict[Node, Node]:
-    """Return the unit of each node but arrays outside of scopes, by its first node."""
-    scope = state.scope_dict()
-    unit_of: dict[Node, Node] = {}
-    for node in state.nodes():
-        outermost = node
-        while scope[outermost] is not None:
-            outermost = scope[outermost]
-        if outermost is not node or not isinstance(node, AccessNode):
-            unit_of[node] = outermost
-    return unit_of
 
 
 def _parts(

@@ -92,8 +92,7 @@ def _of_lengths(build: CanonicalFragment, lengths: Tensor, extents: tuple[int, i
     """Return the term that keeps queries from keys beyond the length of their batch, or outside of a window."""
     queries, keys = extents
     places = build.parameter("places", np.arange(keys, dtype=np.int64))
-    limits = build.view(lengths, "lengths", (lengths.elements, 1, 1, 1))
-    source, operands = "b < c", [places, limits]
+    source, operands = "b < c", [places, build.view(lengths, "lengths", (lengths.elements, 1, 1, 1))]
     if max(window) >= 0:
         # The last query stands at the last key of its batch.
         operands.append(build.parameter("behind", np.arange(-queries, 0, dtype=np.int64).reshape(queries, 1)))
@@ -207,7 +206,15 @@ def _masked(
     if mask is not None:
         # Added, as onnxruntime does: a query whose keys are all left out attends to all of them.
         left_out = literal(op.real("mask_filter_value", 0.0) or _FILTER, "float32")
-        terms.append(_mask_term(op, build, mask, (batch, queries, keys), left_out))
+        if mask.shape in ((batch, keys), (batch, queries, keys)):
+            shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
+            terms.append(Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),)))
+        elif mask.shape == (batch,):
+            places = build.parameter("places", np.arange(keys, dtype=np.int32))
+            lengths = build.view(mask, "lengths", (batch, 1, 1, 1))
+            terms.append(Term(f"a if b < c else a + {left_out}", (places, lengths)))
+        else:
+            raise op.unsupported(f"a mask {mask} against one element per key, per query and key, or lengths")
     if op.integer("unidirectional", 0):
         if keys != before + queries:
             # Of more keys onnxruntime hides none from the last query.
@@ -215,17 +222,3 @@ def _masked(
             raise op.unsupported(f"attribute 'unidirectional' with {sizes}")
         terms += attention.causal_terms(build, (queries, keys), before)
     return replace(heads, terms=tuple(terms))
-
-
-def _mask_term(
-    op: Operator, build: CanonicalFragment, mask: Tensor, extents: tuple[int, int, int], left_out: str
-) -> Term:
-    batch, queries, keys = extents
-    if mask.shape in ((batch, keys), (batch, queries, keys)):
-        shape = (batch, 1, queries if mask.rank == 3 else 1, keys)
-        return Term(f"a if b else a + {left_out}", (build.view(mask, "mask", shape),))
-    if mask.shape == (batch,):
-        places = build.parameter("places", np.arange(keys, dtype=np.int32))
-        lengths = build.view(mask, "lengths", (batch, 1, 1, 1))
-        return Term(f"a if b < c else a + {left_out}", (places, lengths))
-    raise op.unsupported(f"a mask {mask} against one element per key, per query and key, or lengths")

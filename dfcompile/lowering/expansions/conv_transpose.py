@@ -3,7 +3,6 @@
 Transposed convolution is ``Y[b, o, stride*y + dilation*k - pad …] += X[b, c, y…] * W[c, o, k…]``, plus bias.
 """
 
-from collections.abc import Sequence
 from itertools import product
 from math import gcd, prod
 
@@ -104,15 +103,33 @@ class _Phase(Struct, frozen=True):
 @onnx_expansion("ConvTranspose", "phases", source="shi16")
 def phases(op: Operator, build: CanonicalFragment) -> None:
     """A canonical Convolution of stride 1 per remainder of places by the strides; then the bias; results interleave."""
-    x, w, y = op.input(0), op.input(1), op.output()
+    x, w, y, bias = op.input(0), op.input(1), op.output(), op.optional_input(2)
+    group = op.integer("group", 1)
+    channels, rows = w.shape[0] // group, w.shape[1]
     strides, dilations, begins = geometry(op)
     if prod(strides) > _MOST_PHASES:
         raise op.unsupported(f"{prod(strides)} convolutions, of strides {strides}, against at most {_MOST_PHASES}")
     columns = zip(x.shape[2:], w.shape[2:], y.shape[2:], strides, dilations, begins, strict=True)
-    per_axis = [_phases(op, *column) for column in columns]
-    several = list(product(*per_axis))
+    several = list(product(*[_phases(op, *column) for column in columns]))
     for number, chosen in enumerate(several):
-        _add_phase(op, build, chosen, str(number) if len(several) > 1 else "")
+        suffix = str(number) if len(several) > 1 else ""
+        taps, counts = [each.taps for each in chosen], [each.count for each in chosen]
+        places = [f"{each.last_tap} + {-each.between_taps}*i{3 + axis}" for axis, each in enumerate(chosen)]
+        read = linear_index(["i0", "i2"], (group, channels)), "i1", *places
+        write = linear_index(["i0", "i1"], (group, rows)), "i2", *(f"i{3 + axis}" for axis in range(len(taps)))
+        reversed_taps = Copy((group, rows, channels, *taps), read, write)
+        filters = build.made(f"filters{suffix}", reversed_taps, [w], (group * rows, channels, *taps), w.dtype)
+        result = y if not suffix else build.array(f"phase{suffix}", (*y.shape[:2], *counts), y.dtype)
+        sums = result if bias is None else build.array(f"product{suffix}", result.shape, sum_dtype(y.dtype))
+        convolution = Convolution((1,) * len(taps), tuple(each.dilation for each in chosen), group)
+        data = padded(build, x, [each.begin for each in chosen], [each.end for each in chosen], suffix=suffix)
+        build.add(convolution, [data, filters], sums, step=f"convolution{suffix}")
+        if bias is not None:
+            axes = [list(range(y.rank)), [1]]
+            build.elementwise("a + b", [sums, bias], result, axes=axes, step=f"bias{suffix}")
+        if suffix:
+            at = (f"{each.first} + {each.step}*i{2 + axis}" for axis, each in enumerate(chosen))
+            build.add(Copy(result.shape, write=("i0", "i1", *at)), [result], y, step=f"interleave{suffix}")
 
 
 def _phases(op: Operator, extent: int, kernel: int, results: int, stride: int, dilation: int, pad: int) -> list[_Phase]:
@@ -137,29 +154,6 @@ def _phases(op: Operator, extent: int, kernel: int, results: int, stride: int, d
         op.refuse_if(min(begin, end) <= -extent, "results that no element of the data reaches (use expansion direct)")
         found.append(_Phase(first, stride, count, last_tap, taps_count, apart, dilation // common, begin, end))
     return found
-
-
-def _add_phase(op: Operator, build: CanonicalFragment, chosen: Sequence[_Phase], suffix: str) -> None:
-    x, w, y, bias = op.input(0), op.input(1), op.output(), op.optional_input(2)
-    group = op.integer("group", 1)
-    channels, rows = w.shape[0] // group, w.shape[1]
-    taps, counts = [each.taps for each in chosen], [each.count for each in chosen]
-    places = [f"{each.last_tap} + {-each.between_taps}*i{3 + axis}" for axis, each in enumerate(chosen)]
-    read = linear_index(["i0", "i2"], (group, channels)), "i1", *places
-    write = linear_index(["i0", "i1"], (group, rows)), "i2", *(f"i{3 + axis}" for axis in range(len(taps)))
-    reversed_taps = Copy((group, rows, channels, *taps), read, write)
-    filters = build.made(f"filters{suffix}", reversed_taps, [w], (group * rows, channels, *taps), w.dtype)
-    result = y if not suffix else build.array(f"phase{suffix}", (*y.shape[:2], *counts), y.dtype)
-    sums = result if bias is None else build.array(f"product{suffix}", result.shape, sum_dtype(y.dtype))
-    convolution = Convolution((1,) * len(taps), tuple(each.dilation for each in chosen), group)
-    data = padded(build, x, [each.begin for each in chosen], [each.end for each in chosen], suffix=suffix)
-    build.add(convolution, [data, filters], sums, step=f"convolution{suffix}")
-    if bias is not None:
-        axes = [list(range(y.rank)), [1]]
-        build.elementwise("a + b", [sums, bias], result, axes=axes, step=f"bias{suffix}")
-    if suffix:
-        at = (f"{each.first} + {each.step}*i{2 + axis}" for axis, each in enumerate(chosen))
-        build.add(Copy(result.shape, write=("i0", "i1", *at)), [result], y, step=f"interleave{suffix}")
 
 
 @onnx_expansion("Col2Im", "map", default=True)

@@ -58,8 +58,7 @@ def _axis_taps(build: CanonicalFragment, offsets: Tensor, windows: Windows, exte
     kernel = np.indices(windows.kernel)[axis].ravel() * windows.dilations[axis]
     corner = np.indices(windows.counts)[axis].ravel() * windows.strides[axis] - windows.pads_begin[axis]
     dtype = sum_dtype(offsets.dtype)
-    read = ("i0", "i1", str(axis), "i2")
-    given = build.copied(f"given{axis}", offsets, read, (groups, taps_count, count))
+    given = build.copied(f"given{axis}", offsets, ("i0", "i1", str(axis), "i2"), (groups, taps_count, count))
     base = build.parameter(f"base{axis}", (kernel[:, None] + corner).astype(dtype))
     at = build.computed(f"at{axis}", "a + b", [given, base], given.shape, dtype)
     coordinate = build.view(at, f"coordinate{axis}", (groups, taps_count * count))

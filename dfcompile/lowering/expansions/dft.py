@@ -210,17 +210,13 @@ def mel_weights(op: Operator, build: CanonicalFragment) -> None:
     corners = ((length + 1) * (700 * (10 ** (mel / 2595) - 1)) // rate).astype(np.int64)
     if corners.max() > length // 2:
         raise op.unsupported(f"frequencies up to number {corners.max()} against {length // 2 + 1} of the spectrum")
-    _add_table(op, build, _triangles(corners, length // 2 + 1))
-
-
-def _triangles(corners: npt.NDArray[np.int64], extent: int) -> npt.NDArray[np.float64]:
-    """Return a column per triangle: from 0 at one corner to 1 at the next to 0 at the one after."""
-    at = np.arange(extent)[:, None]
+    # a column per triangle: from 0 at one corner to 1 at the next to 0 at the one after
+    at = np.arange(length // 2 + 1)[:, None]
     first, top, last = corners[:-2], corners[1:-1], corners[2:]
     rising = np.where(top > first, (at - first) / np.maximum(top - first, 1), 1.0)
     falling = (last - at) / np.maximum(last - top, 1)
     found = np.where((at >= first) & (at <= top), rising, 0.0)
-    return np.where((at >= top) & (at < last), falling, found)
+    _add_table(op, build, np.where((at >= top) & (at < last), falling, found))
 
 
 def _add_table(op: Operator, build: CanonicalFragment, values: npt.NDArray[np.float64]) -> None:

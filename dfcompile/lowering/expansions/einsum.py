@@ -96,8 +96,7 @@ class _Steps:
         is_transposed = term.labels == (*batch, *columns, *rows) != (*batch, *rows, *columns)
         parts = (batch, columns, rows) if is_transposed else (batch, rows, columns)
         flat = self.arranged(term, tuple(label for part in parts for label in part))
-        shape = tuple(self._elements(part) for part in parts)
-        return self._viewed(flat.array, shape), is_transposed
+        return self._viewed(flat.array, tuple(self._elements(part) for part in parts)), is_transposed
 
     def _shaped(self, term: _Term) -> Tensor:
         return self._viewed(term.array, self._shape(term.labels))

@@ -28,7 +28,13 @@ def flash_group_query_attention(op: Operator, build: CanonicalFragment) -> None:
 
 
 def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> None:
-    _check(op)
+    operands = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
+    attributes: dict[str, AttributeValue] = {"causal": 1, "k_quant_type": "NONE", "kv_cache_bit_width": 0}
+    attributes |= {"qk_output": 0, "sliding_window_cache": 0, "v_quant_type": "NONE"}
+    op.check_unknown(operands=operands, results={3: "output_qk"}, attributes=attributes)
+    if op.integer("local_window_size", -1) == 0:
+        raise op.unsupported("attribute 'local_window_size' is 0 against -1 or at least 1")
+    op.refuse_if(op.integer("smooth_softmax", -1) == 1, "attribute 'smooth_softmax' is 1 against 0")
     heads, groups = op.integer("num_heads", 1), op.integer("kv_num_heads", 1)
     q, k, v = _tokens(op, build, heads, groups)
     _, length, _, width = q.shape
@@ -40,8 +46,7 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
         interleaved = op.integer("rotary_interleaved", 0) != 0
         sides = ((q, "rotated_queries"), (k, "rotated_keys"))
         q, k = (rotate(build, x, cosines, sines, interleaved=interleaved, name=name) for x, name in sides)
-    scale = op.real("scale", 0.0) or 1 / sqrt(width)
-    queries = _by_head(build, q, "queries", scale)
+    queries = _by_head(build, q, "queries", op.real("scale", 0.0) or 1 / sqrt(width))
     keys, values = (
         lengths.cached(op.optional_input(2 + at), _by_head(build, x, name), op.optional_output(at), name)
         for at, (name, x) in enumerate((("keys", k), ("values", v)), 1)
@@ -52,16 +57,6 @@ def _group_query(op: Operator, build: CanonicalFragment, attend_to: Attend) -> N
     terms += lengths.causal(keys.shape[2], op.integer("local_window_size", -1))
     y = op.output()
     attend_to(build, Heads(queries, keys, values, tuple(terms), sum_dtype(y.dtype)), y)
-
-
-def _check(op: Operator) -> None:
-    operands = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
-    attributes: dict[str, AttributeValue] = {"causal": 1, "k_quant_type": "NONE", "kv_cache_bit_width": 0}
-    attributes |= {"qk_output": 0, "sliding_window_cache": 0, "v_quant_type": "NONE"}
-    op.check_unknown(operands=operands, results={3: "output_qk"}, attributes=attributes)
-    if op.integer("local_window_size", -1) == 0:
-        raise op.unsupported("attribute 'local_window_size' is 0 against -1 or at least 1")
-    op.refuse_if(op.integer("smooth_softmax", -1) == 1, "attribute 'smooth_softmax' is 1 against 0")
 
 
 def _tokens(op: Operator, build: CanonicalFragment, heads: int, groups: int) -> tuple[Tensor, ...]:

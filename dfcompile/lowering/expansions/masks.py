@@ -18,8 +18,7 @@ def one_hot(op: Operator, build: CanonicalFragment) -> None:
     positions = build.parameter("positions", np.arange(depth, dtype=indices.dtype if is_unsigned else np.int64))
     is_here = "a == b" if is_unsigned else f"(a == b or a + {depth} == b)"
     parts = [build.part(name, op.input(2), 0, at, at + 1) for at, name in enumerate(("off", "on"))]
-    around = [at for at in range(y.rank) if at != axis]
-    axes = [around or [0], [axis], [0], [0]]
+    axes = [[at for at in range(y.rank) if at != axis] or [0], [axis], [0], [0]]
     build.elementwise(f"d if {is_here} else c", [indices, positions, *parts], y, axes=axes)
 
 

@@ -119,5 +119,4 @@ def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
 def split_inner_product(op: CanonicalNode[MatMul], build: MapFragment, parts: int) -> None:
     """Each element of C from so many inner products of parts of k at most, which a tree of tasks adds up."""
     p = _Product.of(op)
-    whole = Reduced(p.in_order, p.k, {"a": p.a, "b": p.b}, p.c, p.times, Reduction.SUM)
-    split_reduction(build, whole, parts)
+    split_reduction(build, Reduced(p.in_order, p.k, {"a": p.a, "b": p.b}, p.c, p.times, Reduction.SUM), parts)

@@ -105,8 +105,7 @@ def split_lengths(op: Operator, extent: int) -> tuple[int, ...]:
         return given
     count = op.integer("num_outputs", len(op.outputs))
     length = -(-extent // count)
-    lengths = [max(min(length, extent - length * position), 0) for position in range(count)]
-    return tuple(lengths)
+    return tuple([max(min(length, extent - length * position), 0) for position in range(count)])
 
 
 def _structure(op: Operator, position: int, name: str) -> tuple[int, ...] | None:
@@ -114,12 +113,10 @@ def _structure(op: Operator, position: int, name: str) -> tuple[int, ...] | None
     return op.integers(name) if name in op.attributes else op.static_integers(position, name)
 
 
-def _copy_part(
-    build: CanonicalFragment, operator_step: str, x: Tensor, y: Tensor, first: list[int], step: list[int]
-) -> None:
+def _copy_part(build: CanonicalFragment, name: str, x: Tensor, y: Tensor, first: list[int], step: list[int]) -> None:
     read = [f"i{axis}" if stride == 1 else f"{stride}*i{axis}" for axis, stride in enumerate(step)]
     read = [f"{start} + {scaled}" if start else scaled for start, scaled in zip(first, read, strict=True)]
-    build.add(Copy(read=tuple(read)), [x], y, step=operator_step)
+    build.add(Copy(read=tuple(read)), [x], y, step=name)
 
 
 @onnx_expansion("DepthToSpace", "copy", default=True)

@@ -166,8 +166,7 @@ def _epsilon(op: Operator) -> float:
 
 
 def _check_precision(op: Operator) -> None:
-    known = None if op.input(0).dtype == "float64" else (1,)
-    op.integer("stash_type", 1, known, "1 (single precision)")
+    op.integer("stash_type", 1, None if op.input(0).dtype == "float64" else (1,), "1 (single precision)")
 
 
 _EPSILON = 1e-12  # where a node gives none
@@ -176,8 +175,7 @@ _EPSILON = 1e-12  # where a node gives none
 @onnx_expansion("com.microsoft.SkipLayerNormalization", "two-pass", source="onnxruntime", default=True)
 def skip_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (S - mean) / sqrt(var + epsilon) * gamma + beta`` over the last axis, with ``S = X + skip + bias``."""
-    total = _sum(op, build, op.optional_input(4))
-    _normalise(op, build, total, op.input(2), op.optional_input(3))
+    _normalise(op, build, _sum(op, build, op.optional_input(4)), op.input(2), op.optional_input(3))
 
 
 @onnx_expansion("com.microsoft.SkipSimplifiedLayerNormalization", "map", source="onnxruntime", default=True)
@@ -203,8 +201,7 @@ def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     segments, table = op.optional_input(1), op.optional_input(4)
     if segments is not None and table is not None:
         looked_up.append(_rows(build, table, segments, "segments"))
-    total = _added(op, build, looked_up, y, 2)
-    _normalise(op, build, total, op.input(5), op.input(6))
+    _normalise(op, build, _added(op, build, looked_up, y, 2), op.input(5), op.input(6))
 
 
 def _rows(build: CanonicalFragment, table: Tensor, indices: Tensor, name: str) -> Tensor:

@@ -151,8 +151,7 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     batch, channels, rest = x.shape[0], x.shape[1], prod(x.shape[2:])
     # Neighbours that no channel has are left out, so that a vast size takes no vast window.
     before, behind = min((size - 1) // 2, channels - 1), min(size // 2, channels - 1)
-    kernel = (before + 1 + behind, 1)
-    windows = Windows(kernel, (1, 1), (1, 1), (before, 0), (behind, 0), (channels, rest))
+    windows = Windows((before + 1 + behind, 1), (1, 1), (1, 1), (before, 0), (behind, 0), (channels, rest))
     planes = build.view(x, "planes", (batch, 1, channels, rest))
     window, padded = window_of(windows, expression="a * a"), windows.padded(build, planes)
     squares = build.made("squares", window, [padded], planes.shape, sum_dtype(x.dtype), step="window")

@@ -48,8 +48,7 @@ def dynamic_quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     x = op.input(0)
     y = op.optional_output(0) or build.array("steps", x.shape, "uint8")
     scale = op.optional_output(1) or build.array("scale", (1,))
-    zero_point = op.optional_output(2) or build.array("zero_point", (1,), "uint8")
-    add_dynamic_steps(build, x, y, scale, zero_point)
+    add_dynamic_steps(build, x, y, scale, op.optional_output(2) or build.array("zero_point", (1,), "uint8"))
 
 
 def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Tensor, zero_point: Tensor) -> None:
@@ -86,21 +85,17 @@ def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
     if kind == "i":
         source = f"(({source}) ^ {2 ** (bits - 1)}) - {2 ** (bits - 1)}"
     elif kind == "f":
-        source = _real_of_code(source)
+        # the number of float4_e2m1fn that has a code: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and from 8 on the negative
+        size = f"(({source}) & 7)"
+        above = f"({size} - 2.0 if {size} < 6 else 2.0 * {size} - 8.0)"
+        real = f"(0.5 * {size} if {size} < 4 else {above})"
+        source = f"-{real} if ({source}) > 7 else {real}"
     operands = [packed, build.parameter("shifts", shifts)]
     numbers = build.computed("unpacked", source, operands, padded.shape, _UNPACKED[kind], step="unpack")
     if padded.size > flat.size:
         every, crop = build.view(numbers, "every", (padded.size,)), Pad((0, flat.size - padded.size))
         numbers = build.made("cropped", crop, [every], flat.shape, numbers.dtype, step="crop")
     return build.view(numbers, "integers", x.shape)
-
-
-def _real_of_code(code: str) -> str:
-    """Return the number of float4_e2m1fn that has a code: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and from 8 on the negative."""
-    size = f"(({code}) & 7)"
-    above = f"({size} - 2.0 if {size} < 6 else 2.0 * {size} - 8.0)"
-    real = f"(0.5 * {size} if {size} < 4 else {above})"
-    return f"-{real} if ({code}) > 7 else {real}"
 
 
 def _shifts(op: Operator) -> list[Tensor]:

@@ -146,8 +146,7 @@ def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
         return Taps(np.clip(places, 0, axis.extent - 1), np.ones(places.shape), is_outside)
     narrowing = min(axis.scale, 1.0) if how.is_antialiased else 1.0
     reach = int(np.ceil(_RADIUS[how.mode] / narrowing))
-    first = np.floor(at).astype(np.int64)[:, None]
-    places = first + np.arange(1 - reach, reach + 1)
+    places = np.floor(at).astype(np.int64)[:, None] + np.arange(1 - reach, reach + 1)
     distances: Weights = (places - at[:, None].astype(np.float64)).astype(np.float64) * np.float64(narrowing)
     weights: Weights = np.maximum(1 - np.abs(distances), 0.0)
     if how.mode == "cubic":
@@ -313,11 +312,6 @@ def _taps(op: Operator) -> list[Taps]:
     Raises:
         UnsupportedOpError: the operator contradicts itself, or onnxruntime and ONNX's definition disagree about it.
     """
-    how = _mode(op)
-    return [taps_of(axis, how) for axis in _axes(op, how)]
-
-
-def _mode(op: Operator) -> ResizeMode:
     mode = op.choice("mode", "nearest", ("nearest", "linear", "cubic"))
     coordinates = op.choice("coordinate_transformation_mode", "half_pixel", COORDINATES)
     rounding = op.choice("nearest_mode", "round_prefer_floor", (*ROUNDINGS, SIMPLE))
@@ -328,7 +322,8 @@ def _mode(op: Operator) -> ResizeMode:
     if op.input(0).dtype == "bool" and mode != "nearest":
         raise op.unsupported(f"attribute 'mode' is {mode!r} against 'nearest' for truth values")
     cubic_a, excludes = op.real("cubic_coeff_a", -0.75), op.integer("exclude_outside", 0) != 0
-    return ResizeMode(mode, coordinates, rounding, cubic_a, antialias, excludes)
+    how = ResizeMode(mode, coordinates, rounding, cubic_a, antialias, excludes)
+    return [taps_of(axis, how) for axis in _axes(op, how)]
 
 
 def _axes(op: Operator, how: ResizeMode) -> Iterator[ResizedAxis]:

@@ -13,8 +13,7 @@ from dfcompile.lowering.operators import Concat, Copy, Elementwise, Lookup
 def rotary_embedding(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X * cos -+ partner(X) * sin``: a copy gives each element its partner, an element-wise task rotates."""
     tables, places = (op.input(1), op.input(2)), op.optional_input(3)
-    angles = tables if places is None else angles_at(op, build, tables, places)
-    _rotate_all(op, build, angles)
+    _rotate_all(op, build, tables if places is None else angles_at(op, build, tables, places))
 
 
 @onnx_expansion("com.microsoft.RotaryEmbedding", "map", source="onnxruntime", default=True)
@@ -93,23 +92,21 @@ def rotate(
     return build.made(name, Concat(3), [turned, rest], x.shape, x.dtype)
 
 
-def angles_at(
-    op: Operator, build: CanonicalFragment, tables: tuple[Tensor, Tensor], places: Tensor
-) -> tuple[Tensor, ...]:
+def angles_at(op: Operator, build: CanonicalFragment, tables: tuple[Tensor, Tensor], at: Tensor) -> tuple[Tensor, ...]:
     """Return cosines and sines ``[b or 1, s, r/2]`` of tables ``[positions, r/2]`` at the places ``[b or 1, s]``.
 
     Raises:
         UnsupportedOpError: a place that is known is none of the tables.
     """
     rows = tables[0].shape[0]
-    known = None if places.value is None else places.value.astype(np.int64)
+    known = None if at.value is None else at.value.astype(np.int64)
     if known is not None and not ((known >= -rows) & (known < rows)).all():
         raise op.unsupported(f"positions {known.min()} to {known.max()} against tables of {rows}")
     found = []
     for name, table in zip(("cosines", "sines"), tables, strict=True):
-        shape = (*places.shape, table.shape[1])
+        shape = (*at.shape, table.shape[1])
         if known is not None and table.value is not None:
             found.append(build.parameter(name, table.value[known]))
         else:
-            found.append(build.made(name, Lookup(0), [table, places], shape, table.dtype))
+            found.append(build.made(name, Lookup(0), [table, at], shape, table.dtype))
     return tuple(found)

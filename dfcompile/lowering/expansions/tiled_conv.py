@@ -311,11 +311,11 @@ def _add(op: Operator, build: CanonicalFragment, outputs: int) -> None:
     windows = windows_of(op, w.shape[2:])
     most = MOST_PRODUCTS + 1 - outputs
     if max(windows.kernel, default=1) == 1:
-        raise op.unsupported("a window of one element against one of several (use expansion im2col or direct)")
+        raise op.unsupported("a window of one element against one of several")
     for taps, stride, dilation in zip(windows.kernel, windows.strides, windows.dilations, strict=True):
-        op.refuse_if(taps > most, f"a window of {taps} elements along an axis against at most {most} (try fft)")
+        op.refuse_if(taps > most, f"a window of {taps} elements along an axis against at most {most}")
         if taps > 1 and (stride, dilation) != (1, 1):
-            raise op.unsupported(f"stride {stride} and dilation {dilation} against 1 and 1 (try fft)")
+            raise op.unsupported(f"stride {stride} and dilation {dilation} against 1 and 1")
     short = [single_tap() if taps == 1 else cook_toom(outputs, taps) for taps in windows.kernel]
     TiledConvolution.of(op, windows, short).add(build, x, w, op.optional_input(2), op.output())
 

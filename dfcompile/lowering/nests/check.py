@@ -7,8 +7,7 @@ from math import prod
 from dfcompile.errors import VerificationError
 from dfcompile.lowering.expressions import expression_tree
 from dfcompile.lowering.nests.affine import affine_text, span
-from dfcompile.lowering.nests.nest import Nest, NestAccess, tasklet_code
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import Nest, NestAccess, NestProgram, View, tasklet_code
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor

@@ -7,12 +7,11 @@ import dace
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
 from dfcompile.frontend.sdfg.identifiers import underscored
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.map_scopes import add_map_scope
-from dfcompile.lowering.nests.nest import RESULT, Nest, NestAccess, renamed_words, tasklet_code
-from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.nests.program import RESULT, Nest, NestAccess, NestProgram, View, renamed_words, tasklet_code
 from dfcompile.lowering.program_builder import ProgramBuilder
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.convolution import Col2im, Convolution, Im2col, TransposedConvolution, Window
 from dfcompile.lowering.operators.elementwise import Elementwise
@@ -13,7 +14,6 @@ from dfcompile.lowering.operators.matmul import MatMul
 from dfcompile.lowering.operators.movement import Concat, Copy, Pad, PadMode
 from dfcompile.lowering.operators.nest import Nest
 from dfcompile.lowering.operators.reduce import Reduce
-from dfcompile.lowering.reduction import Reduction
 
 __all__ = [
     "SHIPPED",

@@ -6,11 +6,11 @@ from math import prod
 from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator, Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, kernel_loops, moved_up
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 

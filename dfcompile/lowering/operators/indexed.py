@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axes, Axis
 from dfcompile.lowering.operators.loop_nest import KINDS, Index, Loop, LoopNest, axes_but, loops_over
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
 from dfcompile.errors import UserError
+from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests import affine as affine_index
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis

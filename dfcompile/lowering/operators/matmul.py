@@ -59,8 +59,7 @@ class MatMul(AnyExtents):
 
     def _extents(self, a: Tensor, b: Tensor) -> tuple[int, int, int]:
         n, k = reversed(a.shape[-2:]) if self.transpose_a else a.shape[-2:]
-        m = b.shape[-2] if self.transpose_b else b.shape[-1]
-        return n, k, m
+        return n, k, b.shape[-2] if self.transpose_b else b.shape[-1]
 
 
 def _batch(shape: Sequence[int], rank: int) -> tuple[str, ...]:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering.expressions import MOST_OPERANDS, expression_tree
+from dfcompile.lowering.expressions import MOST_OPERANDS, Reduction, expression_tree
 from dfcompile.lowering.nests.affine import span
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_indices
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -77,8 +76,7 @@ class Nest(CanonicalOperator):
         reads = [moved_indices(indices, digits[place], extents) for place, indices in enumerate(self.reads)]
         write = moved_indices(self.write, [(loop, loop.outputs[0]) for loop in found], extents)
         left = tuple(extents.get(name, whole) for name, whole in self.loops().items())
-        places = tuple(one or () for one in reads)
-        return replace(self, extents=left, reads=places, write=write or ())
+        return replace(self, extents=left, reads=tuple(one or () for one in reads), write=write or ())
 
     def _check_indices(self, indices: Sequence[str], tensor: Tensor) -> None:
         loops = self.loops()

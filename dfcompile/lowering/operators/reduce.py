@@ -6,11 +6,10 @@ from itertools import zip_longest
 from math import prod
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.lowering.expressions import MOST_OPERANDS
+from dfcompile.lowering.expressions import MOST_OPERANDS, Reduction
 from dfcompile.lowering.operators.base import AnyExtents
 from dfcompile.lowering.operators.field_kinds import Axes
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest
-from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
 

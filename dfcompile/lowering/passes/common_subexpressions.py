@@ -7,10 +7,8 @@ from collections.abc import Hashable
 import numpy as np
 
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.node import Operator
+from dfcompile.lowering import Operator, Tensor, lowering_pass
 from dfcompile.lowering.rewriter import ProgramRewriter
-from dfcompile.lowering.tensor import Tensor
 
 
 @lowering_pass("common-subexpressions", level=Level.CANONICAL, source="own")

@@ -5,12 +5,10 @@ from typing import TypeAlias
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
+from dfcompile.lowering import Operator, Tensor, lowering_pass
 from dfcompile.lowering.expressions import MOST_OPERANDS, is_readable, operand_names, stored, substitute
-from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator, Elementwise
 from dfcompile.lowering.rewriter import ProgramRewriter
-from dfcompile.lowering.tensor import Tensor
 
 _Operand: TypeAlias = tuple[str, tuple[int, ...]]  # an array, and the result dimensions that its own stand for
 

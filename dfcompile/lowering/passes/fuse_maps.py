@@ -10,8 +10,7 @@ from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.frontend import Level
 from dfcompile.lowering.expressions import is_readable, stored, substitute, widened
 from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.nests.nest import Nest, NestAccess, words_of
-from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
+from dfcompile.lowering.nests.program import Nest, NestAccess, NestProgram, OperatorNests, View, words_of
 from dfcompile.records import replace
 
 _Place = tuple[int, int]  # step, nest of it
@@ -132,8 +131,7 @@ def _code(joined: _Joined) -> str | None:
         return None
     (name,) = maker.reads
     kept = stored(substitute(maker.code, {name: joined.variable}), between, [joined.read.tensor])
-    outer = widened(reader.code, {joined.variable: between.dtype})
-    expression = substitute(outer, {joined.variable: kept})
+    expression = substitute(widened(reader.code, {joined.variable: between.dtype}), {joined.variable: kept})
     return expression if is_readable(expression) else None
 
 

@@ -1,9 +1,8 @@
 """The pass fuse-reductions: what a reduction alone reads is computed as it is reduced."""
 
 from dfcompile.frontend import Level, Program
+from dfcompile.lowering import Operator, lowering_pass
 from dfcompile.lowering.expressions import MOST_OPERANDS, is_readable, operand_names, stored, substitute
-from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Elementwise, Reduce
 from dfcompile.lowering.passes.fuse_elementwise import Joined, joined, sole_producers
 from dfcompile.lowering.rewriter import ProgramRewriter

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.node import Operator
+from dfcompile.lowering import Operator, Tensor, lowering_pass
 from dfcompile.lowering.operators import Copy, Elementwise, MatMul
 from dfcompile.lowering.operators.loop_nest import affine
 from dfcompile.lowering.rewriter import ProgramRewriter
-from dfcompile.lowering.tensor import Tensor
 
 
 @lowering_pass("layout", level=Level.CANONICAL, source="own")
@@ -30,8 +28,7 @@ def layout(program: Program) -> Program:
             continue
         x, y = op.input(0), op.output()
         if x.value is not None:
-            stored = graph.add_parameter(f"{x.name}_{op.name}", np.transpose(x.value, order))
-            graph.rewire(y, stored)
+            graph.rewire(y, graph.add_parameter(f"{x.name}_{op.name}", np.transpose(x.value, order)))
             graph.remove(op)
             continue
         readers = graph.readers(y)
@@ -77,24 +74,22 @@ def _can_read(reader: Operator, tensor: Tensor, order: tuple[int, ...]) -> bool:
     return reader.canonical(MatMul) is not None and order == swapped
 
 
-def _read_instead(
-    graph: ProgramRewriter, reader: Operator, old: Tensor, new: Tensor, order: tuple[int, ...]
-) -> Operator:
-    is_old = [tensor is not None and tensor.name == old.name for tensor in reader.inputs]
-    inputs = [new if here else tensor for tensor, here in zip(reader.inputs, is_old, strict=True)]
-    elementwise, product = reader.canonical(Elementwise), reader.canonical(MatMul)
+def _read_instead(graph: ProgramRewriter, op: Operator, old: Tensor, new: Tensor, order: tuple[int, ...]) -> Operator:
+    is_old = [tensor is not None and tensor.name == old.name for tensor in op.inputs]
+    inputs = [new if here else tensor for tensor, here in zip(op.inputs, is_old, strict=True)]
+    elementwise, product = op.canonical(Elementwise), op.canonical(MatMul)
     if elementwise is not None:
-        axes = elementwise.operand_axes(reader.operands(), reader.output())
+        axes = elementwise.operand_axes(op.operands(), op.output())
         # The result dimensions that the dimensions of the operand stand for, from those of its transpose.
         places = [order.index(axis) for axis in range(len(order))]
         turned = tuple(tuple(its[at] for at in places) if here else its for its, here in zip(axes, is_old, strict=True))
-        return graph.replace(reader, operator=Elementwise(elementwise.expression, turned), inputs=inputs)
+        return graph.replace(op, operator=Elementwise(elementwise.expression, turned), inputs=inputs)
     if product is not None:
         flags = (product.transpose_a, product.transpose_b)
         of_a, of_b = (flag != old_here for flag, old_here in zip(flags, is_old, strict=True))
-        return graph.replace(reader, operator=MatMul(of_a, of_b), inputs=inputs)
-    outer = _permutation(reader)
+        return graph.replace(op, operator=MatMul(of_a, of_b), inputs=inputs)
+    outer = _permutation(op)
     assert outer is not None
     joined = [order[axis] for axis in outer]
     read = tuple(f"i{joined.index(axis)}" for axis in range(new.rank))
-    return graph.replace(reader, operator=Copy(read=read), inputs=inputs)
+    return graph.replace(op, operator=Copy(read=read), inputs=inputs)

@@ -15,13 +15,11 @@ from dfcompile.canonical_dag import Digit, Kernel, KernelLoop
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
+from dfcompile.lowering import CanonicalNode, CanonicalOperator, ExpansionTable
 from dfcompile.lowering.nests.program import View, root_of
-from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes
-from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor, free_name, is_materialised
 from dfcompile.options import Choice
 from dfcompile.records import replace
@@ -158,8 +156,7 @@ def cut_values(values: Values, cuts: Sequence[Cut]) -> Values:
     flat = np.ascontiguousarray(values).reshape(-1)
     # Outer digits first: they leave the strides of inner ones as they are.
     for cut in sorted(cuts, key=lambda one: -one.digit.stride):
-        stride = cut.digit.stride
-        flat = flat.reshape(-1, cut.extent, stride)[:, : cut.kept].reshape(-1)
+        flat = flat.reshape(-1, cut.extent, cut.digit.stride)[:, : cut.kept].reshape(-1)
     return flat
 
 

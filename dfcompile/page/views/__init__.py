@@ -1,7 +1,6 @@
 """What a page shows first, per kind of report; each from its JSON alone."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from dfcompile.errors import UserError
 from dfcompile.page.records import Record
@@ -17,7 +16,7 @@ from dfcompile.report.plain_values import Json
 
 __all__ = ["kind_of", "view_of"]
 
-_VIEWS: Final[Mapping[str, Callable[[Record], View]]] = {
+_VIEWS: Mapping[str, Callable[[Record], View]] = {
     "dfcompile-report": model_view,
     "dfcompile-exploration": exploration_view,
     "dfcompile-bounds": bounds_view,

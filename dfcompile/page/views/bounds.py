@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from typing import Final
 
 from msgspec import Struct
 
@@ -11,11 +10,11 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn, View
 from dfcompile.report.traffic_bounds import size_text
 
-_SHAPES: Final = 2  # in the answer; all are in the table
-_ROWS: Final = 24
-_BUFFERS: Final = 5  # of a shape in the first table
-_LONGEST: Final = 160  # letters of an answer
-_PROVED: Final = ", proved"
+_SHAPES = 2  # in the answer; all are in the table
+_ROWS = 24
+_BUFFERS = 5  # of a shape in the first table
+_LONGEST = 160  # letters of an answer
+_PROVED = ", proved"
 
 
 def bounds_view(report: Record) -> View:
@@ -73,13 +72,12 @@ def _tables(report: Record) -> Iterator[SmallTable]:
         return
     names, shown = zip(*kept, strict=True)
     heading = "on the chip" if report.parts("fusions") else "shape"
-    rates = [row.number("operations_per_byte") for row in shown]
     columns = (
         TableColumn(heading, names, is_text=True),
         _sizes(shown),
         column("at least, proved", [row.number("proved_bytes") for row in shown], "B"),
         column("best tiling", [row.number("tiling_bytes") for row in shown], "B"),
-        column("operations per byte of the tiling", rates, ""),
+        column("operations per byte of the tiling", [row.number("operations_per_byte") for row in shown], ""),
         column("buffer for the least", [row.number("effectual_buffer_bytes") for row in shown], "B"),
     )
     yield SmallTable("Bytes moved, by size of the buffer", columns)

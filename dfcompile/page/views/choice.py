@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
-from typing import Final
 
 from dfcompile.options.choice_file import choice_options
 from dfcompile.page.phrases import counted, share
@@ -12,8 +11,8 @@ from dfcompile.page.views.results import ResultRow, shortened
 _OTHERS = 4  # lowerings that are held against the best
 _HINTS = 3
 _NAMED = 2  # expansions of a hint; all are in the table
-_NOTHING: Final = 5e-4  # as a share in one decimal
-_NEAR: Final = 1.1  # times the shortest makespan is nearly as short
+_NOTHING = 5e-4  # as a share in one decimal
+_NEAR = 1.1  # times the shortest makespan is nearly as short
 _PARTS = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
 
 

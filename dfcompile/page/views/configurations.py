@@ -1,14 +1,13 @@
 """Charts of configurations, the sets of kernels that are on a chip together: of a mapping and of a design."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from dfcompile.page.phrases import column, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn
 
 _NAMES = 6  # of kernels in a tooltip
-_FEW: Final = 3  # configurations: a table says them
+_FEW = 3  # configurations: a table says them
 
 
 def limit_reasons(configurations: Sequence[Record]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Final
 
 from msgspec import Struct
 
@@ -40,15 +39,15 @@ class _Objective(Struct, frozen=True):
         return counted(value, self.unit) if self.unit == "cycles" else quantity(value, self.short).strip()
 
 
-_OBJECTIVES: Final = {
+_OBJECTIVES = {
     "makespan": _Objective("makespan_cycles", "makespan", "cycles", "cycles", ("are fastest", "is fastest")),
     "io": _Objective("io_bytes", "I/O", "bytes", "B", ("move the least", "moves the least")),
     "area": _Objective("area_pes", "area", "PEs", "", ("are smallest", "is smallest")),
     "energy": _Objective("energy_j", "energy", "J", "J", ("need the least energy", "needs the least energy")),
     "cost": _Objective("cost_usd", "cost", "USD", "USD", ("cost the least", "costs the least")),
 }
-_MOST_ROWS: Final = 30
-_MOST_LOWERINGS: Final = 6  # columns of the table of them
+_MOST_ROWS = 30
+_MOST_LOWERINGS = 6  # columns of the table of them
 
 
 def exploration_view(report: Record) -> View:
@@ -154,7 +153,7 @@ def _tables(
         columns.append(TableColumn("on-chip memory", tuple(sizes)))
     for one in objectives:
         if one.unit == "cycles":
-            cells = (f"{one.of(point):,}" + _steady(point) for point in shown)
+            cells = (f"{one.of(point):,}" + (" steady" if point.at("is_replayed") is False else "") for point in shown)
             columns.append(TableColumn("makespan, cycles", tuple(cells)))
         else:
             columns.append(column(one.name, [one.of(point) for point in shown], one.short))
@@ -165,10 +164,6 @@ def _tables(
     more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
     yield SmallTable(f"The best points: no other is as good in everything{more}", tuple(columns), 0)
     yield from _lowerings(lowerings)
-
-
-def _steady(point: Record) -> str:
-    return " steady" if point.at("is_replayed") is False else ""
 
 
 def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:

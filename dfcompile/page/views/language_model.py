@@ -2,21 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
-from dfcompile.page.phrases import column, figure, four_digits, quantity, share
+from dfcompile.page.phrases import column, four_digits, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
 
-_LONGEST: Final = 160  # letters of an answer
-_STEPS: Final = 2  # in the answer; all are in the table
-_ROWS: Final = 24  # steps of a chart
+_LONGEST = 160  # letters of an answer
+_STEPS = 2  # in the answer; all are in the table
+_ROWS = 24  # steps of a chart
 _EXCHANGES, _REST = "exchanges between chips", "waiting and the rest"
-_ROWS_OF_REASONS: Final = 4  # steps that are explained
-_BESIDE: Final = "Async"  # limit of a kernel that runs beside others
-_LITTLE: Final = 1e-3  # of a step: no part of its bar
+_ROWS_OF_REASONS = 4  # steps that are explained
+_BESIDE = "Async"  # limit of a kernel that runs beside others
+_LITTLE = 1e-3  # of a step: no part of its bar
 
 
 def language_model_view(report: Record) -> View:
@@ -26,9 +25,15 @@ def language_model_view(report: Record) -> View:
     question = f"How long do steps of {model} take on {system}, and what limits them?"
     charts = tuple(_charts(report, steps))
     tables, answer = (_table(steps),) if steps else (), _answer(steps)
+    # What takes time, by its largest share of a step.
+    largest: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        spent = _spent(step)
+        for name, time in spent.items():
+            largest[name] = max(largest[name], time / sum(spent.values()))
     return View(
         f"{model} on {system}", question, answer, tuple(_reasons(steps, answer)), tables, charts=charts,
-        operators=_operators(steps),
+        operators=tuple(name for name, _ in _descending(largest)),
     )  # fmt: skip
 
 
@@ -68,10 +73,8 @@ def _table(steps: Sequence[Record]) -> SmallTable:
         if any(values) and unit == "%":
             shares = ("-" if value is None else f"{100 * value:.1f}" for value in values)
             columns.append(TableColumn(heading, tuple(shares)))
-        elif any(values) and unit:
-            columns.append(column(heading, values, unit))
         elif any(values):
-            columns.append(TableColumn(heading, tuple("-" if value is None else figure(value) for value in values)))
+            columns.append(column(heading, values, unit))
     return SmallTable("Steps; weights and caches are of a chip", tuple(columns))
 
 
@@ -120,16 +123,6 @@ def _spent(step: Record) -> dict[str, float]:
     spent[_REST] += max((step.number("time_s") or 0) - sum(spent.values()), 0)
     total = sum(spent.values())
     return {name: time for name, time in spent.items() if time > _LITTLE * total}
-
-
-def _operators(steps: Sequence[Record]) -> tuple[str, ...]:
-    """Return what takes time, by its largest share of a step."""
-    largest: defaultdict[str, float] = defaultdict(float)
-    for step in steps:
-        spent = _spent(step)
-        for name, time in spent.items():
-            largest[name] = max(largest[name], time / sum(spent.values()))
-    return tuple(name for name, _ in _descending(largest))
 
 
 def _time_chart(steps: Sequence[Record]) -> Iterator[Chart]:

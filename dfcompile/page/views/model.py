@@ -1,7 +1,6 @@
 """The page of a model, or of a canonical DAG: makespan, I/O, cost per choice and number of PEs; which one and why."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
@@ -11,28 +10,30 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.report.lowerings import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
 
-_BY_PES: Final = (
+_BY_PES = (
     ("makespan_cycles", "Makespan", "cycles"),
     ("schedule.io_bytes", "I/O of the schedule", "bytes"),
     ("schedule.fifo_elements", "FIFOs", "elements"),
     ("mapping.cost_usd", "Cost", "USD"),
 )
 # Series of brackets, and where their figures are.
-_TIMES: Final = (
+_TIMES = (
     ("proved bound", "mapping.bound_time_s"),
     ("ideal", "mapping.ideal_time_s"),
     ("attained", "mapping.time_s"),
 )
-_CYCLES: Final = (
+_CYCLES = (
     ("proved bound", "schedule.lower_bound_cycles"),
     ("attained", "schedule.makespan_cycles"),
     ("bound over all expansions", "over_expansions.lower_bound_cycles"),
 )
-_COUNTS: Final = 6  # of PEs in the question
-_NAMED_LOWERING: Final = 48  # letters in the answer: longer ones are in the table
-_ROWS_OF_OPERATORS: Final = 24
+_COUNTS = 6  # of PEs in the question
+_NAMED_LOWERING = 48  # letters in the answer: longer ones are in the table
+_LONGEST_LOWERING = 200  # letters of what operators are lowered to, in the answer
+_ROWS_OF_OPERATORS = 24
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
 
@@ -71,7 +72,19 @@ def _answer(best: ResultRow) -> str:
         found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
     parts += [] if cost is None else [f"{cost:,.0f} USD"]
-    return "; ".join((found, *parts)) + "."
+    return "; ".join((found, *parts)) + "." + _lowering(figures)
+
+
+def _lowering(figures: Record) -> str:
+    """Return what the operators of most work are lowered to, as a sentence behind others; nothing of a DAG."""
+    work, groups = figures.number("schedule.total_work_cycles"), figures.parts("lowerings")
+    lowered = [
+        Lowered(group.texts("operators"), group.names("expansions"), (group.number("work_cycles") or 0) / (work or 1))
+        for group in groups
+    ]
+    texts = [text for text in lowered_texts(lowered) if lowered]
+    shown = [text for text in texts if len(text) <= _LONGEST_LOWERING] or texts[:1]
+    return f" Lowering: {shown[-1]}." if shown else ""
 
 
 def _reasons(best: ResultRow) -> Iterator[str]:
@@ -129,7 +142,9 @@ def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
         yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), mapped)
     caption = "What is attained, and what no schedule of this lowering, or of any, can be below."
     title, axis = "Bound and makespan", Axis("makespan", "cycles")
-    title += " on the contention-free machine" if mapped else ""
+    if mapped:
+        title += " on the contention-free machine"
+        caption += " Of a schedule of its own, not of the machine's."
     marks = _bracket_marks(own, _CYCLES, best)
     yield Chart(ChartKind.BRACKET, title, f"{caption} {most}", axis, Axis("result"), marks)
 
@@ -143,13 +158,13 @@ def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], 
     )
 
 
-_PARTS: Final = (
+_PARTS = (
     ("least work", "least_work_cycles"),
     ("more work than least", "more_work_cycles"),
     ("waiting", "waiting_cycles"),
     ("idle", "idle_cycles"),
 )
-_MOVED: Final = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
+_MOVED = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
 
 
 def held_cycles(best: ResultRow) -> list[tuple[str, float]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import inf, isfinite
-from typing import Final
 
 from msgspec import Struct
 
@@ -65,8 +64,8 @@ def _names(result: Record) -> Iterator[str]:
     yield "" if chips is None else f"{chips} chips"
 
 
-_MOST_ROWS: Final = 16  # on a first screen
-_LONGEST: Final = 60  # letters of a lowering; all of it is in the report's own table
+_MOST_ROWS = 16  # on a first screen
+_LONGEST = 60  # letters of a lowering; all of it is in the report's own table
 
 
 def results_table(rows: Sequence[ResultRow], best: ResultRow) -> SmallTable:
@@ -88,6 +87,9 @@ def shortened(lowering: str) -> str:
     return lowering if len(lowering) <= _LONGEST else f"{lowering[: _LONGEST - 1]}…"
 
 
+_WHOLE = {"USD": ",.2f", "elements": ","}  # units without prefixes, and how their figures are written
+
+
 def _measured(rows: Sequence[ResultRow]) -> Iterator[TableColumn]:
     """Yield the columns that some result has a figure for."""
     for heading, path, unit in (
@@ -105,9 +107,8 @@ def _measured(rows: Sequence[ResultRow]) -> Iterator[TableColumn]:
         if unit == "%":
             cells = tuple("-" if value is None else share(value).removesuffix(" %") for value in values)
             yield TableColumn(f"{heading}, %", cells)
-        elif unit == "USD":
-            yield TableColumn(f"{heading}, {unit}", tuple("-" if each is None else f"{each:,.2f}" for each in values))
-        elif unit == "elements":
-            yield TableColumn(f"{heading}, {unit}", tuple("-" if each is None else f"{each:,}" for each in values))
+        elif unit in _WHOLE:
+            cells = tuple("-" if each is None else format(each, _WHOLE[unit]) for each in values)
+            yield TableColumn(f"{heading}, {unit}", cells)
         else:
             yield column(heading, values, unit)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import inf
-from typing import Final
 
 from dfcompile.page.phrases import column, exact
 from dfcompile.page.records import Record
@@ -11,7 +10,7 @@ from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 
 _NAMES = 4  # of equal kernels in a tooltip
-_FEW: Final = 4  # kernels: a table says them
+_FEW = 4  # kernels: a table says them
 _MOST_DOTS = 1500  # more are no picture any more; the table has all
 
 

@@ -3,14 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark
 
 _ROWS = 80  # kernels: more are in the table
-_DIMENSIONS: Final = {name: f"dimension {name}" for name in "OMKN"}
-_SPLIT: Final = re.compile(r"split by (axis \d+)")
+_DIMENSIONS = {name: f"dimension {name}" for name in "OMKN"}
+_SPLIT = re.compile(r"split by (axis \d+)")
 
 
 def sharding_chart(layouts: Sequence[Record], chips: tuple[float | int, ...], of: str) -> Iterator[Chart]:

@@ -103,12 +103,8 @@ def counting_bound(end: Int64, after_start: Int64, work: Int64, pes: int) -> int
             inside = works[after >= left]
             if len(inside) <= pes:
                 break
-            best = max(best, ended + left + _most_between(inside, pes))
+            # the most that the k - 1 smallest of the k P + 1 largest works take, over all k; works descend
+            rounds = np.arange(1, (len(inside) - 1) // pes + 1)
+            until = np.concatenate([[0], np.cumsum(inside)])
+            best = max(best, ended + left + int((until[rounds * pes + 1] - until[rounds * pes + 2 - rounds]).max()))
     return best
-
-
-def _most_between(works: Int64, pes: int) -> int:
-    """Return the most that the k - 1 smallest of the k P + 1 largest works take, over all k; works descend."""
-    rounds = np.arange(1, (len(works) - 1) // pes + 1)
-    until = np.concatenate([[0], np.cumsum(works)])
-    return int((until[rounds * pes + 1] - until[rounds * pes + 2 - rounds]).max())

@@ -100,5 +100,4 @@ def handing_on(dag: CanonicalDag) -> tuple[Int64, Int64]:
     Before its first element it takes ``ceil(I / O)`` of its own; after the last one it takes it writes ``ceil(O / I)``.
     """
     awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
-    written = np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)
-    return awaited, written
+    return awaited, np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)

@@ -145,7 +145,17 @@ class _Growing:
             if self._visits <= 0:
                 return False
             self._visits -= 2 * len(self._task)
-            grown = self._grown(found, full, makespan, known)
+            # what follows from stretches in which no other task can run, first forwards, then backwards in time
+            stale = [True] * len(self._task)  # of which nodes more may follow than did: all, or where something is new
+            if known is not None and known[1] == full:
+                stale = [before != now for before, now in zip(known[0].rows(), found.rows(), strict=True)]
+            latest = [makespan - cycles for cycles in found.after_start]
+            start, end = self._passed((self._forward, self._backward), (found.start, found.end), latest, full, stale[:])
+            latest = [makespan - cycles for cycles in found.end]
+            turned = full.turned(makespan)
+            back = self._backward, self._forward
+            after_end, after_start = self._passed(back, (found.after_end, found.after_start), latest, turned, stale)
+            grown = Windows(start, end, after_end, after_start)
             if grown == found:
                 return False
             known, found = (found, full), grown
@@ -173,28 +183,6 @@ class _Growing:
         times, full = times[is_last], (held[is_last] == self._pes).astype(np.int8)
         step = np.diff(full, prepend=0)
         return _Stretches(times[step > 0].tolist(), times[step < 0].tolist())
-
-    def _grown(
-        self, found: Windows, full: _Stretches, makespan: int, known: tuple[Windows, _Stretches] | None
-    ) -> Windows:
-        """Return what follows from stretches in which no other task can run, first forwards, then backwards in time.
-
-        Args:
-            found: what is known.
-            full: the stretches.
-            makespan: of the schedule.
-            known: of which ``found`` is what followed.
-        """
-        stale = [True] * len(self._task)  # of which nodes more may follow than did: all, or where something is new
-        if known is not None and known[1] == full:
-            stale = [before != now for before, now in zip(known[0].rows(), found.rows(), strict=True)]
-        latest = [makespan - cycles for cycles in found.after_start]
-        start, end = self._passed((self._forward, self._backward), (found.start, found.end), latest, full, stale[:])
-        latest = [makespan - cycles for cycles in found.end]
-        turned = full.turned(makespan)
-        back = self._backward, self._forward
-        after_end, after_start = self._passed(back, (found.after_end, found.after_start), latest, turned, stale)
-        return Windows(start, end, after_end, after_start)
 
     def _passed(
         self,

@@ -176,8 +176,7 @@ def _shortest(
         found = known
     else:
         scheduler = ListScheduler(dag, options.pes, streamed)
-        first = _in_the_order_of(scheduler, known)
-        found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(first)
+        found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(_in_the_order_of(scheduler, known))
     if not is_row and _is_proof_tried(dag, options, streamed):
         known_times = windows(dag, options.pes), bound
         bound, times = solve(dag, options.pes, known_times, (found[0].start, found[0].end))
@@ -278,8 +277,7 @@ def coarse_sample(dag: CanonicalDag, planned: Schedule, listed: ListSchedule) ->
         planned: its schedule, FIFOs never full.
         listed: the list schedule that it is.
     """
-    divisor = -(-int(dag.edge_volume.sum()) // _SAMPLED_ELEMENTS)
-    short = shortened(dag, max(divisor, 1))
+    short = shortened(dag, max(-(-int(dag.edge_volume.sum()) // _SAMPLED_ELEMENTS), 1))
     cycles = ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before).cycles
     taken = simulate(short, replay_of(planned).unlimited(short), details=False).makespan_cycles
     return Sample(cycles, taken) if cycles else None

@@ -71,20 +71,17 @@ class _Filler:
                 node = -heappop(self._candidates)[1]
             else:
                 node = heappop(self._spills)[1]
-            self._place(node)
+            self._block[node] = self._open_number
+            self._order.append(node)
+            self._placed_tasks += self._computational[node]
+            if self._placed_tasks == self._pes:
+                self._open_block()
+            missing = self._missing
+            for target in self._targets[self._out_start[node] : self._out_start[node + 1]]:
+                missing[target] -= 1
+                if not missing[target]:
+                    self._classify(target)
         return Blocks.in_order(self._block, self._order)
-
-    def _place(self, node: int) -> None:
-        self._block[node] = self._open_number
-        self._order.append(node)
-        self._placed_tasks += self._computational[node]
-        if self._placed_tasks == self._pes:
-            self._open_block()
-        missing = self._missing
-        for target in self._targets[self._out_start[node] : self._out_start[node + 1]]:
-            missing[target] -= 1
-            if not missing[target]:
-                self._classify(target)
 
     def _classify(self, node: int) -> None:
         first = self._nodes

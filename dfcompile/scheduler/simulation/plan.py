@@ -149,7 +149,17 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     """
     check_replay(dag, replay)
     waiting, awaited, count = waits_of(dag, replay)
-    unit = _unit_numbers(dag, replay, waiting, awaited, count)
+    # The unit of each node, shape [count]: nodes wait only for units of lower numbers and for their own
+    lowest = np.arange(count, dtype=np.int64)
+    lowest[: dag.nodes_count] = streamed_components(dag, replay.streamed)
+    components, component = numbered(lowest)
+    before, after = component[awaited], component[waiting]
+    between = before != after
+    before, after = before[between], after[between]
+    turn = _turn_by_blocks(dag, replay, component)
+    if not bool((turn[before] < turn[after]).all()):  # streams join blocks, or components wait for one another
+        turn = strong_components(len(components), before, after)
+    unit: Int64 = turn[component]
     inside = unit[waiting] == unit[awaited]
     inner: dict[int, list[int]] = {}
     for node, other in zip(waiting[inside].tolist(), awaited[inside].tolist(), strict=True):
@@ -224,21 +234,6 @@ def waits_of(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
     return np.concatenate(waiting), np.concatenate(awaited), count
 
 
-def _unit_numbers(dag: CanonicalDag, replay: Replay, waiting: Int64, awaited: Int64, count: int) -> Int64:
-    """Return the unit of each node, shape [count]: nodes wait only for units of lower numbers and for their own."""
-    lowest = np.arange(count, dtype=np.int64)
-    lowest[: dag.nodes_count] = streamed_components(dag, replay.streamed)
-    components, component = numbered(lowest)
-    before, after = component[awaited], component[waiting]
-    between = before != after
-    before, after = before[between], after[between]
-    turn = _turn_by_blocks(dag, replay, component)
-    if not bool((turn[before] < turn[after]).all()):  # streams join blocks, or components wait for one another
-        turn = strong_components(len(components), before, after)
-    unit: Int64 = turn[component]
-    return unit
-
-
 def _turn_by_blocks(dag: CanonicalDag, replay: Replay, component: Int64) -> Int64:
     """Return the components' numbers if they come block after block, a barrier before each, shape [components]."""
     nodes, count = dag.nodes_count, len(component)
@@ -275,7 +270,12 @@ def _sequence(
     edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
     columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
     nodes, of_edges = tuple(order.tolist()), [column.tolist() for column in columns]
-    accesses = _accesses(dag, len(unit))
+    # Reads and writes of all nodes, barriers included, shape [count] each: a source is as fast as what it writes, a
+    # sink as what it reads; what has no work accesses nothing.
+    both = np.zeros((2, len(unit)), dtype=np.int64)
+    volumes = np.stack([dag.volume_in, dag.volume_out])
+    both[:, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
+    accesses = both.tolist()
     done = first_edge = 0
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
@@ -286,20 +286,8 @@ def _sequence(
         yield nodes[done:]
 
 
-def _accesses(dag: CanonicalDag, count: int) -> tuple[list[int], list[int]]:
-    """Return the reads and writes of all nodes, barriers included, shape [count] each.
-
-    A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
-    """
-    accesses = np.zeros((2, count), dtype=np.int64)
-    volumes = np.stack([dag.volume_in, dag.volume_out])
-    accesses[:, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
-    reads, writes = accesses.tolist()
-    return reads, writes
-
-
 def _unit(
-    members: Alone, edges: list[list[int]], accesses: tuple[list[int], list[int]], inner_waits: Mapping[int, list[int]]
+    members: Alone, edges: list[list[int]], accesses: list[list[int]], inner_waits: Mapping[int, list[int]]
 ) -> StreamingUnit:
     """Return a unit whose nodes come after those they wait for, as far as possible.
 

@@ -129,22 +129,18 @@ def cut(unit: StreamingUnit, part: int, parts: int) -> tuple[Place, ...]:
         changed = False
         nodes = range(len(places))
         for node in nodes if forward else reversed(nodes):
-            lowered = _lowered(unit, node, places)
+            reads = min((places[unit.source[edge]].writes for edge in unit.inputs[node]), default=places[node].reads)
+            # Where a FIFO is never full, so much is more than all writes.
+            freed = (places[unit.target[edge]].reads + unit.capacity[edge] for edge in unit.outputs[node])
+            writes = min(freed, default=places[node].writes)
+            whole = Place(unit.reads[node], unit.writes[node])
+            lowered = _place(whole, min(reads, places[node].reads), min(writes, places[node].writes))
             changed |= lowered != places[node]
             places[node] = lowered
         if not changed:
             return tuple(places)
         forward = not forward
     return unit.whole
-
-
-def _lowered(unit: StreamingUnit, node: int, places: list[Place]) -> Place:
-    reads = min((places[unit.source[edge]].writes for edge in unit.inputs[node]), default=places[node].reads)
-    # Where a FIFO is never full, so much is more than all writes.
-    freed = (places[unit.target[edge]].reads + unit.capacity[edge] for edge in unit.outputs[node])
-    writes = min(freed, default=places[node].writes)
-    whole = Place(unit.reads[node], unit.writes[node])
-    return _place(whole, min(reads, places[node].reads), min(writes, places[node].writes))
 
 
 def _place(whole: Place, reads: int, writes: int) -> Place:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, total_work
 from dfcompile.errors import UserError
 from dfcompile.scheduler import NO_PE, Schedule
-from dfcompile.scheduler.activity import Activity, Phase, activity
+from dfcompile.scheduler.activity import Activity, activity
 from dfcompile.visualization.gantt import connections
 from dfcompile.visualization.gantt.layout import CHARACTER, LEFT, PLOT_WIDTH, WIDTH, Layout, colour, escape, grid, runs
 
@@ -68,7 +68,13 @@ class _Bars:
         title += f", works {worked:,} of {end - begin:,} cycles" if waits else ""
         yield self._rectangle((x, width), pe, title, pale=waits)
         if waits:
-            yield self._outline(phases, pe)
+            # What a task works as a shape over its bar, as high as the share of cycles that it works in.
+            bottom = layout.bar_top(pe) + layout.bar_height
+            path = [f"M{layout.x(phases[0].begin):.2f} {bottom:.2f}"]
+            for phase in phases:
+                share = phase.worked_cycles / (phase.end - phase.begin)
+                path.append(f"V{bottom - share * layout.bar_height:.2f}H{layout.x(phase.end):.2f}")
+            yield f'<path d="{"".join(path)}V{bottom:.2f}Z" pointer-events="none"/>'
 
     def several(self, nodes: Sequence[int]) -> Iterator[str]:
         """Yield one bar for several tasks."""
@@ -87,16 +93,6 @@ class _Bars:
             f'<rect x="{x:.2f}" y="{layout.bar_top(pe):.2f}" width="{width:.2f}" height="{layout.bar_height:.2f}"'
             f"{opacity}><title>{title}</title></rect>"
         )
-
-    def _outline(self, phases: Sequence[Phase], pe: int) -> str:
-        """Return what a task works as a shape over its bar, as high as the share of cycles that it works in."""
-        layout = self._layout
-        bottom = layout.bar_top(pe) + layout.bar_height
-        path = [f"M{layout.x(phases[0].begin):.2f} {bottom:.2f}"]
-        for phase in phases:
-            share = phase.worked_cycles / (phase.end - phase.begin)
-            path.append(f"V{bottom - share * layout.bar_height:.2f}H{layout.x(phase.end):.2f}")
-        return f'<path d="{"".join(path)}V{bottom:.2f}Z" pointer-events="none"/>'
 
     def is_beside(self, last: int, node: int) -> bool:
         """Return whether two tasks are narrower than a pixel, side by side in one row: such are one bar."""

@@ -56,7 +56,14 @@ def streams(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[s
         )
     yield "</g>"
     if len(drawn) <= MOST_WORDS:
-        yield from _words(dag, schedule, layout, drawn)
+        # The elements that FIFOs of more than one hold, halfway between the bars.
+        yield f'<g class="wide" font-size="9" fill="{STREAM}" stroke="white" stroke-width="2.5" paint-order="stroke">'
+        for edge in drawn:
+            if schedule.fifo_capacity[edge] > 1:
+                begin, end = _ends(dag, schedule, layout, edge)
+                x, y = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2
+                yield f'<text x="{x + 4:.2f}" y="{y + 3:.2f}">{int(schedule.fifo_capacity[edge]):,}</text>'
+        yield "</g>"
 
 
 def _ends(dag: CanonicalDag, schedule: Schedule, layout: Layout, edge: int) -> tuple[Point, Point]:
@@ -75,17 +82,6 @@ def _curve(begin: Point, end: Point) -> str:
     return (
         f"M{begin[0]:.2f} {begin[1]:.2f}C{first:.2f} {begin[1]:.2f} {second:.2f} {end[1]:.2f} {end[0]:.2f} {end[1]:.2f}"
     )
-
-
-def _words(dag: CanonicalDag, schedule: Schedule, layout: Layout, drawn: Sequence[int]) -> Iterator[str]:
-    """Yield the elements that FIFOs of more than one hold, halfway between the bars."""
-    yield f'<g class="wide" font-size="9" fill="{STREAM}" stroke="white" stroke-width="2.5" paint-order="stroke">'
-    for edge in drawn:
-        if schedule.fifo_capacity[edge] > 1:
-            begin, end = _ends(dag, schedule, layout, edge)
-            x, y = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2
-            yield f'<text x="{x + 4:.2f}" y="{y + 3:.2f}">{int(schedule.fifo_capacity[edge]):,}</text>'
-    yield "</g>"
 
 
 def gangs(schedule: Schedule, layout: Layout) -> Iterator[str]:

@@ -52,6 +52,13 @@ def test_every_command_has_both_names_of_help(words: list[str], capsys: Capture)
     assert "-h, --help" in texts[0]
 
 
+def test_the_help_lists_commands_before_options(capsys: Capture) -> None:
+    for words in ([], ["--help"]):
+        assert cli.main(words) == 0
+        text = capsys.readouterr().out
+        assert text.index("Usage:") < text.index("Compile:") < text.index("expansions  ") < text.index("Most used:")
+
+
 @pytest.mark.parametrize(
     ("words", "option"),
     [

@@ -1,6 +1,9 @@
 """Listings show what is registered and where it comes from."""
 
+import pytest
+
 from dfcompile.cli.listings import configs_listing, expansions_listing, ops_listing, passes_listing, systems_listing
+from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_model, shipped_names
 
 WIDTH = 120
@@ -13,7 +16,7 @@ def row(listing: str, *words: str) -> list[str]:
 
 
 def test_expansions_come_with_their_module_and_source_and_the_default_is_marked() -> None:
-    listing = expansions_listing(WIDTH)
+    listing = expansions_listing(WIDTH, verbose=True)
 
     assert row(listing, "MatMul", "mv")[:5] == [
         "MatMul",
@@ -26,6 +29,26 @@ def test_expansions_come_with_their_module_and_source_and_the_default_is_marked(
     assert "operators of ONNX" in listing
     assert "canonical operators" in listing
     assert max(map(len, listing.splitlines())) <= WIDTH
+
+
+def test_without_more_words_expansions_are_a_row_per_operator_that_has_several() -> None:
+    listing = expansions_listing(100)
+
+    assert row(listing, "Conv")[1:] == ["direct+,", "fft,", "im2col*,", "winograd,", "winograd4"]
+    assert row(listing, "MatMul")[1:] == ["ip,", "lmv,", "mv*,", "op,", "split-k{parts=2…4096}"]
+    assert "with one expansion: Abs, Acos," in listing
+    assert len(listing.splitlines()) < 80
+    assert max(map(len, listing.splitlines())) <= 100
+
+
+def test_expansions_of_one_operator_come_with_what_they_do() -> None:
+    listing = expansions_listing(WIDTH, "Conv")
+
+    assert [line.split()[0] for line in listing.splitlines() if line.startswith(" Conv ")] == ["Conv"] * 5
+    assert "F(4x4, 3x3)" in listing
+    assert "canonical operators" not in listing
+    with pytest.raises(UserError, match=r"no operator type 'Covn' \(did you mean 'Conv'\?\)"):
+        expansions_listing(WIDTH, "Covn")
 
 
 def test_operators_come_with_their_expansions() -> None:

@@ -7,10 +7,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.api.bound_traffic import bounds_of
+from dfcompile.api.bound_traffic import bounds_of, effectual_buffers
 from dfcompile.io_bounds.curve import front
 from dfcompile.options import read_options
 from dfcompile.options.commands import BoundsOptions
+from dfcompile.visualization.effectual_buffers import effectual_to_svg
 from dfcompile.visualization.ski_slopes import slopes_to_svg
 from tests.examples import examples
 
@@ -55,3 +56,23 @@ def test_a_picture_has_every_curve_its_dots_and_operations_per_byte() -> None:
     ends = [float(each.attrib["cy"]) for each in ET.fromstring(intense) if each.tag.endswith("circle")][::2]
     intensities = [slope.operations / slope.curve.least_traffic for slope in found.slopes]
     assert np.argsort(ends).tolist() == np.argsort(intensities)[::-1].tolist()  # the more, the higher
+
+
+def test_a_picture_says_how_large_a_buffer_still_saves_traffic_beside_all_operands() -> None:
+    found = bounds_of(BoundsOptions(gemm=("64,64,64", "512,4,8"), attention=("2,16,16,4",), word=2))
+    buffers = {one.name: one for one in effectual_buffers(found)}
+    product, flat = buffers["gemm 64,64,64"], buffers["gemm 512,4,8"]
+
+    # All of the smallest operand, and a row of each of the others [huang24].
+    assert product.effectual_bytes == 2 * (64 * 64 + 64 + 64)
+    assert flat.effectual_bytes == 2 * (4 * 8 + 4 + 8)
+    assert product.operand_bytes == 2 * 3 * 64 * 64
+    assert sum(name.endswith((", unfused", ", flash")) for name in buffers) == 2
+
+    picture = ET.fromstring(effectual_to_svg(found.subject, list(buffers.values())))
+    widths = [float(each.attrib["width"]) for each in picture if "width" in each.attrib][1:]  # behind the background
+    assert len(widths) == len(buffers)
+    assert np.allclose(
+        np.array(widths) / widths[0], [one.percent / product.percent for one in buffers.values()], atol=1e-3
+    )
+    assert "gemm 64,64,64: 34.4 % (8.25 KiB of 24 KiB)" in [each.text for each in picture]

@@ -45,6 +45,15 @@ def test_choice_is_about_a_type_a_name_or_a_pattern(text: str, expected: Choice)
         ("Cnv=direct", "expansion 'Cnv=direct': no operator type 'Cnv' and no operator 'Cnv' (did you mean 'Conv'?)"),
         ("conv2=direct", "expansion 'conv2=direct': no operator type 'conv2' and no operator 'conv2' (did you mean"),
         ("layers.*/MatMul=ip", "expansion 'layers.*/MatMul=ip': no operator 'layers.*' (did you mean 'layer."),
+        ("up=ip", "expansion 'up=ip': no operator type 'up' and no operator 'up' (did you mean 'layer.0.ff.up'?)"),
+        ("ff=ip", "expansion 'ff=ip': no operator type 'ff' and no operator 'ff' (did you mean 'layer.0.ff'?)"),
+        (
+            "attn/MatMul=ip",
+            (
+                "expansion 'attn/MatMul=ip': no operator 'attn' (did you mean 'layer.0.attn' or 'layer.1.attn'? "
+                "'*.attn' is all of them)"
+            ),
+        ),
         ("conv9:MatMul=ip", "expansion 'conv9:MatMul=ip': no operator 'conv9' (did you mean 'conv1'?)"),
     ],
 )
@@ -79,3 +88,32 @@ def test_name_of_an_operator_without_such_an_expansion_is_an_error(tmp_path: Pat
 
     with pytest.raises(UserError, match=r"^expansion 'Relu_0=direct': operator 'Relu_0' has no 'direct'"):
         explore(asked(tmp_path / "m.onnx", (2,), "Relu_0=direct"))
+
+
+@pytest.mark.parametrize("rest", [(), ("quick",)])
+def test_an_expansion_that_does_not_fit_an_operator_says_which_why_and_what_to_type(
+    rest: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = (
+        "g (float[1,2,9,9] x, float[2,2,3,3] w) => (float[1,2,3,3] z) { a = Conv(x, w) z = Conv<strides=[2,2]>(a, w) }"
+    )
+    onnx.save(model_from_text(text), file := tmp_path / "strided.onnx")
+
+    with pytest.raises(UserError) as refused:
+        explore(asked(file, (2,), "Conv=winograd4", *rest))
+    assert str(refused.value) == (
+        "operator 'Conv_1': Conv=winograd4 does not fit: stride 2 and dilation 1 against 1 and 1 (add --expand "
+        "Conv_1:Conv=im2col or direct or fft)"
+    )
+    explore(asked(file, (2,), "Conv=winograd4", "Conv_1:Conv=im2col", *rest))
+
+
+def test_several_operators_that_do_not_fit_are_named_together(tmp_path: Path) -> None:
+    text = (
+        "g (float[1,2,9,9] x, float[2,2,3,3] w) => (float[1,2,2,2] z) "
+        "{ a = Conv<strides=[2,2]>(x, w) z = Conv<dilations=[1,1], strides=[2,2], pads=[1,1,1,1]>(a, w) }"
+    )
+    onnx.save(model_from_text(text), file := tmp_path / "strided.onnx")
+
+    with pytest.raises(UserError, match=r"^2 operators do not fit the expansions named for them: operator 'Conv_0': "):
+        explore(asked(file, (2,), "Conv=winograd"))

@@ -90,3 +90,28 @@ def test_every_form_says_the_changes_and_obeys_no_name() -> None:
     assert comparison_text(found, "csv", 120).count("\n") == len(found.changes) + 1
     for form in ("json", "csv", "table"):
         assert not set("\u202e\u2066\u200b\x00\x1b\x9b") & set(comparison_text(found, form, 120))
+
+
+def test_a_changed_choice_is_said_first_then_what_one_asks_for() -> None:
+    def report(conv: str, groups: list[Json], makespan: int) -> Record:
+        schedule: dict[str, Json] = {"fifo_elements": makespan, "tasks": 9 * makespan**3}
+        choice: dict[str, Json] = {"expansions": {"Conv": conv}, "lowerings": groups}
+        result: dict[str, Json] = {"pes": 4, "makespan_cycles": makespan, **choice, "schedule": schedule}
+        return Record({"format": "dfcompile-report/4", "results": [result]})
+
+    def group(conv: str, *operators: str) -> Json:
+        return {"operators": list(operators), "expansions": {"Conv": conv}, "work_cycles": 8}
+
+    base = report("direct", [group("direct", "a", "b")], 10)
+    other = report("im2col", [group("im2col", "a", "b")], 30)
+    first, blank, title, *rows = comparison_text(compare_reports([("A", base), ("B", other)]), "table", 100).split("\n")
+
+    assert first == "lowering changed, results: Conv direct -> im2col"
+    assert (blank, title) == ("", "against A, results and largest changes first")
+    figures = [row.split()[1] if "schedule" not in row else row.split()[2] for row in rows[4:7]]
+    assert figures == ["makespan_cycles", "fifo_elements", "tasks"]
+
+    left = report("direct+im2col", [group("direct", "a"), group("im2col", "b")], 10)
+    right = report("direct+im2col", [group("direct", "b"), group("im2col", "a")], 10)
+    told = comparison_text(compare_reports([("A", left), ("B", right)]), "table", 100)
+    assert told.startswith("lowering changed, results: the same expansions of other operators\n")

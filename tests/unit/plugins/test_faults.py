@@ -30,8 +30,7 @@ from dfcompile.lowering import (
     onnx_expansion,
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound
-from dfcompile.lowering.nests.nest import NestAccess
-from dfcompile.lowering.nests.program import NestProgram, OperatorNests, View
+from dfcompile.lowering.nests.program import NestAccess, NestProgram, OperatorNests, View
 from dfcompile.lowering.operators import MatMul
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import Plugin, faults_of

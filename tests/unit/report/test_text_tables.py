@@ -62,7 +62,7 @@ def test_text_is_folded_at_blanks_alone(text: str, width: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_listings_show_every_name_to_be_typed_whole(width: int) -> None:
-    listing = expansions_listing(width)
+    listing = expansions_listing(width, verbose=True)
     words = listing.split()
     table = registered_expansions()
 
@@ -71,14 +71,16 @@ def test_listings_show_every_name_to_be_typed_whole(width: int) -> None:
         assert set(told_names(named)) <= set(words)
     for plugin in table.plugins:
         assert plugin.origin in words
-    for text in (listing, ops_listing(width), systems_listing(width)):
+    for text in (listing, expansions_listing(width), ops_listing(width), systems_listing(width)):
         assert all(columns_of(line) <= width or len(line.split()) == 1 for line in text.splitlines())
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_descriptions_have_room(width: int) -> None:
     """They were once folded to twelve columns beside the names."""
-    lines = [line for line in expansions_listing(width).splitlines() if re.match(r"\s+what it does: ", line)]
+    lines = [
+        line for line in expansions_listing(width, verbose=True).splitlines() if re.match(r"\s+what it does: ", line)
+    ]
 
     assert lines
     assert max(map(len, lines)) > width - 15

@@ -14,9 +14,8 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
+from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, configs_of
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -61,7 +60,7 @@ def stage_times(model: DesignModel, arcs: Arcs) -> Column:
     return np.where(is_possible, times, np.inf)
 
 
-_Way = tuple[list[Column], npt.NDArray[np.bool_], float]  # least times, allowed arcs, time of the stage
+_Way = tuple[list[Column], Mask, float]  # least times, allowed arcs, time of the stage
 
 
 class _Walk:
@@ -130,7 +129,7 @@ class _Walk:
         time_ns = float(min(layer[last] for layer in layers) + self._sends[last])
         return (layers, allowed, time_ns) if time_ns <= limit_ns else None
 
-    def _stage(self, begins: list[int], limit_ns: float, allowed: npt.NDArray[np.bool_]) -> list[Column]:
+    def _stage(self, begins: list[int], limit_ns: float, allowed: Mask) -> list[Column]:
         """Return the least time in a stage after 0, 1, … of its configurations, per down-set."""
         times = np.where(allowed, self._times, np.inf)
         layers = [np.full(self._states, np.inf)]
@@ -221,19 +220,13 @@ def _largest_stage(done: Column, sends: Column, stages: int, limit: float) -> fl
 Node = tuple[int, int, int]  # stage, its configurations so far, number of the down-set
 
 
-def fuse_stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MilpOptions) -> tuple[Fused | None, Outcome]:
-    """Return the partition whose slowest stage is fastest, if one was found, and how the solve ended.
+class StageFlow:
+    """The partition whose slowest stage is fastest, as an integer program.
 
     One 0/1 variable per stage, configuration of it and arc, and one per stage and down-set that it ends with; flow is
     conserved at each node. Each stage is at most the objective, and what it keeps and what waits fits DRAM.
-
-    Raises:
-        UserError: the solver is not installed, or ended without an answer.
     """
-    return _Flow(model, arcs).solve(options)
 
-
-class _Flow:
     def __init__(self, model: DesignModel, arcs: Arcs) -> None:
         import pulp
 
@@ -249,6 +242,11 @@ class _Flow:
         self._balance: dict[Node, list[tuple[pulp.LpVariable, int]]] = {}
 
     def solve(self, options: MilpOptions) -> tuple[Fused | None, Outcome]:
+        """Return the partition, if one was found, and how the solve ended.
+
+        Raises:
+            UserError: the solver is not installed, or ended without an answer.
+        """
         stages = range(self._model.degrees.pipeline)
         last: Node = (len(stages), 0, len(self._arcs.down_sets) - 1)
         for stage in stages:

@@ -19,23 +19,7 @@ if TYPE_CHECKING:
 Terms = list[tuple["pulp.LpVariable", float]]
 
 
-def fuse_by_assignment(
-    problem: FusionProblem, options: MilpOptions, *, settles_ties: bool
-) -> tuple[Chain | None, Outcome]:
-    """Return the fastest chain, if one was found, and how the solve ended.
-
-    Args:
-        problem: kernels to fuse; of a pipeline the slowest stage counts, not the sum.
-        options: solver and its limits.
-        settles_ties: whether ties are those of `least_chain`; else they stay as the solver leaves them.
-
-    Raises:
-        UserError: the solver is not installed, or ended without an answer.
-    """
-    return _AssignmentBuilder(problem).finish(options, settles_ties=settles_ties)
-
-
-class _AssignmentBuilder:
+class Assignment:
     """Builds and solves the model; ``at[k][c]`` is 1 if kernel k is in configuration c.
 
     ``by[k][c]`` (the sum of ``at`` up to c) is at most that of each predecessor: edges never run backwards. Times
@@ -64,6 +48,17 @@ class _AssignmentBuilder:
         self._sram: list[Terms] = [[] for _ in self._slots]
 
     def finish(self, options: MilpOptions, *, settles_ties: bool) -> tuple[Chain | None, Outcome]:
+        """Return the fastest chain, if one was found, and how the solve ended.
+
+        Of a pipeline the slowest stage counts, not the sum.
+
+        Args:
+            options: solver and its limits.
+            settles_ties: whether ties are those of `least_chain`; else they stay as the solver leaves them.
+
+        Raises:
+            UserError: the solver is not installed, or ended without an answer.
+        """
         self._order_kernels()
         for c in self._slots:
             for number, flow in enumerate(self._terms.flows):

@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, members_of
+from dfcompile.dfmodel_backend.columns import Column, Mask, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages_by_arc_flow, staged
-from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import StageFlow, staged
+from dfcompile.dfmodel_backend.fusion.solvers.assignment import Assignment
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, PathArcs
@@ -32,7 +31,7 @@ Balance = dict[Node, list[tuple["pulp.LpVariable", int]]]
 def fuse_by_arc_flow(
     arcs: PathArcs,
     costs: PathCosts,
-    usable: npt.NDArray[np.bool_],
+    usable: Mask,
     shape: FusionShape,
     options: MilpOptions,
     ranking: Ranking,
@@ -107,7 +106,7 @@ def _chain(arcs: PathArcs, taken: Flow, shape: FusionShape) -> Chain:
 Found = list[tuple[int, int, Node, Node]]  # configuration, arc, from where to where
 
 
-def _arcs_of_slots(arcs: PathArcs, usable: npt.NDArray[np.bool_], shape: FusionShape) -> tuple[Found, Node]:
+def _arcs_of_slots(arcs: PathArcs, usable: Mask, shape: FusionShape) -> tuple[Found, Node]:
     """Return the arcs that can be reached from the start, per configuration where these differ, and the end."""
     numbers = np.flatnonzero(usable).tolist()
     if shape.is_unlimited:
@@ -160,7 +159,7 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
 
     def fuse_stages(problem: StageProblem) -> Stages:
         options = MilpOptions(program, problem.time_limit_s)
-        return Stages(*fuse_stages_by_arc_flow(problem.model, problem.arcs(), options))
+        return Stages(*StageFlow(problem.model, problem.arcs()).solve(options))
 
     summary = "the shortest path over down-sets as an integer program"
     solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run, lists=True)
@@ -172,12 +171,12 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         shape = problem.shape
         if not problem.may_solve(len(shape.predecessors) * len(shape.allowed)):
             return problem.instead()
-        chain, outcome = fuse_by_assignment(problem, _milp_options(problem, program), settles_ties=shape.stages == 1)
+        chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=shape.stages == 1)
         return _found(problem, chain, outcome, name)
 
     def fuse_stages(problem: StageProblem) -> Stages:
         sets, options = problem.problem, MilpOptions(program, problem.time_limit_s)
-        chain, outcome = fuse_by_assignment(sets, options, settles_ties=False)
+        chain, outcome = Assignment(sets).finish(options, settles_ties=False)
         if chain is None:
             return Stages(None, outcome)
         used = [slot for slot, kernels in enumerate(chain) if kernels]
@@ -200,9 +199,9 @@ def _found(problem: FusionProblem, chain: Chain | None, outcome: Outcome, name: 
     return Fusion(chain, time_ns, outcome is not Outcome.FEASIBLE, name)
 
 
-def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> npt.NDArray[np.bool_]:
+def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> Mask:
     """Return which arcs may be part of a chain that beats the best one along a few topological orders."""
-    finite: npt.NDArray[np.bool_] = np.isfinite(times)
+    finite: Mask = np.isfinite(times)
     incumbent = problem.along_orders()
     if incumbent.chain is None:
         return finite

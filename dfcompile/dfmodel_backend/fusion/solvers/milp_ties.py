@@ -53,29 +53,24 @@ def settle_ties(program: ChainProgram, options: MilpOptions) -> Chain:
     """
     best = program.chain()
     for level in (1, 2):
-        best = _settle(program, best, level, options)
-    return best
-
-
-def _settle(program: ChainProgram, best: Chain, level: int, options: MilpOptions) -> Chain:
-    problem, ranking = program.problem, program.ranking
-    time, unit_ns = program.time
-    rank = ranking.rank(best)
-    problem.addConstraint(time <= (rank[0] + ranking.tie_ns) / unit_ns * (1 + SLACK), f"time_{level}")
-    if level > 1:
-        problem.addConstraint(program.dram_bytes <= rank[1] * (1 + SLACK) + SLACK, "dram_bytes")
-    aim = program.dram_bytes if level == 1 else program.configurations
-    largest = max((abs(factor) for factor in aim.values()), default=0.0) or 1.0
-    problem.setObjective(aim * (min(largest, LARGEST) / largest))
-    for solved in range(MOST_SOLVES):
-        if solve(problem, options) not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
-            break
-        chain = program.chain()
-        found = ranking.rank(chain)
-        if is_better(found, rank, ranking.tie_ns):
-            best, rank = chain, found
-            break
-        if found[0] <= rank[0] + ranking.tie_ns and found[1:level] <= rank[1:level]:
-            break
-        problem.addConstraint(program.without(chain), f"without_{level}_{solved}")
+        problem, ranking = program.problem, program.ranking
+        time, unit_ns = program.time
+        rank = ranking.rank(best)
+        problem.addConstraint(time <= (rank[0] + ranking.tie_ns) / unit_ns * (1 + SLACK), f"time_{level}")
+        if level > 1:
+            problem.addConstraint(program.dram_bytes <= rank[1] * (1 + SLACK) + SLACK, "dram_bytes")
+        aim = program.dram_bytes if level == 1 else program.configurations
+        largest = max((abs(factor) for factor in aim.values()), default=0.0) or 1.0
+        problem.setObjective(aim * (min(largest, LARGEST) / largest))
+        for solved in range(MOST_SOLVES):
+            if solve(problem, options) not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
+                break
+            chain = program.chain()
+            found = ranking.rank(chain)
+            if is_better(found, rank, ranking.tie_ns):
+                best, rank = chain, found
+                break
+            if found[0] <= rank[0] + ranking.tie_ns and found[1:level] <= rank[1:level]:
+                break
+            problem.addConstraint(program.without(chain), f"without_{level}_{solved}")
     return best

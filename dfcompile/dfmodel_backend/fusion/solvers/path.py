@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Mask, Numbers
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_limits, set_times
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, FusionShape, PathArcs, SetLimits
@@ -60,10 +60,7 @@ def is_better(one: Rank, other: Rank, tie: float) -> bool:
 
 
 def least_chain(
-    arcs: PathArcs,
-    costs: Column | PathCosts,
-    shape: FusionShape,
-    combine: Callable[[Column, Column], Column] = np.add,
+    arcs: PathArcs, costs: Column | PathCosts, shape: FusionShape, combine: Callable[[Column, Column], Column] = np.add
 ) -> tuple[float, Chain | None]:
     """Return the least cost of a chain of all kernels, and the chain, or None if there is none.
 
@@ -105,7 +102,7 @@ class _Step(Struct, frozen=True, eq=False):
 
     part: slice
     starts: Numbers
-    usable: npt.NDArray[np.bool_] | bool = True
+    usable: Mask | bool = True
 
 
 def _starts(arcs: PathArcs) -> Numbers:
@@ -130,7 +127,7 @@ def _by_size(arcs: PathArcs) -> Iterator[_Step]:
         yield _Step(slice(ends[first], ends[last]), starts[first:last] - ends[first])
 
 
-def _arcs_without(kernels: int, arcs: PathArcs) -> npt.NDArray[np.bool_]:
+def _arcs_without(kernels: int, arcs: PathArcs) -> Mask:
     """Return which arcs hold none of some kernels: the same of these have run before and after."""
     parts: dict[int, int] = {}
     part = np.array([parts.setdefault(down_set & kernels, len(parts)) for down_set in arcs.down_sets], np.int64)

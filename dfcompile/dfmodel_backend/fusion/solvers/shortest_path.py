@@ -1,35 +1,25 @@
 """The built-in solvers without a program: the shortest path over all down-sets, or over those of a few orders."""
 
-from dfcompile.dfmodel_backend.fusion.fusion_problem import (
-    ALONG_ORDERS,
-    SHORTEST_PATH,
-    FusionProblem,
-    StageProblem,
-    Stages,
-)
+from dfcompile.dfmodel_backend.fusion import fusion_problem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, Stages
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.records import replace
 
-
-def _stages(problem: StageProblem) -> Stages:
-    return Stages(fuse_stages(problem.model, problem.arcs(), problem.below_ns), Outcome.OPTIMAL)
-
-
 DP = FusionSolver(
-    name=SHORTEST_PATH,
+    name=fusion_problem.SHORTEST_PATH,
     is_exact=True,
     source="own",
     summary="shortest path over down-sets",
     module=__name__,
     run=FusionProblem.shortest_path,
-    fuse_stages=_stages,
+    fuse_stages=lambda problem: Stages(fuse_stages(problem.model, problem.arcs(), problem.below_ns), Outcome.OPTIMAL),
     lists=True,
 )
 INTERVALS = replace(
     DP,
-    name=ALONG_ORDERS,
+    name=fusion_problem.ALONG_ORDERS,
     is_exact=False,
     summary="the best cut of good topological orders, with a bound",
     run=FusionProblem.along_orders,

@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare, Share
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable, least_enough
@@ -147,13 +146,8 @@ class PmuModel:
 
     def _taken(self, edge: int, split: CoreSplit) -> int:
         """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""
-        label = self.labels[edge]
-        match label:
-            case LaneStage.LANE:
-                return split.lanes
-            case LaneStage.STAGE:
-                return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
-        assert_never(label)
+        wide = -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
+        return {LaneStage.LANE: split.lanes, LaneStage.STAGE: wide}[self.labels[edge]]
 
     def _tensor(self, number: int, writer: CoreSplit | None, reader: CoreSplit | None, parts: int = 1) -> int:
         """Return the PMUs of a tensor, given the splits of those of its two kernels that are in the configuration."""
@@ -187,11 +181,10 @@ class PmuModel:
             held[edge.source] += min(inside[number], leaving[number])
         return held
 
-    def least_pmus(self, members: npt.NDArray[np.bool_]) -> Column:
+    def least_pmus(self, members: Members) -> Column:
         """Return the fewest PMUs of sets, ``[set, kernel]``: one core per kernel, weights whole."""
         source = np.array([edge.source for edge in self._edges], np.intp)
-        target = np.array([edge.target for edge in self._edges], np.intp)
-        starts, ends = members[:, source], members[:, target]
+        starts, ends = members[:, source], members[:, np.array([edge.target for edge in self._edges], np.intp)]
         inside, leaving, entering = self._least_by_edge
         return np.asarray(
             (starts & ends).astype(float) @ inside
@@ -220,8 +213,8 @@ class PmuModel:
         if self.is_possible(inside, parts, max((table.cycles[-1] for table in tables), default=0)):
             least = max([at_least, *(table.cycles[0] for table in tables)])
             times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
-            last = len(times) - 1  # which is possible
-            found = least_enough(0, last, 1, lambda number: self.is_possible(inside, parts, times[number]))
+            # The longest of them is possible.
+            found = least_enough(0, len(times) - 1, 1, lambda number: self.is_possible(inside, parts, times[number]))
             self._known[key] = times[found]
         return self._known[key]
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Final
 
 from msgspec import Struct
 
@@ -19,7 +18,7 @@ from dfcompile.plugins import Collected, PluginKind, is_own, missing
 SWITCHLESS_CHIPS = 4  # so many chips are wired to each other without a switch
 MOST_DIMENSIONS = 4
 
-DIMENSION_KINDS: Final = PluginKind(
+DIMENSION_KINDS = PluginKind(
     singular="topology",
     plural="topologies",
     type=DimensionKind,
@@ -98,12 +97,7 @@ class NetworkUnits(Struct, frozen=True):
 
 
 def network_units(
-    shape: Topology,
-    chips: Sequence[int],
-    gb_per_s: Sequence[float],
-    *,
-    copies: int = 1,
-    compat: Compatibility = RIGHT,
+    shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float], *, copies: int = 1, compat: Compatibility = RIGHT
 ) -> NetworkUnits:
     """Return the bandwidth of all links and of all switch ports along each dimension [ko24, section 5].
 
@@ -117,7 +111,13 @@ def network_units(
     Raises:
         UserError: not one extent and one bandwidth per dimension, or one that is not positive.
     """
-    _check_dimensions(shape, chips, gb_per_s, copies)
+    for what, given in (("extents", len(chips)), ("link bandwidths", len(gb_per_s))):
+        if given != len(shape.kinds):
+            raise UserError(f"topology {shape.name!r}: found {given} {what} against {len(shape.kinds)} dimensions")
+    for what, values in (("chips", chips), ("GB/s per link", gb_per_s), ("copies", (copies,))):
+        for value in values:
+            if value <= 0:
+                raise UserError(f"topology {shape.name!r}: found {value} {what} against more than 0")
     total = math.prod(chips)
     paid = len(chips) - (compat.fourth_dimension_free and len(chips) == 4)
     links, switches = [0.0] * len(chips), [0.0] * len(chips)
@@ -161,13 +161,3 @@ def _units_of(network: Network, copies: int, compat: Compatibility) -> NetworkUn
     chips = [dimension.chips for dimension in network.dimensions]
     gb_per_s = [dimension.link_bandwidth_gb_per_s for dimension in network.dimensions]
     return network_units(topology(network.kind), chips, gb_per_s, copies=copies, compat=compat)
-
-
-def _check_dimensions(shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float], copies: int) -> None:
-    for what, given in (("extents", len(chips)), ("link bandwidths", len(gb_per_s))):
-        if given != len(shape.kinds):
-            raise UserError(f"topology {shape.name!r}: found {given} {what} against {len(shape.kinds)} dimensions")
-    for what, values in (("chips", chips), ("GB/s per link", gb_per_s), ("copies", (copies,))):
-        for value in values:
-            if value <= 0:
-                raise UserError(f"topology {shape.name!r}: found {value} {what} against more than 0")

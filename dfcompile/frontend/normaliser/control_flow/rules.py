@@ -88,8 +88,7 @@ def _stacked(model: Rewriting, node: onnx.NodeProto, stacks: Sequence[Sequence[s
     """Return what the results that have a part of each iteration are called."""
     used = list(zip(node.output[first:], stacks, strict=True))
     for name, stack in used:
-        if name and not stack:
-            raise UserError(f"node {node.name!r}: no iteration gives {name!r} against an array with elements")
+        require(not name or stack, f"node {node.name!r}: no iteration gives {name!r} against an array with elements")
     return [model.stacked(stack, 0, node.name) if name else "" for name, stack in used]
 
 
@@ -137,7 +136,17 @@ def _scanned(model: Rewriting, node: onnx.NodeProto, scope: Scope, operands: lis
     directions = "directions" if model.opset <= _OF_BATCHES else "scan_input_directions"
     arrays = _ways(node, names, "scan_input_axes", directions)
     written = _ways(node, shown, "scan_output_axes", "scan_output_directions")
-    steps = _steps(model, node, arrays)
+    lengths = {}
+    for name, axis, _ in arrays:
+        shape = _shape(model, node, name, 1)
+        if not -len(shape) <= axis < len(shape):
+            raise UserError(f"node {node.name!r}: axis {axis} against {len(shape)} dimensions of {name!r}")
+        lengths[name] = shape[axis]
+    if len(set(lengths.values())) != 1:
+        raise UserError(f"node {node.name!r}: goes through arrays of {sorted(lengths.values())} elements together")
+    steps = next(iter(lengths.values()))
+    if not 0 < steps <= MOST_NODES:
+        raise UserError(f"node {node.name!r}: unrolling gives {steps} iterations against 1 to {MOST_NODES}")
     rows: list[list[str]] = []
     for step in range(steps):
         places = [(name, steps - 1 - step if is_reversed else step, axis) for name, axis, is_reversed in arrays]
@@ -164,21 +173,6 @@ def _ways(node: onnx.NodeProto, names: Sequence[str], axes: str, directions: str
             raise UserError(f"node {node.name!r}: attribute {attribute!r} has {len(given)} items against {len(names)}")
         numbers.append(given)
     return tuple((name, axis, direction != 0) for name, axis, direction in zip(names, *numbers, strict=True))
-
-
-def _steps(model: Rewriting, node: onnx.NodeProto, arrays: Sequence[_Way]) -> int:
-    lengths = {}
-    for name, axis, _ in arrays:
-        shape = _shape(model, node, name, 1)
-        if not -len(shape) <= axis < len(shape):
-            raise UserError(f"node {node.name!r}: axis {axis} against {len(shape)} dimensions of {name!r}")
-        lengths[name] = shape[axis]
-    if len(set(lengths.values())) != 1:
-        raise UserError(f"node {node.name!r}: goes through arrays of {sorted(lengths.values())} elements together")
-    steps = next(iter(lengths.values()))
-    if not 0 < steps <= MOST_NODES:
-        raise UserError(f"node {node.name!r}: unrolling gives {steps} iterations against 1 to {MOST_NODES}")
-    return steps
 
 
 def _shape(model: Rewriting, node: onnx.NodeProto, name: str, least: int) -> tuple[int, ...]:
@@ -322,8 +316,7 @@ def _optional(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[
 
 def _present(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     name = scope.operand(node.input[0]) if node.input else ""
-    if name in model.absent or not name:
-        raise UserError(f"node {node.name!r}: {node.op_type} of what is absent")
+    require(name not in model.absent and name, f"node {node.name!r}: {node.op_type} of what is absent")
     return (name,)
 
 

@@ -153,23 +153,20 @@ def _group_query(call: Call) -> Mapping[str, Shape]:
     found: dict[str, Shape] = {"output": (batch, length, heads * size)}
     total = call.values.get("total_sequence_length")
     if total is not None and len(total) == 1:
-        _check_lengths(call, length, before, total[0])
+        # How many tokens there are: new ones behind those of the cache, or all of them within it
+        tokens = total[0]
+        if tokens < length or (tokens > before and tokens != before + length):
+            within = f", or {length} to {before} within the cache" if before >= length else ""
+            wanted = f"{before + length} ({before} in 'past_key' and {length} new){within}"
+            raise UserError(f"'total_sequence_length' is {tokens} against {wanted}")
+        tables = call.shape("cos_cache")
+        positions = max(before, tokens) if tables is None else tables[0]
+        require(positions >= tokens, f"'cos_cache' has {positions} positions against at least {tokens}")
+        least, most = 0 if length == tokens else length - 1, min(max(before, tokens), positions) - 1
+        for last in call.values.get("seqlens_k", ()):
+            require(least <= last <= most, f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
         found |= dict.fromkeys(("present_key", "present_value"), (batch, groups, max(before, total[0]), size))
     return found
-
-
-def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
-    """Check how many tokens there are: new ones behind those of the cache, or all of them within it."""
-    if total < length or (total > before and total != before + length):
-        within = f", or {length} to {before} within the cache" if before >= length else ""
-        wanted = f"{before + length} ({before} in 'past_key' and {length} new){within}"
-        raise UserError(f"'total_sequence_length' is {total} against {wanted}")
-    tables = call.shape("cos_cache")
-    positions = max(before, total) if tables is None else tables[0]
-    require(positions >= total, f"'cos_cache' has {positions} positions against at least {total}")
-    least, most = 0 if length == total else length - 1, min(max(before, total), positions) - 1
-    for last in call.values.get("seqlens_k", ()):
-        require(least <= last <= most, f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
 
 
 def _check_scores(call: Call, mask: str, batch: int, length: int, total: int) -> None:

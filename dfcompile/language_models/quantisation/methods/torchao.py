@@ -109,11 +109,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
     tagged = read(_Tagged, only.default, only.inside("default"))
     if _plain(tagged.type) not in _BY_NAME:
         return Stated((_of_tagged(tagged, base),), kept)
-    return Stated(_by_name(tagged, base), kept)
-
-
-def _by_name(tagged: _Tagged, base: NumberFormat) -> tuple[Rule, ...]:
-    """Return the rules of a table of modules: names hold before expressions, and these before the default."""
+    # The rules of a table of modules: names hold before expressions, and these before the default.
     table = read(_ByName, tagged.data, tagged.inside("_data"))
     key = "module_fqn_to_config" if table.module_fqn_to_config is not None else "fqn_to_config"
     configs = table.module_fqn_to_config or table.fqn_to_config or {}
@@ -125,7 +121,7 @@ def _by_name(tagged: _Tagged, base: NumberFormat) -> tuple[Rule, ...]:
             rules.append(_of_tagged(read(_Tagged, config, at), base, names))
         elif names is not None:
             rules.append(Rule(at, None, names=names))
-    return tuple(rules)
+    return Stated(tuple(rules), kept)
 
 
 def _of_tagged(tagged: _Tagged, base: NumberFormat, names: Names | None = None) -> Rule:

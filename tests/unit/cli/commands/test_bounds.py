@@ -159,6 +159,8 @@ def test_a_model_has_a_curve_of_plans_where_it_is_drawn(capsys: Capture, tmp_pat
         ("--gemm 4,4,4 --gemm 4,4,4", "--gemm: 4,4,4 is given twice"),
         ("--gemm 4,4,4 --cloud", "--cloud: found without --svg FILE"),
         ("--gemm 4,4,4 --intensity", "--intensity: found without --svg FILE"),
+        ("--gemm 4,4,4 --effectual", "--effectual: found without --svg FILE"),
+        ("--gemm 4,4,4 --effectual --cloud --svg /dev/null", "--effectual: found beside --cloud"),
         ("", "found nothing against MODEL, or one or more of"),
     ],
 )

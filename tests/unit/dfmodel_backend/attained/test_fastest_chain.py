@@ -127,6 +127,18 @@ def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, parti
     assert found.bound_time_s <= found.time_s * (1 + 1e-12)
 
 
+@examples(60)
+@given(canonical_dags(SMALL), machines)
+def test_what_a_bound_spares_changes_no_plan(dag: CanonicalDag, system: System) -> None:
+    asked = search._Search(model_of(dag, system))
+    for arc, least_ns in enumerate(asked._least_ns):
+        units = asked._arcs.mask(arc)
+        found = asked._model.planned(units, least_ns)
+        alone = model_of(dag, system).planned(units)
+        assert least_ns <= found.time_ns * (1 + 1e-9)
+        assert (found.time_ns, found.stores, found.cycles) == (alone.time_ns, alone.stores, alone.cycles)
+
+
 def _through_a_buffer() -> CanonicalDag:
     """A task that writes ten elements, kept, and one that reads them."""
     return parse_dag(
@@ -147,9 +159,9 @@ def test_of_a_large_graph_that_compute_bounds_only_the_whole_is_planned(
     asked: list[int] = []
     planned = TaskModel.planned
 
-    def count(model: TaskModel, units: int) -> TaskConfiguration | None:
+    def count(model: TaskModel, units: int, least_ns: float) -> TaskConfiguration | None:
         asked.append(units)
-        return planned(model, units)
+        return planned(model, units, least_ns)
 
     monkeypatch.setattr(TaskModel, "planned", count)
     for limit in ("REPLAYED", "REPLAYED_OF_TINY", "PLANNED"):

@@ -147,18 +147,18 @@ def test_less_work_than_directly(name: str, size: int, filters: tuple[int, ...],
 
 
 @pytest.mark.parametrize(("name", "window", "attributes", "reason"), [
-    ("winograd", (1, 1), {}, "a window of one element against one of several (use expansion im2col or direct)"),
-    ("winograd", (3, 6), {}, "a window of 6 elements along an axis against at most 5 (try fft)"),
-    ("winograd4", (4, 3), {}, "a window of 4 elements along an axis against at most 3 (try fft)"),
-    ("winograd", (3, 3), {"strides": [1, 2]}, "stride 2 and dilation 1 against 1 and 1 (try fft)"),
-    ("winograd4", (3, 3), {"dilations": [2, 1]}, "stride 1 and dilation 2 against 1 and 1 (try fft)"),
+    ("winograd", (1, 1), {}, "a window of one element against one of several"),
+    ("winograd", (3, 6), {}, "a window of 6 elements along an axis against at most 5"),
+    ("winograd4", (4, 3), {}, "a window of 4 elements along an axis against at most 3"),
+    ("winograd", (3, 3), {"strides": [1, 2]}, "stride 2 and dilation 1 against 1 and 1"),
+    ("winograd4", (3, 3), {"dilations": [2, 1]}, "stride 1 and dilation 2 against 1 and 1"),
 ])  # fmt: skip
 def test_windows_that_winograd_does_not_take(
     name: str, window: tuple[int, ...], attributes: dict[str, list[int]], reason: str
 ) -> None:
     node = Node("Conv", [random((1, 2, 12, 12)), random((3, 2, *window))], attributes=attributes)
 
-    with pytest.raises(UnsupportedOpError, match=r"node 'op': Conv\(.*\): " + re.escape(reason)):
+    with pytest.raises(UnsupportedOpError, match=re.escape(f"operator 'op': Conv={name} does not fit: {reason}")):
         lower_to_canonical(program_from_model(node.model()), TABLE, [Choice("Conv", name)])
 
 

@@ -2,18 +2,13 @@
 
 from itertools import combinations
 
-from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
-
-
-def _wires(chips: int) -> Wires:
-    return list(combinations(range(chips), 2))
-
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
 
 FULLY_CONNECTED = DimensionKind(
     name="fc",
     description="fully connected",
     source="ko24",
-    wires=_wires,
+    wires=lambda chips: list(combinations(range(chips), 2)),
     forms_grid=False,
     ports=lambda chips: chips - 1,
     cut=lambda chips: chips**2 / 4,

@@ -1,17 +1,12 @@
 """Rings: each chip is joined to the one before and the one behind."""
 
-from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
-
-
-def _wires(chips: int) -> Wires:
-    return [(chip, (chip + 1) % chips) for chip in range(chips)] if chips > 1 else []
-
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
 
 RING = DimensionKind(
     name="r",
     description="ring",
     source="ko24",
-    wires=_wires,
+    wires=lambda chips: [(chip, (chip + 1) % chips) for chip in range(chips)] if chips > 1 else [],
     forms_grid=True,
     ports=lambda _: 2,
     cut=lambda _: 2,

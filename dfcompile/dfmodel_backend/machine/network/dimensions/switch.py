@@ -1,17 +1,12 @@
 """Switches: each chip is joined to a switch."""
 
-from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
-
-
-def _wires(chips: int) -> Wires:
-    return [(chip, chips) for chip in range(chips)]
-
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
 
 SWITCH = DimensionKind(
     name="sw",
     description="switch",
     source="ko24",
-    wires=_wires,
+    wires=lambda chips: [(chip, chips) for chip in range(chips)],
     forms_grid=False,
     ports=lambda _: 1,
     cut=lambda chips: chips,  # a port per chip: [ko24] counts those of both halves
