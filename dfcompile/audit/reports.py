@@ -229,7 +229,7 @@ def range_of(estimate: Estimate, pes: int) -> Range:
 def _longest_path(estimate: Estimate, least: list[int]) -> int:
     """Return when the last family can end if each has all elements: a cycle after a stream, at least.
 
-    If parts of arrays are made and used up one by one, a task after who makes them begins or ends.
+    If slices of arrays are made and used up one by one, a task after who makes them begins or ends.
     """
     families = estimate.families
     pairs = [(each.number, number) for number, family in enumerate(families) for each in family.producers]
@@ -243,7 +243,7 @@ def _longest_path(estimate: Estimate, least: list[int]) -> int:
             if each.streams:
                 ready.append(start[each.number] + 1)
                 behind.append(end[each.number] + 1)
-            elif each.parts > 1:
+            elif each.slices > 1:
                 ready.append(start[each.number] + shortest[each.number])
                 behind.append(end[each.number] + shortest[number])
             else:

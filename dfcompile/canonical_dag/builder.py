@@ -98,12 +98,19 @@ class DagBuilder:
 
     def add_tasks(self, scope: int, count: int, first_member: int = 0) -> range:
         """Add ``count`` computational nodes of a family and return their numbers."""
+        return self._add_family(_TASK, scope, count, first_member)
+
+    def add_buffers(self, scope: int, count: int, first_member: int = 0) -> range:
+        """Add a buffer for each slice of an array and return their numbers."""
+        return self._add_family(int(NodeKind.BUFFER), scope, count, first_member)
+
+    def _add_family(self, kind: int, scope: int, count: int, first_member: int) -> range:
         first = len(self._columns["kind"])
         if count == 1:
-            self._add_node(_TASK, scope, first_member)
+            self._add_node(kind, scope, first_member)
         else:
             members = first_member + np.arange(count, dtype=np.int64)
-            self.add_node_columns(np.full(count, _TASK), np.full(count, scope), members)
+            self.add_node_columns(np.full(count, kind), np.full(count, scope), members)
         return range(first, first + count)
 
     def add_memory(self, scope: int, kind: NodeKind = NodeKind.BUFFER) -> int:
@@ -111,15 +118,6 @@ class DagBuilder:
         if kind.is_computational:
             raise InternalError(f"kind {kind.name}: derived from volumes, not given")
         return self._add_node(int(kind), scope, NO_MEMBER)
-
-    def add_buffers(self, scope: int, parts: int = 0) -> range:
-        """Add a buffer, or one for each part of an array, and return their numbers."""
-        if not parts:
-            node = self.add_memory(scope)
-            return range(node, node + 1)
-        first = len(self._columns["kind"])
-        self.add_node_columns(np.full(parts, NodeKind.BUFFER), np.full(parts, scope), np.arange(parts))
-        return range(first, first + parts)
 
     def add_node_columns(self, kinds: Numbers, scopes: Numbers, members: Numbers) -> None:
         """Add nodes that have all their fields in columns, shape [nodes] each; kinds of tasks do not count."""

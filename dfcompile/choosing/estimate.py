@@ -74,14 +74,14 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
 def _stays(flow: Flow, use: ArrayUse, pes: int, memory: Memory) -> bool:
     """Return whether an array stays on the chip: one that is made for others, or that several families read.
 
-    Of one in parts those are there at a time which P tasks write, and as many that are read.
+    Of one in slices those are there at a time which P tasks write, and as many that are read.
     """
     is_made = bool(use.writers) and bool(use.readers) and use.array.is_transient
     is_shared = not use.writers and len(use.readers) > 1
-    size, parts = _size(use), flow.parts.get(use.array.name)
-    if parts is not None:
+    size, slices = _size(use), flow.slices.get(use.array.name)
+    if slices is not None:
         written = sum(flow.families[number].members for number, _ in use.writers)
-        size = size * min(parts.count, -(-pes * parts.count // written)) // parts.count
+        size = size * min(slices.count, -(-pes * slices.count // written)) // slices.count
     return (is_made or is_shared) and size * _PART <= memory.sram_bytes
 
 
@@ -156,7 +156,7 @@ class Estimate(Struct, frozen=True):
         cycles: until the last task has ended.
         bound_cycles: what every schedule takes at least: a critical path on which families share all elements.
         work_cycles: of all tasks.
-        apart_cycles: of those that wait for parts of arrays alone.
+        apart_cycles: of those that wait for slices of arrays alone.
         tasks: their number.
         families: of the tasks, with streams as they are proved.
         memory_cycles: in which DRAM moves what it has to; 0 where memory is not looked at.
@@ -203,7 +203,7 @@ def estimate(
     placing.run()
     moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory))
     apart = sum(
-        each.tasks.total for each in found if each.producers and all(other.parts > 1 for other in each.producers)
+        each.tasks.total for each in found if each.producers and all(other.slices > 1 for other in each.producers)
     )
     return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved, apart)
 
@@ -211,16 +211,16 @@ def estimate(
 def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:
     """Return what the families take that wait for one another, each of them on all elements.
 
-    Behind a family in parts the next one may begin after the first task, and ends no sooner than a task after the last.
+    Behind slices a family may begin after the first task of the one before, and ends no sooner than a task after it.
     """
     times = Times(len(families))
     for number in order:
         each = families[number]
-        whole = [other for other in each.producers if other.streams or other.parts == 1]
-        in_parts = [other.number for other in each.producers if not other.streams and other.parts > 1]
-        begun = [times.start[other] + families[other].shortest for other in in_parts]
+        whole = [other for other in each.producers if other.streams or other.slices == 1]
+        in_slices = [other.number for other in each.producers if not other.streams and other.slices > 1]
+        begun = [times.start[other] + families[other].shortest for other in in_slices]
         ends = [times.end[other.number] + 1 for other in whole if other.streams]
-        ends += [times.end[other] + each.shortest for other in in_parts]
+        ends += [times.end[other] + each.shortest for other in in_slices]
         begin = max([times.ready(whole, None), *begun])
         times.start[number], times.end[number] = begin, max([begin + each.least, *ends])
     return max(times.end)

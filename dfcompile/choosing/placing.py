@@ -141,14 +141,14 @@ class Producer(Struct, frozen=True):
         number: of it.
         streams: whether it is not read from memory.
         members: of it.
-        parts: that the tasks of both fall into, so that those of a part wait for those of the same part alone: a task
-            of the one streams to a task of the other, or arrays in memory are in parts.
+        slices: groups of tasks of both that wait for one another alone: a task of the one streams to a task of the
+            other, or an array in memory is in slices.
     """
 
     number: int
     streams: bool
     members: int
-    parts: int
+    slices: int
 
 
 class Family(Struct, frozen=True):
@@ -179,7 +179,7 @@ class Family(Struct, frozen=True):
 
     def through_memory(self) -> "Family":
         """Return the family where nothing streams."""
-        stored = (replace(each, streams=False, parts=1 if each.streams else each.parts) for each in self.producers)
+        stored = (replace(each, streams=False, slices=1 if each.streams else each.slices) for each in self.producers)
         return replace(self, producers=tuple(stored))
 
 
@@ -189,11 +189,11 @@ def _producers(flow: Flow, number: int) -> Iterator[Producer]:
     for read in flow.families[number].scope.reads:
         use = flow.uses[read.array]
         streams = use.stream_of(number, read) is not None
-        in_parts = flow.parts.get(read.array)
+        in_slices = flow.slices.get(read.array)
         for producer, _ in use.writers:
             others = flow.families[producer].members
-            parts = (others if others == members else 1) if streams else 1 if in_parts is None else in_parts.count
-            yield Producer(producer, streams, others, parts)
+            slices = (others if others == members else 1) if streams else 1 if in_slices is None else in_slices.count
+            yield Producer(producer, streams, others, slices)
 
 
 _Ended = tuple[int, int]  # a cycle, and how many tasks of a family have ended by then
@@ -229,8 +229,8 @@ class Times:
         """Return how many tasks of a family can begin when, without waiting for the last rounds of producers."""
         begin, own = 0, members
         for each in producers:
-            cycle, ended = self._sooner[each.number] if each.parts > 1 else (self.end[each.number], each.members)
-            ready = ended * each.parts // each.members * own // each.parts
+            cycle, ended = self._sooner[each.number] if each.slices > 1 else (self.end[each.number], each.members)
+            ready = ended * each.slices // each.members * own // each.slices
             begin, members = max(begin, self._behind(each, cycle, cycles)), min(members, ready)
         return begin, members
 

@@ -73,7 +73,7 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     whole_arrays = options.volumes.are_whole_arrays
     flow = find_flow(divide(graph.scopes, options.granularity), graph.arrays, whole_arrays=whole_arrays)
     if options.granularity.split is None:
-        return flow if whole_arrays else flow.in_parts(options.granularity)
+        return flow if whole_arrays else flow.in_slices(options.granularity)
     pieces = options.granularity.split
     return find_flow(split(flow.families, flow.big_tasks(pieces), pieces), graph.arrays, whole_arrays=whole_arrays)
 
@@ -86,7 +86,7 @@ class _Assembly:
         self._parameters = parameters
         self._builder = DagBuilder(name)
         self._tasks: dict[int, Int32] = {}  # family -> its nodes
-        self._buffers: dict[str, Int32] = {}  # array -> its nodes, one for each part
+        self._buffers: dict[str, Int32] = {}  # array -> its nodes, one for each slice
         self._task_scopes = frozenset(family.scope.name for family in flow.families)
 
     def assemble(self) -> CanonicalDag:
@@ -124,11 +124,9 @@ class _Assembly:
         if use.is_buffer and name not in self._buffers:
             # An array may be named like a scope of tasks, which has the older right to the name.
             scope = f"{name}.buffer" if name in self._task_scopes else name
-            parts = self._flow.parts.get(name)
-            nodes = self._builder.add_buffers(
-                self._builder.add_scope(scope, origin=name), 0 if parts is None else parts.count
-            )
-            self._buffers[name] = np.array(nodes, dtype=np.int32)
+            slices, number = self._flow.slices.get(name), self._builder.add_scope(scope, origin=name)
+            ends = (1, NO_MEMBER) if slices is None else (slices.count, 0)
+            self._buffers[name] = np.array(self._builder.add_buffers(number, *ends), dtype=np.int32)
 
     # -- edges
 
@@ -159,16 +157,16 @@ class _Assembly:
 
     def _touched(self, number: int, access: Access) -> Int32:
         """Return the buffer that each task of a family touches, shape [tasks]."""
-        buffers, parts = self._buffers[access.array], self._flow.parts.get(access.array)
-        if parts is None:
+        buffers, slices = self._buffers[access.array], self._flow.slices.get(access.array)
+        if slices is None:
             return np.repeat(buffers, len(self._tasks[number]))
-        return buffers[parts.touched(self._flow.families[number], access)]
+        return buffers[slices.touched(self._flow.families[number], access)]
 
     def _taken(self, number: int, access: Access) -> Int64:
         """Return how many different elements are taken of what each task of a family reads, at least, shape [tasks]."""
         family, array = self._flow.families[number], self._flow.uses[access.array].array
         taken = min(family.taken(access), array.elements)
-        is_apart = access.array in self._flow.parts and taken > 1  # of a part what one task takes
+        is_apart = access.array in self._flow.slices and taken > 1  # of a slice what one task takes
         return family.distinct_in(access) if is_apart else np.repeat(np.int64(taken), family.members)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:

@@ -78,9 +78,9 @@ class PartWays:
         return self._plan(order)
 
     def with_less_in_memory(self) -> Iterator[Schedule]:
-        """Yield schedules in which less is in memory at a time: where arrays are in parts, one result after the other.
+        """Yield schedules in which less is in memory at a time: where arrays are in slices, one result after the other.
 
-        Without parts whoever reads an array waits for all who write it, in any order of tasks.
+        Without slices whoever reads an array waits for all who write it, in any order of tasks.
         """
         if (self._dag.is_buffer & (self._dag.node_member != NO_MEMBER)).any():
             yield replace(self._plan(Order.DEPTH_FIRST), timing=Timing.EXACT)

@@ -92,7 +92,7 @@ class StoreUse(Struct, frozen=True):
 class StoreTable:
     """The stores of a canonical DAG.
 
-    A store is a scope: the parts of an array, or what tasks hand on. Columns of buffers have these in ascending order.
+    A store is a scope: the slices of an array, or what tasks hand on. Columns of buffers have these in ascending order.
 
     Attributes:
         dag: with volumes in elements.

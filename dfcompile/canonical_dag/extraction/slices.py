@@ -1,7 +1,7 @@
-"""Parts of arrays: what some tasks write and others read, apart from all others, is a buffer of its own.
+"""Slices of arrays: what some tasks write and others read, apart from all others, is a buffer of its own.
 
-Whoever reads a part waits for those who write it, not for the array; and a part is in memory for less time. Where tasks
-are pieces of a batch, and each step works on the same piece, every piece goes through all steps by itself.
+Whoever reads a slice waits for those who write it, not for the array; and a slice is in memory for less time. Where
+tasks are pieces of a batch, and each step works on the same piece, every piece goes through all steps by itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.extraction.families import TaskFamily
-from dfcompile.canonical_dag.extraction.scopes import Access, Array
+from dfcompile.canonical_dag.extraction.scopes import Access
 
 
-class Parts(Struct, frozen=True):
-    """An array in parts that follow one another in memory.
+class Slices(Struct, frozen=True):
+    """An array in slices that follow one another in memory.
 
     Attributes:
-        count: their number.
+        count: their number; all are written and read.
         elements: of each, but for the last one, which may have fewer.
     """
 
@@ -26,43 +26,40 @@ class Parts(Struct, frozen=True):
     elements: int
 
     def touched(self, family: TaskFamily, access: Access) -> Int64:
-        """Return the part that each task of a family touches, shape [members]."""
+        """Return the slice that each task of a family touches, shape [members]."""
         outermost = _outermost(family)
         assert outermost is not None
         each = np.arange(family.members) // (family.members // family.cuts[outermost].tasks)
         step = access.strides[outermost] * family.cuts[outermost].size
-        return (access.base + _reach(family, access, outermost)[0] + step * each) // self.elements
+        return step * each // self.elements
 
 
-def parts_of(families: Sequence[TaskFamily], uses: Iterable[tuple[int, Access]], array: Array) -> Parts | None:
-    """Return in how many parts an array is so that no task touches two of them; ``None``: in one.
+def slices_of(families: Sequence[TaskFamily], uses: Iterable[tuple[int, Access]]) -> Slices | None:
+    """Return in how many slices an array is so that no task touches two of them; ``None``: in one.
 
     Of each family the outermost loop counts that is divided.
 
     Args:
         families: of tasks.
-        uses: numbers of families, and what each of their tasks touches.
-        array: that they touch.
+        uses: numbers of families, and what each of their tasks touches of the array.
     """
-    most = 0
-    steps = []
+    found: list[tuple[int, int]] = []  # elements that a round of the loop moves by, and how often
     for number, access in uses:
         family = families[number]
         outermost = _outermost(family)
         if outermost is None or access.is_indirect:
             return None
-        step = access.strides[outermost] * family.cuts[outermost].size
-        if step <= 0:
+        cut, stride = family.cuts[outermost], access.strides[outermost]
+        low, high = (access.base + move for move in _reach(family, access, outermost))
+        step = stride * cut.size
+        if step <= 0 or low < 0 or high + step - stride >= step:
             return None
-        low, high = _reach(family, access, outermost)
-        low, high = access.base + low, access.base + high + step - access.strides[outermost]
-        if low < 0 or low // step != high // step:
-            return None
-        most = max(most, step)
-        steps.append(step)
-    if any(most % step for step in steps) or array.elements <= most:
+        found.append((step, cut.tasks))
+    most = max(step for step, _ in found)
+    counts = {-(-step * tasks // most) for step, tasks in found}
+    if any(most % step for step, _ in found) or len(counts) > 1 or counts == {1}:
         return None
-    return Parts(-(-array.elements // most), most)
+    return Slices(counts.pop(), most)
 
 
 def _outermost(family: TaskFamily) -> int | None:
