@@ -227,16 +227,28 @@ def range_of(estimate: Estimate, pes: int) -> Range:
 
 
 def _longest_path(estimate: Estimate, least: list[int]) -> int:
-    """Return when the last family can end if each has all elements: a cycle after a stream, at least."""
+    """Return when the last family can end if each has all elements: a cycle after a stream, at least.
+
+    If slices of arrays are made and used up one by one, a task after who makes them begins or ends.
+    """
     families = estimate.families
     pairs = [(each.number, number) for number, family in enumerate(families) for each in family.producers]
     source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     start, end = [0] * len(families), [0] * len(families)
+    shortest = [max(min(family.tasks.whole, family.tasks.last), 1) for family in families]
     for number in Graph(len(families), source, target).order:
         producers = families[number].producers
-        ready = (start[each.number] + 1 if each.streams else end[each.number] for each in producers)
+        ready, behind = [], []
+        for each in producers:
+            if each.streams:
+                ready.append(start[each.number] + 1)
+                behind.append(end[each.number] + 1)
+            elif each.slices > 1:
+                ready.append(start[each.number] + shortest[each.number])
+                behind.append(end[each.number] + shortest[number])
+            else:
+                ready.append(end[each.number])
         start[number] = max(ready, default=0)
-        behind = (end[each.number] + 1 for each in producers if each.streams)
         end[number] = max([start[number] + least[number], *behind])
     return max(end, default=0)
 

@@ -98,12 +98,19 @@ class DagBuilder:
 
     def add_tasks(self, scope: int, count: int, first_member: int = 0) -> range:
         """Add ``count`` computational nodes of a family and return their numbers."""
+        return self._add_family(_TASK, scope, count, first_member)
+
+    def add_buffers(self, scope: int, count: int, first_member: int = 0) -> range:
+        """Add a buffer for each slice of an array and return their numbers."""
+        return self._add_family(int(NodeKind.BUFFER), scope, count, first_member)
+
+    def _add_family(self, kind: int, scope: int, count: int, first_member: int) -> range:
         first = len(self._columns["kind"])
         if count == 1:
-            self._add_node(_TASK, scope, first_member)
+            self._add_node(kind, scope, first_member)
         else:
             members = first_member + np.arange(count, dtype=np.int64)
-            self.add_node_columns(np.full(count, _TASK), np.full(count, scope), members)
+            self.add_node_columns(np.full(count, kind), np.full(count, scope), members)
         return range(first, first + count)
 
     def add_memory(self, scope: int, kind: NodeKind = NodeKind.BUFFER) -> int:
@@ -139,7 +146,7 @@ class DagBuilder:
         order: str = UNORDERED,
         distinct: Numbers | None = None,
         first: Numbers | None = None,
-        taken: int | None = None,
+        taken: Numbers | None = None,
     ) -> None:
         """Add many edges of one element size and order at once; the sequences run in parallel.
 
@@ -152,7 +159,7 @@ class DagBuilder:
         different = volumes if distinct is None else distinct
         columns = (
             sources, targets, volumes, different, np.full(count, element_bytes), np.full(count, self.add_order(order)),
-            np.full(count, NO_PLACE) if first is None else first, different if taken is None else np.full(count, taken),
+            np.full(count, NO_PLACE) if first is None else first, different if taken is None else taken,
         )  # fmt: skip
         self._extend(dict(zip(EDGE_COLUMNS, columns, strict=True)))
 

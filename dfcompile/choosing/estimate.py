@@ -54,7 +54,7 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
         pes: number of processing elements P.
         memory: of the chip.
     """
-    stays = {name for name, use in flow.uses.items() if _stays(use, memory)}
+    stays = {name for name, use in flow.uses.items() if _stays(flow, use, pes, memory)}
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
         reads = [access for access in family.scope.reads if access.array not in stays]
@@ -71,11 +71,18 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
     return moved
 
 
-def _stays(use: ArrayUse, memory: Memory) -> bool:
-    """Return whether an array stays on the chip: one that is made for others, or that several families read."""
+def _stays(flow: Flow, use: ArrayUse, pes: int, memory: Memory) -> bool:
+    """Return whether an array stays on the chip: one that is made for others, or that several families read.
+
+    Of one in slices those are there at a time which P tasks write, and as many that are read.
+    """
     is_made = bool(use.writers) and bool(use.readers) and use.array.is_transient
     is_shared = not use.writers and len(use.readers) > 1
-    return (is_made or is_shared) and _size(use) * _PART <= memory.sram_bytes
+    size, slices = _size(use), flow.slices.get(use.array.name)
+    if slices is not None:
+        written = sum(flow.families[number].members for number, _ in use.writers)
+        size = size * min(slices.count, -(-pes * slices.count // written)) // slices.count
+    return (is_made or is_shared) and size * _PART <= memory.sram_bytes
 
 
 def _size(use: ArrayUse) -> int:
@@ -149,6 +156,7 @@ class Estimate(Struct, frozen=True):
         cycles: until the last task has ended.
         bound_cycles: what every schedule takes at least: a critical path on which families share all elements.
         work_cycles: of all tasks.
+        apart_cycles: of those that wait for slices of arrays alone.
         tasks: their number.
         families: of the tasks, with streams as they are proved.
         memory_cycles: in which DRAM moves what it has to; 0 where memory is not looked at.
@@ -160,6 +168,7 @@ class Estimate(Struct, frozen=True):
     tasks: int
     families: tuple[Family, ...] = ()
     memory_cycles: int = 0
+    apart_cycles: int = 0
 
     @property
     def time(self) -> int:
@@ -193,15 +202,25 @@ def estimate(
     placing = Placing(flow.order, families, pes)
     placing.run()
     moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory))
-    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved)
+    apart = sum(
+        each.tasks.total for each in found if each.producers and all(other.slices > 1 for other in each.producers)
+    )
+    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found), moved, apart)
 
 
 def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:
-    """Return what the families take that wait for one another, each of them on all elements."""
+    """Return what the families take that wait for one another, each of them on all elements.
+
+    Behind slices a family may begin after the first task of the one before, and ends no sooner than a task after it.
+    """
     times = Times(len(families))
     for number in order:
         each = families[number]
-        begin = times.ready(each.producers, None)
-        last = max((times.end[other.number] + 1 for other in each.producers if other.streams), default=0)
-        times.start[number], times.end[number] = begin, max(begin + each.least, last)
+        whole = [other for other in each.producers if other.streams or other.slices == 1]
+        in_slices = [other.number for other in each.producers if not other.streams and other.slices > 1]
+        begun = [times.start[other] + families[other].shortest for other in in_slices]
+        ends = [times.end[other.number] + 1 for other in whole if other.streams]
+        ends += [times.end[other] + each.shortest for other in in_slices]
+        begin = max([times.ready(whole, None), *begun])
+        times.start[number], times.end[number] = begin, max([begin + each.least, *ends])
     return max(times.end)

@@ -135,11 +135,20 @@ _LOOKED_AHEAD = 16  # parts of families that wait: among them is mostly one that
 
 
 class Producer(Struct, frozen=True):
-    """A family that another one reads from."""
+    """A family that another one reads from.
+
+    Attributes:
+        number: of it.
+        streams: whether it is not read from memory.
+        members: of it.
+        slices: groups of tasks of both that wait for one another alone: a task of the one streams to a task of the
+            other, or an array in memory is in slices.
+    """
 
     number: int
     streams: bool
-    is_paired: bool  # each task of the one streams to a task of the other
+    members: int
+    slices: int
 
 
 class Family(Struct, frozen=True):
@@ -148,12 +157,14 @@ class Family(Struct, frozen=True):
     Attributes:
         tasks: cycles of each.
         longest: cycles of the longest one.
+        shortest: cycles of the shortest one.
         least: cycles of all of them together, on all elements.
         producers: what it reads from.
     """
 
     tasks: MemberVolumes
     longest: int
+    shortest: int
     least: int
     producers: tuple[Producer, ...]
 
@@ -163,11 +174,12 @@ class Family(Struct, frozen=True):
         tasks = flow.task_cycles(number)
         longest = max(tasks.whole, tasks.last, 1)
         least = max(longest, -(-tasks.total // pes))
-        return cls(tasks, longest, least, tuple(dict.fromkeys(_producers(flow, number))))
+        shortest = max(min(tasks.whole, tasks.last), 1)
+        return cls(tasks, longest, shortest, least, tuple(dict.fromkeys(_producers(flow, number))))
 
     def through_memory(self) -> "Family":
         """Return the family where nothing streams."""
-        stored = (Producer(each.number, streams=False, is_paired=False) for each in self.producers)
+        stored = (replace(each, streams=False, slices=1 if each.streams else each.slices) for each in self.producers)
         return replace(self, producers=tuple(stored))
 
 
@@ -177,8 +189,11 @@ def _producers(flow: Flow, number: int) -> Iterator[Producer]:
     for read in flow.families[number].scope.reads:
         use = flow.uses[read.array]
         streams = use.stream_of(number, read) is not None
+        in_slices = flow.slices.get(read.array)
         for producer, _ in use.writers:
-            yield Producer(producer, streams, streams and flow.families[producer].members == members)
+            others = flow.families[producer].members
+            slices = (others if others == members else 1) if streams else 1 if in_slices is None else in_slices.count
+            yield Producer(producer, streams, others, slices)
 
 
 _Ended = tuple[int, int]  # a cycle, and how many tasks of a family have ended by then
@@ -212,10 +227,11 @@ class Times:
 
     def soon(self, producers: Sequence[Producer], members: int, cycles: int) -> _Ended:
         """Return how many tasks of a family can begin when, without waiting for the last rounds of producers."""
-        begin = 0
+        begin, own = 0, members
         for each in producers:
-            cycle, ended = self._sooner[each.number] if each.is_paired else (self.end[each.number], members)
-            begin, members = max(begin, self._behind(each, cycle, cycles)), min(members, ended)
+            cycle, ended = self._sooner[each.number] if each.slices > 1 else (self.end[each.number], each.members)
+            ready = ended * each.slices // each.members * own // each.slices
+            begin, members = max(begin, self._behind(each, cycle, cycles)), min(members, ready)
         return begin, members
 
     def _behind(self, producer: Producer, end: int, cycles: int | None) -> int:

@@ -50,11 +50,16 @@ class Limits(Struct, frozen=True):
         """Return how many tasks a choice for P processing elements may have."""
         return max(self.own_tasks, self.own_tasks_per_element * pes)
 
+    def in_slices(self) -> "Limits":
+        """Return these limits for a model whose arrays are in slices: short tasks hold few of these at a time."""
+        return replace(self, own_tasks=_TIMES_IN_SLICES * self.own_tasks)
+
     def of_slow_schedules(self) -> "Limits":
         """Return these limits, or less where a schedule takes longer than a quick one without further conditions."""
         return Limits(*map(min, astuple(self), astuple(SLOWLY_SCHEDULED)))
 
 
+_TIMES_IN_SLICES = 4
 NOTHING = Limits(0, 0)
 # For schedules of some 8 microseconds a task: some seconds on 64 elements, a minute and more on 2,048.
 THOROUGH = Limits(

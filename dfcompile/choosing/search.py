@@ -95,7 +95,8 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         with work.part(alone):
             operators = _operators(space, tuple(space.covering()), sketches)
         default = sketches.of(next(space.uniform()))
-        most = max(scores.limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
+        limits = scores.limits.in_slices() if _is_in_slices(operators) else scores.limits
+        most = max(limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
         largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
         affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
         with work.part(whole):
@@ -157,6 +158,15 @@ def glance(space: Space, sketches: Sketches) -> Selection | None:
         return None
     expansions = space.expansions_of(found.outline.chosen)
     return Selection(found, None, (), operators, default, expansions, NOTHING, is_taken=False)
+
+
+def _is_in_slices(operators: Sequence[OperatorOptions]) -> bool:
+    """Return whether most of the work of a model is of tasks that wait for slices of arrays, if these are pieces."""
+    apart = work = 0
+    for each in operators:
+        found = max((option.alone for option in each.known), key=lambda alone: alone.apart_cycles)
+        apart, work = apart + found.apart_cycles * len(each.origins), work + found.work_cycles * len(each.origins)
+    return 2 * apart > work
 
 
 def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> int:

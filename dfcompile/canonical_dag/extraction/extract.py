@@ -7,11 +7,11 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int32
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
-from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph
+from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph
 from dfcompile.canonical_dag.extraction.traversal import Traversal, order_text
 from dfcompile.canonical_dag.kernel import KernelTensor, TensorRole
 from dfcompile.errors import UserError
@@ -73,7 +73,7 @@ def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -
     whole_arrays = options.volumes.are_whole_arrays
     flow = find_flow(divide(graph.scopes, options.granularity), graph.arrays, whole_arrays=whole_arrays)
     if options.granularity.split is None:
-        return flow
+        return flow if whole_arrays else flow.in_slices(options.granularity)
     pieces = options.granularity.split
     return find_flow(split(flow.families, flow.big_tasks(pieces), pieces), graph.arrays, whole_arrays=whole_arrays)
 
@@ -86,7 +86,7 @@ class _Assembly:
         self._parameters = parameters
         self._builder = DagBuilder(name)
         self._tasks: dict[int, Int32] = {}  # family -> its nodes
-        self._buffers: dict[str, int] = {}
+        self._buffers: dict[str, Int32] = {}  # array -> its nodes, one for each slice
         self._task_scopes = frozenset(family.scope.name for family in flow.families)
 
     def assemble(self) -> CanonicalDag:
@@ -124,7 +124,9 @@ class _Assembly:
         if use.is_buffer and name not in self._buffers:
             # An array may be named like a scope of tasks, which has the older right to the name.
             scope = f"{name}.buffer" if name in self._task_scopes else name
-            self._buffers[name] = self._builder.add_memory(self._builder.add_scope(scope, origin=name))
+            slices, number = self._flow.slices.get(name), self._builder.add_scope(scope, origin=name)
+            ends = (1, NO_MEMBER) if slices is None else (slices.count, 0)
+            self._buffers[name] = np.array(self._builder.add_buffers(number, *ends), dtype=np.int32)
 
     # -- edges
 
@@ -138,20 +140,34 @@ class _Assembly:
             if stream is not None:
                 self._add_stream(stream, use.array)
                 continue
-            buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
+            buffers = self._touched(number, access)
             text = _order_text(None if access.is_indirect else family.member(access), use.array)
             volumes, distinct = family.iterations().column(), np.minimum(family.distinct_in(access), use.array.elements)
-            taken = min(family.taken(access), use.array.elements)
+            taken = self._taken(number, access)
             width, first = use.array.element_bytes, family.places(access)
             self._builder.add_edges(buffers, tasks, volumes, width, text, distinct, first, taken)
         for access in family.scope.writes:
             use = self._flow.uses[access.array]
             if use.is_buffer:
                 member = family.member(access)
-                buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
+                buffers = self._touched(number, access)
                 order = None if access.is_indirect else member.completion or member.without_repeats
                 text, volumes = _order_text(order, use.array), family.written(access).column()
                 self._builder.add_edges(tasks, buffers, volumes, use.array.element_bytes, text)
+
+    def _touched(self, number: int, access: Access) -> Int32:
+        """Return the buffer that each task of a family touches, shape [tasks]."""
+        buffers, slices = self._buffers[access.array], self._flow.slices.get(access.array)
+        if slices is None:
+            return np.repeat(buffers, len(self._tasks[number]))
+        return buffers[slices.touched(self._flow.families[number], access)]
+
+    def _taken(self, number: int, access: Access) -> Int64:
+        """Return how many different elements are taken of what each task of a family reads, at least, shape [tasks]."""
+        family, array = self._flow.families[number], self._flow.uses[access.array].array
+        taken = min(family.taken(access), array.elements)
+        is_apart = access.array in self._flow.slices and taken > 1  # of a slice what one task takes
+        return family.distinct_in(access) if is_apart else np.repeat(np.int64(taken), family.members)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:
         producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]

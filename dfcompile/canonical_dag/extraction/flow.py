@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.analysis.longest_path import connected, lowest_order
 from dfcompile.canonical_dag.extraction.families import Cut, MemberVolumes, TaskFamily
+from dfcompile.canonical_dag.extraction.granularity import Granularity
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
+from dfcompile.canonical_dag.extraction.slices import Slices, slices_of
 from dfcompile.canonical_dag.extraction.traversal import Traversal, is_round_robin, merged
 from dfcompile.errors import UserError
 from dfcompile.records import replace
@@ -63,6 +65,20 @@ class Flow(Struct, frozen=True):
     order: tuple[int, ...]  # producers before consumers
     uses: Mapping[str, ArrayUse]
     whole_arrays: bool  # a stream carries the size of the whole array instead of what its task moves
+    slices: Mapping[str, Slices] = {}  # of arrays in memory that are more than one buffer
+
+    def in_slices(self, granularity: Granularity) -> "Flow":
+        """Return the flow with arrays in slices where all scopes that touch them are divided into pieces."""
+        divided = [granularity.pieces_of(family.scope.origin) is not None for family in self.families]
+        found = {}
+        for name, use in self.uses.items():
+            stored = [each for each in use.readers if use.stream_of(*each) is None]
+            touching = (*use.writers, *stored)
+            if use.is_buffer and use.writers and stored and all(divided[number] for number, _ in touching):
+                slices = slices_of(self.families, touching)
+                if slices is not None:
+                    found[name] = slices
+        return replace(self, slices=found)
 
     def stream_volumes(self, stream: Stream) -> MemberVolumes:
         """Return the volume of each edge of a stream, as many as producers or consumers."""

@@ -169,6 +169,6 @@ def _check(columns: Mapping[str, Integers], scopes: int, orders: int) -> None:
         if outside.any():
             place = int(np.argmax(outside))
             raise UserError(f"{name}[{place}]: {columns[name][place]} against {least} to {most}")
-    family = (columns["kind"] >= int(NodeKind.BUFFER)) & (columns["node_member"] != NO_MEMBER)
+    family = (columns["kind"] > int(NodeKind.BUFFER)) & (columns["node_member"] != NO_MEMBER)
     if family.any():
         raise UserError(f"kind[{int(np.argmax(family))}]: a member of a family against a single node")

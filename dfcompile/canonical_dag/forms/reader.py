@@ -90,6 +90,8 @@ class DagReader(DagBuilder):
             node = self.add_tasks(scope, reference.size, reference.first).start  # or the one that is no member
             if kind != TASK:
                 self._stated.append((node, reference.size, _KINDS[kind]))
+        elif _KINDS[kind] is NodeKind.BUFFER:
+            node = self.add_buffers(scope, reference.size, reference.first).start
         elif reference.size > 1 or reference.first != NO_MEMBER:
             raise UserError(f"{where}: {kind} {name!r}: a family against a single node")
         else:

@@ -108,7 +108,7 @@ def _dram_bytes(
     (kernel, place), dag = kernels, stores.dag
     edges = np.flatnonzero(stored & stores.moves_data)
     source, target = dag.edge_source[edges], dag.edge_target[edges]
-    store = stores.of_node[np.where(dag.is_buffer[target], target, source)]
+    store = dag.node_scope[np.where(dag.is_buffer[target], target, source)].astype(np.int64)
     named = [{use.name: use for use in configuration.stores} for configuration in configurations]
     moved = [0] * len(place)
     for ends, is_read in ((target, True), (source, False)):

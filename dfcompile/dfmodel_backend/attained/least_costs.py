@@ -135,7 +135,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
         taken_of, takers, taken = self._taken
-        store = np.concatenate([table.of_node[target[into]], streams, taken_of, streams])
+        store = np.concatenate([table.buffer[target[into]], streams, taken_of, streams])
         of_unit = np.concatenate([unit[source[into]], makers, takers, readers])
         size = np.concatenate([table.edge_bytes[into], sizes, taken, sizes])
         pairs, entry = numbered(store * count + of_unit)
@@ -159,7 +159,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         """
         dag, unit, table = self.model.dag, self.model.units.unit, self.model.stores
         count, out = self.model.units.count, dag.is_buffer[dag.edge_source] & (unit[dag.edge_target] != NO_UNIT)
-        key = table.of_node[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
+        key = table.buffer[dag.edge_source[out]] * count + unit[dag.edge_target[out]]
         pairs, place = numbered(key)
         taken = largest(place, (dag.edge_taken * dag.edge_element_bytes)[out], len(pairs))
         _, store, readers = np.unique(pairs // count, return_inverse=True, return_counts=True)
@@ -172,7 +172,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         source, target = dag.edge_source, dag.edge_target
         across = np.flatnonzero((unit[source] != NO_UNIT) & (unit[target] != NO_UNIT) & (unit[source] != unit[target]))
         source, target = source[across], target[across]
-        pairs, place = numbered(table.of_node[source] * model.units.count + unit[target])
+        pairs, place = numbered(dag.node_scope[source].astype(np.int64) * model.units.count + unit[target])
         once = distinct(place * dag.nodes_count + source)
         pair, task = once // dag.nodes_count, once % dag.nodes_count
         size, maker = sums(pair, table.out_bytes[task], len(pairs)), np.zeros(len(pairs), dtype=np.int64)

@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, unique
 from functools import cached_property
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import NO_MEMBER, CanonicalDag
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Timing
 from dfcompile.records import replace
@@ -16,7 +17,16 @@ from dfcompile.scheduler.baseline import postponed, schedule_non_streaming
 from dfcompile.scheduler.listing.list_schedule import through_memory
 from dfcompile.scheduler.simulation.simulator import replayed
 
-_Key = tuple[bytes, ScheduleOptions | None]  # without options: nothing streams
+
+@unique
+class Order(Enum):
+    """In which order tasks are taken where nothing streams."""
+
+    BY_RANK = "by rank"
+    DEPTH_FIRST = "depth first"
+
+
+_Key = tuple[bytes, ScheduleOptions | Order]
 
 _SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
 _SMALLER_FIFOS = (64, 4, 1)  # elements, where those of lists do not fit
@@ -63,9 +73,17 @@ class PartWays:
     _shape: bytes
     _fits: Callable[[Schedule], bool]
 
-    def nothing_streams(self) -> Schedule:
+    def nothing_streams(self, order: Order = Order.BY_RANK) -> Schedule:
         """Return the schedule in which all data goes through memory."""
-        return self._plan(None)
+        return self._plan(order)
+
+    def with_less_in_memory(self) -> Iterator[Schedule]:
+        """Yield schedules in which less is in memory at a time: where arrays are in slices, one result after the other.
+
+        Without slices whoever reads an array waits for all who write it, in any order of tasks.
+        """
+        if (self._dag.is_buffer & (self._dag.node_member != NO_MEMBER)).any():
+            yield replace(self._plan(Order.DEPTH_FIRST), timing=Timing.EXACT)
 
     def with_small_fifos(self) -> Iterator[Schedule]:
         """Yield replayed list schedules of a part that has one, with smaller and smaller FIFOs."""
@@ -79,7 +97,7 @@ class PartWays:
 
         Where FIFOs do not fit, streams whose FIFO would hold nearly all of them go through memory instead.
         """
-        yield self._plan(None)
+        yield self._plan(Order.BY_RANK)
         for options in self._with_smaller_fifos(self._all.planning):
             if self._fits(found := self._plan(options)):
                 yield found
@@ -107,11 +125,11 @@ class PartWays:
                     yield timed
                     break
 
-    def _replayed_if_it_fits(self, options: ScheduleOptions | None) -> Schedule | None:
+    def _replayed_if_it_fits(self, options: ScheduleOptions | Order) -> Schedule | None:
         """Return a schedule with the times of its replay; ``None`` if its FIFOs do not fit, or that is too large."""
         if not self._fits(found := self._plan(options)):
             return None
-        if options is None:  # every task begins when all that it reads is there: nothing is early or late
+        if isinstance(options, Order):  # every task begins when all that it reads is there: nothing is early or late
             return replace(found, timing=Timing.EXACT)
         key = self._shape, options
         if key not in self._all.replays:
@@ -121,16 +139,16 @@ class PartWays:
                 return None
         return self._all.replays[key]
 
-    def _ways(self) -> Iterable[ScheduleOptions | None]:
+    def _ways(self) -> Iterable[ScheduleOptions | Order]:
         ways = self._all.planning, self._all.scheduling
         known = self._all.replays.get((self._shape, self._all.scheduling))
         is_first = known is not None and self._dag.nodes_count > _SCHEDULED_BOTH_WAYS and self._fits(known)
-        return (*dict.fromkeys(reversed(ways) if is_first else ways), None)
+        return (*dict.fromkeys(reversed(ways) if is_first else ways), Order.BY_RANK)
 
-    def _with_smaller_fifos(self, options: ScheduleOptions | None) -> Iterator[ScheduleOptions | None]:
+    def _with_smaller_fifos(self, options: ScheduleOptions | Order) -> Iterator[ScheduleOptions | Order]:
         """Yield options, then what is tried where its FIFOs do not fit."""
         yield options
-        if options is None:
+        if isinstance(options, Order):
             return
         if self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS:
             yield from self._small_fifos(options)
@@ -142,10 +160,10 @@ class PartWays:
         if (self._shape, asked) in self._all.replays and options == asked and options.max_fifo is None:
             yield from (replace(options, timing=Timing.EXACT, max_fifo=most) for most in _SMALLER_FIFOS)
 
-    def _is_worth_it(self, options: ScheduleOptions | None, may_help: Callable[[Schedule | None], bool]) -> bool:
+    def _is_worth_it(self, options: ScheduleOptions | Order, may_help: Callable[[Schedule | None], bool]) -> bool:
         """Return whether another schedule is looked for."""
-        if options is None:
-            return may_help(self._plan(None))
+        if isinstance(options, Order):
+            return may_help(self._plan(options))
         key = self._shape, options
         if self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS or key in self._all.replays:
             return True
@@ -154,12 +172,12 @@ class PartWays:
             return False
         return (planned is None or self._fits(planned)) and may_help(planned)
 
-    def _plan(self, options: ScheduleOptions | None) -> Schedule:
+    def _plan(self, options: ScheduleOptions | Order) -> Schedule:
         key = self._shape, options
         if key not in self._all.plans:
-            if options is None:
-                planning = self._all.planning
-                alone = schedule_non_streaming(self._dag, planning.pes)
+            planning = self._all.planning
+            if isinstance(options, Order):
+                alone = schedule_non_streaming(self._dag, planning.pes, is_depth_first=options is Order.DEPTH_FIRST)
                 found = through_memory(self._dag, planning, postponed(self._dag, alone))
             else:
                 found = schedule(self._dag, options, self._all.partitioners)

@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
-from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int8, Int64
+from dfcompile.canonical_dag.dag import NO_MEMBER, UNORDERED, Bool, Int8, Int64
 from dfcompile.canonical_dag.extraction.traversal import loops_of, reused_elements
 from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans, fetches_of, largest, sums
 from dfcompile.dfmodel_backend.attained.holding import Holding, Wholes, hold
@@ -92,11 +92,11 @@ class StoreUse(Struct, frozen=True):
 class StoreTable:
     """The stores of a canonical DAG.
 
-    Numbers are those of the buffer nodes in ascending order, then of the scopes.
+    A store is a scope: the slices of an array, or what tasks hand on. Columns of buffers have these in ascending order.
 
     Attributes:
         dag: with volumes in elements.
-        of_node: store of each node: of a buffer itself, of a task what its scope hands on, shape [nodes].
+        buffer: number of each buffer among the buffers; of other nodes, of the last one before them, shape [nodes].
         moves_data: whether each edge is between tasks and buffers: marks of start and end move nothing, shape [edges].
         edge_bytes: that travel on each edge, shape [edges].
         distinct_bytes: of the different elements of each edge, shape [edges].
@@ -111,31 +111,29 @@ class StoreTable:
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
         task, source, target, nodes = dag.is_computational, dag.edge_source, dag.edge_target, dag.nodes_count
-        self._buffers = np.flatnonzero(dag.is_buffer)
-        self.of_node: Int64 = len(self._buffers) + dag.node_scope.astype(np.int64)
-        self.of_node[self._buffers] = np.arange(len(self._buffers))
+        buffers = np.flatnonzero(dag.is_buffer)
+        self.buffer: Int64 = np.cumsum(dag.is_buffer) - 1
         real = task | dag.is_buffer
         self.moves_data: Bool = real[source] & real[target]
         self.edge_bytes: Int64 = dag.edge_volume * dag.edge_element_bytes
         self.distinct_bytes: Int64 = dag.edge_distinct * dag.edge_element_bytes
         self.reused_bytes = _reused_elements(dag) * dag.edge_element_bytes
         self.out_bytes = largest(source, self.edge_bytes, nodes)
-        self.written_bytes = sums(target[task[source]], self.edge_bytes[task[source]], nodes)[self._buffers]
-        self.readers: Int64 = np.bincount(source[task[target]], minlength=nodes)[self._buffers]
-        names = [dag.scopes[dag.node_scope[node]].origin for node in self._buffers]
+        self.written_bytes = sums(target[task[source]], self.edge_bytes[task[source]], nodes)[buffers]
+        self.readers: Int64 = np.bincount(source[task[target]], minlength=nodes)[buffers]
         outputs = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.OUTPUT}
-        self.is_result: Bool = np.array([name in outputs for name in names], dtype=np.bool_) | (self.readers == 0)
-        read = largest(source, self.distinct_bytes, nodes)[self._buffers]
+        is_output = np.array([scope.origin in outputs for scope in dag.scopes], dtype=np.bool_)
+        self.is_result: Bool = is_output[dag.node_scope[buffers]] | (self.readers == 0)
+        read = largest(source, self.distinct_bytes, nodes)[buffers]
         self.whole_bytes = np.where(self.written_bytes > 0, self.written_bytes, read)
         sizes = {tensor.name: tensor.size_bytes for tensor in dag.tensors}
-        for place, name in enumerate(names):
+        for place in np.flatnonzero(dag.node_member[buffers] == NO_MEMBER).tolist():  # all of an array
+            name = dag.scopes[dag.node_scope[buffers[place]]].origin
             self.whole_bytes[place] = sizes.get(name, self.whole_bytes[place])
 
     def name(self, store: int) -> str:
         """Return the name of a store."""
-        if store < len(self._buffers):
-            return self.dag.node_name(int(self._buffers[store]))
-        return self.dag.scopes[store - len(self._buffers)].name
+        return self.dag.scopes[store].name
 
     def uses(self, edges: MemoryEdges, room: float) -> tuple[tuple[StoreUse, ...], Residency]:
         """Return what a configuration does with stores, and what SRAM holds.
@@ -172,7 +170,7 @@ class _Uses:
         keeper = np.where(to_buffer, target, source)
         self._keepers, self._row = numbered(keeper)
         self._is_buffer = dag.is_buffer[self._keepers]
-        place = np.cumsum(dag.is_buffer)[self._keepers[self._is_buffer]] - 1
+        place = table.buffer[self._keepers[self._is_buffer]]
         moved = table.edge_bytes[edges.edge]
         count = len(self._keepers)
         self._read = sums(self._row[edges.is_read], moved[edges.is_read], count)
@@ -230,7 +228,7 @@ class _Uses:
     def _store_uses(self, held: Holding, read: Int64, is_kept: Bool) -> tuple[StoreUse, ...]:
         """Return what is done with stores: of scopes what single tasks make, together."""
         table, whole = self._table, held.is_whole
-        stores, place = numbered(table.of_node[self._keepers])
+        stores, place = numbered(table.dag.node_scope[self._keepers])
         dram_read = np.where(whole, self._fetched, read)
         dram_write = np.where(whole & ~self._leaves, 0, self._written)
         columns = (self._written, self._read, self._fetched, self._leaves, dram_read, dram_write)

@@ -20,7 +20,7 @@ from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
-from dfcompile.distinct import numbered
+from dfcompile.distinct import distinct, numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
@@ -69,12 +69,13 @@ def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: fl
     edge, own = part.edge, part.dag
     source, target = dag.edge_source[edge], dag.edge_target[edge]
     into_buffer = dag.is_buffer[target]
-    stores, store = numbered(np.where(into_buffer, table.of_node[target], table.of_node[source]))
-    buffers = stores[stores < len(table.whole_bytes)]
+    keeper = np.where(into_buffer, target, source)
+    stores, store = numbered(dag.node_scope[keeper])
+    buffers = table.buffer[distinct(keeper[dag.is_buffer[keeper]])]
     columns = (
         own.kind, own.edge_source, own.edge_target, own.edge_volume,
         part.node == OUTSIDE, into_buffer, dag.is_buffer[source], table.moves_data[edge],
-        store, numbered(dag.node_scope[target])[1], table.out_bytes[source],
+        store, numbered(keeper)[1], numbered(dag.node_scope[target])[1], table.out_bytes[source],
         dag.edge_volume[edge], dag.edge_distinct[edge], dag.edge_element_bytes[edge], dag.edge_order[edge],
         dag.edge_first[edge],
         table.written_bytes[buffers], table.whole_bytes[buffers], table.readers[buffers], table.is_result[buffers],
@@ -211,10 +212,11 @@ class TaskModel(Struct, frozen=True, dict=True):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
             return self.configuration(everything).time_ns
-        ways = [self._ways(part).nothing_streams()]
+        ways = self._ways(part)
+        found = self._configuration(everything, part, ways.nothing_streams())
         if is_of_machine and self._fits(part, known):
-            ways.append(known)
-        return min(self._configuration(everything, part, way).time_ns for way in ways)
+            found = self._faster(found, everything, part, known)
+        return self._with_less_in_memory(everything, part, found).time_ns
 
     def configuration(self, units: int) -> TaskConfiguration:
         """Return the configuration of a set of units; where no FIFOs fit or no replay is feasible, nothing streams.
@@ -283,6 +285,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         for schedule in ways.replayed(may_help):
             fastest = self._faster(fastest, units, part, schedule)
         assert fastest is not None  # without streams everything fits
+        fastest = self._with_less_in_memory(units, part, fastest)
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
         for schedule in ways.with_small_fifos():  # which leave more room for data
@@ -299,7 +302,15 @@ class TaskModel(Struct, frozen=True, dict=True):
             if found.time_ns <= least_ns and part.dag.nodes_count <= MOST_NODES:  # of larger parts plans tell more
                 return found
         assert found is not None  # without streams everything fits
-        return found
+        is_whole = units.bit_count() == self.units.count  # of others it is looked at when they are replayed
+        return self._with_less_in_memory(units, part, found) if is_whole else found
+
+    def _with_less_in_memory(self, units: int, part: DagPart, known: TaskConfiguration) -> TaskConfiguration:
+        """Return a configuration, or a faster one of schedules that hold less in memory if it waits for DRAM."""
+        if not self._waits_for_compute(known):
+            for schedule in self._ways(part).with_less_in_memory():
+                known = self._faster(known, units, part, schedule)
+        return known
 
     def _faster(
         self, known: TaskConfiguration | None, units: int, part: DagPart, schedule: Schedule

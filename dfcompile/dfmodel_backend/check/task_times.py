@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, TensorRole
-from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int64
+from dfcompile.canonical_dag.dag import NO_MEMBER, UNORDERED, Bool, Int64
 from dfcompile.dfmodel_backend.attained.holding import KEPT, SHARED
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD, Place, StoreUse
@@ -103,7 +103,7 @@ def _whole_bytes(dag: CanonicalDag, written: Int64, made: Int64) -> Int64:
     np.maximum.at(most_read, dag.edge_source, dag.edge_distinct * dag.edge_element_bytes)
     whole = np.where(dag.is_buffer, np.where(written > 0, written, most_read), made)
     sizes = {tensor.name: tensor.size_bytes for tensor in dag.tensors}
-    for node in np.flatnonzero(dag.is_buffer).tolist():
+    for node in np.flatnonzero(dag.is_buffer & (dag.node_member == NO_MEMBER)).tolist():  # others are slices of one
         whole[node] = sizes.get(dag.scopes[dag.node_scope[node]].origin, whole[node])
     return whole
 

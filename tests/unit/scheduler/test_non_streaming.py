@@ -23,6 +23,22 @@ def by_rank(dag: CanonicalDag) -> list[int]:
     return sorted(order, key=lambda node: -rank[node])
 
 
+def depth_first(dag: CanonicalDag) -> list[int]:
+    """Each node behind all that it needs, and these when it is looked at: said once more, by calls of itself."""
+    found: list[int] = []
+
+    def look_at(node: int) -> None:
+        for source, target in zip(dag.edge_source.tolist(), dag.edge_target.tolist(), strict=True):
+            if target == node and source not in found:
+                look_at(source)
+        found.append(node)
+
+    for node in range(dag.nodes_count):
+        if node not in dag.edge_source:
+            look_at(node)
+    return found
+
+
 def earliest_place(booked: Sequence[list[tuple[int, int]]], ready: int, work: int) -> tuple[int, int]:
     """Return the start and the element: gaps before ends, those that opened first; then ends, the latest first."""
     places = []
@@ -38,13 +54,13 @@ def earliest_place(booked: Sequence[list[tuple[int, int]]], ready: int, work: in
 
 
 @examples(150)
-@given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6))
-def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int) -> None:
-    found = schedule_non_streaming(dag, pes)
+@given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6), st.booleans())
+def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int, is_depth_first: bool) -> None:
+    found = schedule_non_streaming(dag, pes, is_depth_first=is_depth_first)
 
     booked: list[list[tuple[int, int]]] = [[] for _ in range(min(pes, max(dag.tasks_count, 1)))]
     end = [0] * dag.nodes_count
-    for node in by_rank(dag):
+    for node in depth_first(dag) if is_depth_first else by_rank(dag):
         sources = dag.edge_source[dag.edge_target == node].tolist()
         begin, work, pe = max((end[each] for each in sources), default=0), int(dag.work[node]), NO_PE
         if dag.is_computational[node]:
@@ -53,6 +69,22 @@ def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int) -> None:
         end[node] = begin + work
         assert (found.start[node], found.end[node], found.pe[node]) == (begin, end[node], pe)
     assert found.makespan_cycles == max(end, default=0)
+
+
+def test_depth_first_one_result_comes_after_the_other() -> None:
+    """Four batches of three steps through memory on one element: a batch is done before the next one begins."""
+    builder = DagBuilder("batches")
+    steps = [builder.add_tasks(builder.add_scope(f"step{number}"), 4) for number in range(3)]
+    parts = [builder.add_buffers(builder.add_scope(f"between{number}"), 4) for number in range(2)]
+    for number, ends in enumerate(parts):
+        builder.add_edges(steps[number], ends, [5] * 4)
+        builder.add_edges(ends, steps[number + 1], [5] * 4)
+    dag = builder.finish()
+
+    found = schedule_non_streaming(dag, 1, is_depth_first=True)
+
+    assert found.start[list(zip(*steps, strict=True))].reshape(-1).tolist() == list(range(0, 60, 5))
+    assert schedule_non_streaming(dag, 1).start[steps[0]].tolist() == [0, 5, 10, 15]
 
 
 def test_tasks_of_a_scope_fill_gaps_before_new_rounds() -> None:

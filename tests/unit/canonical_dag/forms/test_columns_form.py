@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "no such order": (changed("edge_order", 0, 5), "edge_order[0]: 5 against 0 to 0"),
     "no such kind": (changed("kind", 2, 9), "kind[2]: 9 against -1 to 7"),
     "no volume": (changed("edge_volume", 1, 0), "edge_volume[1]: 0 against 1 to 281474976710656"),
-    "family of buffers": (changed("kind", 4, 5), "kind[4]: a member of a family against a single node"),
+    "family of marks": (changed("kind", 4, 6), "kind[4]: a member of a family against a single node"),
     "largest number": (with_array("kind", np.full(10, 2**64 - 1, dtype=np.uint64)), f"kind[0]: {2**64 - 1} against -1"),
     "own successor": (changed("edge_target", 0, 0), "edge 'start' -> 'start': a node that follows itself"),
     "another kind": (changed("kind", 1, 3), "node 'pivot[0]': kind source against volume in 16, out"),
