@@ -2,28 +2,25 @@
 
 import tempfile
 import webbrowser
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from dfcompile.api.bound_traffic import bounds_of, with_machine
-from dfcompile.api.language_models import request_of, swept
-from dfcompile.api.runs import Paged, PageSource, Shown
+from dfcompile.api.language_models import StudyRun, request_of, swept
+from dfcompile.api.runs import Paged, Shown
 from dfcompile.errors import UserError
-from dfcompile.language_models.study import Study, study_of
+from dfcompile.language_models.study import study_of
 from dfcompile.options import ShowStage, read_options, show_nothing, takes
 from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.readers import File
 from dfcompile.page.comparison import Comparison, compare_reports, comparison_rows, comparison_text
 from dfcompile.page.reading import read_report, report_in
-from dfcompile.report.language_models.figures import KernelFigures, study_json, study_rows
-from dfcompile.report.language_models.tables import study_table
 from dfcompile.report.plain_values import Json
 from dfcompile.report.report_format import WIDTH
-from dfcompile.report.rows import rows_csv, text_names
 from dfcompile.report.traffic_bounds import BoundsReport, bounds_rows, bounds_text
 
 
@@ -52,48 +49,6 @@ class BoundsRun(Shown):
     def answer(self) -> str:
         """The report in one line."""
         return f"{self.report.subject}: {len(self.to_rows())} bounds"
-
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-        return PageSource(self.files)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StudyRun(Shown):
-    """What a language model takes on a machine.
-
-    Attributes:
-        study: all figures.
-        sweep: a row per value of ``sweep="batch=1,8"`` and step; empty if nobody asked.
-    """
-
-    study: Study
-    sweep: Sequence[Mapping[str, Json]] = ()
-
-    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``, of which that has the sweep, else the kernels."""
-        match form:
-            case "csv":
-                return rows_csv(self.to_rows())
-            case "json":
-                return study_json(self.study, self.sweep)
-        return study_table(self.study, width, verbose=verbose, sweep=self.sweep)
-
-    def to_rows(self) -> list[dict[str, Json]]:
-        """Return a row per value of the sweep and step; without a sweep a row per kernel of every step."""
-        return [dict(row) for row in self.sweep] or study_rows(self.study)
-
-    @property
-    def text_columns(self) -> Collection[str]:
-        """Names of columns of texts, as far as their values may not show it."""
-        return (*text_names(KernelFigures), "degrees", "assumptions")
-
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-        options = self.study.request.options
-        return PageSource(tuple(Path(name) for name in (options.config, options.system)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,11 +81,6 @@ class ComparisonRun(Shown):
     def answer(self) -> str:
         """The report in one line."""
         return f"{len(self.comparison.changes):,} differences among {self.comparison.figures:,} figures"
-
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-        return PageSource(self.files)
 
 
 @takes(BoundsOptions)
@@ -171,7 +121,8 @@ def llm(config: File, system: File, **options: Any) -> StudyRun:
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
     request = request_of(asked)
-    return StudyRun(study_of(request), swept(request, asked.sweep) if asked.sweep else ())
+    rows = swept(request, asked.sweep) if asked.sweep else ()
+    return StudyRun(study_of(request), rows, files=(Path(asked.config), Path(asked.system)))
 
 
 def compare(*reports: Paged | File) -> ComparisonRun:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dfcompile.api.runs import PageSource, Shown
+from dfcompile.api.runs import Shown
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.exploration import Asked, Explored, explore_space, parse_objectives
@@ -52,11 +52,6 @@ class ExplorationRun(Shown):
         rows = sorted(self.to_rows(), key=lambda row: float(str(row["makespan_cycles"])))
         fastest = f", the fastest {rows[0]['makespan_cycles']:,} cycles on {rows[0]['pes']} PEs" if rows else ""
         return f"{self.explored.model}: {len(rows)} points{fastest}"
-
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-        return PageSource(self.files)
 
 
 def _nobody(_told: object) -> None:

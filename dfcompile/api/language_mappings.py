@@ -1,8 +1,8 @@
 """Layers of a study through the back end: what ``dfcompile llm --map`` adds."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from dfcompile.api.language_models import StudyRun
 from dfcompile.api.runs import PageSource
 from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
@@ -12,13 +12,12 @@ from dfcompile.language_models.study import Study
 from dfcompile.language_models.times.step_time import roofline
 
 
-def page_of_mapped(steps: Sequence[MappedStep], name: str, files: Sequence[Path]) -> PageSource:
-    """Return what a page shows of mapped steps: a layer of each kind of every step, in its configurations.
+def page_source_of(run: StudyRun, steps: Sequence[MappedStep]) -> PageSource:
+    """Return what a page shows of a study: of mapped steps a layer of each kind of every step, in its configurations.
 
     Args:
-        steps: mapped.
-        name: of the model.
-        files: that were read.
+        run: the study.
+        steps: mapped; empty: nobody asked.
     """
     from dfcompile.visualization.dataflow import MappedGraph, dataflow_of_graphs
 
@@ -27,7 +26,7 @@ def page_of_mapped(steps: Sequence[MappedStep], name: str, files: Sequence[Path]
         for step in steps
         for part in step.parts
     ]
-    return PageSource(files, graph=dataflow_of_graphs(graphs, name))
+    return PageSource(run.files, graph=dataflow_of_graphs(graphs, run.study.model.name) if steps else None)
 
 
 def mapped(study: Study) -> tuple[MappedStep, ...]:

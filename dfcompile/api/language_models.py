@@ -1,9 +1,11 @@
 """Studies of language models from plain options: what ``dfcompile llm`` does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from dfcompile.api.runs import Shown
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import readable_text
 from dfcompile.host.stages import counted
@@ -15,17 +17,57 @@ from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import NOTHING
 from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
-from dfcompile.language_models.study import Request, study_of
+from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real, within
 from dfcompile.options.readers import pairs
 from dfcompile.records import replace
+from dfcompile.report.language_models.figures import KernelFigures, study_json, study_rows
+from dfcompile.report.language_models.mapped import NOT_MAPPED, MappingReport
+from dfcompile.report.language_models.tables import study_table
 from dfcompile.report.plain_values import Json, rounded
+from dfcompile.report.report_format import WIDTH
+from dfcompile.report.rows import rows_csv, text_names
 
 MOST_CHIPS = 2**20
 MOST_SWEPT = 64
 _DEGREES = {"tp": "tensor", "sp": "sequence", "dp": "data", "pp": "pipeline", "ep": "expert", "mb": "micro_batches"}
 _SWEPT = ("batch", "chips", "context", "dtype")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StudyRun(Shown):
+    """What a language model takes on a machine.
+
+    Attributes:
+        study: all figures.
+        sweep: a row per value of ``sweep="batch=1,8"`` and step; empty if nobody asked.
+        mapping: of its layers, if it was asked for.
+        files: that were read, or names of what is shipped.
+    """
+
+    study: Study
+    sweep: Sequence[Mapping[str, Json]] = ()
+    mapping: MappingReport = NOT_MAPPED
+    files: tuple[Path, ...] = ()
+
+    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
+        """Return the report as ``table``, ``json`` or ``csv``, of which that has the rows."""
+        match form:
+            case "csv":
+                return rows_csv(self.to_rows())
+            case "json":
+                return study_json(self.study, self.sweep, self.mapping.records)
+        return study_table(self.study, width, verbose=verbose, sweep=self.sweep, mapped=self.mapping.lines)
+
+    def to_rows(self) -> list[dict[str, Json]]:
+        """Return a row per configuration of a mapping, or per value of a sweep and step, else per kernel and step."""
+        return [dict(row) for row in self.mapping.rows or self.sweep] or study_rows(self.study)
+
+    @property
+    def text_columns(self) -> Collection[str]:
+        """Names of columns of texts, as far as their values may not show it."""
+        return (*text_names(KernelFigures), "degrees", "assumptions")
 
 
 def request_of(asked: LanguageOptions) -> Request:

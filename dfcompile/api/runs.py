@@ -144,9 +144,20 @@ class Paged(Protocol):
 
 
 class Shown(Paged):
-    """Something with a report, in the forms in which it can be looked at."""
+    """Something with a report, in the forms in which it can be looked at.
+
+    Attributes:
+        files: that were read, or may have been.
+    """
 
     __slots__ = ()
+
+    files: tuple[Path, ...]
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report."""
+        return PageSource(self.files)
 
     @abstractmethod
     def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:

@@ -1,6 +1,7 @@
 """Exploration of a model: the Pareto set over expansions, granularities, processing elements and on-chip memory."""
 
-from dfcompile.exploration.asked import Asked, Objective, parse_objectives
-from dfcompile.exploration.explored import Explored, explore_space
-
-__all__ = ["Asked", "Explored", "Objective", "explore_space", "parse_objectives"]
+from dfcompile.exploration.asked import Asked as Asked
+from dfcompile.exploration.asked import Objective as Objective
+from dfcompile.exploration.asked import parse_objectives as parse_objectives
+from dfcompile.exploration.explored import Explored as Explored
+from dfcompile.exploration.explored import explore_space as explore_space

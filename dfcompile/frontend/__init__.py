@@ -3,66 +3,47 @@
 import importlib
 from typing import TYPE_CHECKING, Final
 
-from dfcompile.frontend.element_kind import (
-    CODED_REALS,
-    NARROW_REALS,
-    PACKED_BITS,
-    POWERS_OF_TWO,
-    element_kind,
-    integer_limits,
-    is_number,
-    largest_real,
-    real_epsilon,
-)
-from dfcompile.frontend.model import Answer, Array, FileKind, Model, ReadOptions, Reference, reference_answer
-from dfcompile.frontend.program import AppliedPass, ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, read_model
-from dfcompile.frontend.sdfg.dialects import CANONICAL, ONNX, AttributeValue, input_connector, output_connector
+from dfcompile.frontend.element_kind import CODED_REALS as CODED_REALS
+from dfcompile.frontend.element_kind import NARROW_REALS as NARROW_REALS
+from dfcompile.frontend.element_kind import PACKED_BITS as PACKED_BITS
+from dfcompile.frontend.element_kind import POWERS_OF_TWO as POWERS_OF_TWO
+from dfcompile.frontend.element_kind import element_kind as element_kind
+from dfcompile.frontend.element_kind import integer_limits as integer_limits
+from dfcompile.frontend.element_kind import is_number as is_number
+from dfcompile.frontend.element_kind import largest_real as largest_real
+from dfcompile.frontend.element_kind import real_epsilon as real_epsilon
+from dfcompile.frontend.model import Answer as Answer
+from dfcompile.frontend.model import Array as Array
+from dfcompile.frontend.model import FileKind as FileKind
+from dfcompile.frontend.model import Model as Model
+from dfcompile.frontend.model import ReadOptions as ReadOptions
+from dfcompile.frontend.model import Reference as Reference
+from dfcompile.frontend.model import reference_answer as reference_answer
+from dfcompile.frontend.program import AppliedPass as AppliedPass
+from dfcompile.frontend.program import ChosenExpansion as ChosenExpansion
+from dfcompile.frontend.program import Coverage as Coverage
+from dfcompile.frontend.program import Level as Level
+from dfcompile.frontend.program import ModelNode as ModelNode
+from dfcompile.frontend.program import Port as Port
+from dfcompile.frontend.program import Program as Program
+from dfcompile.frontend.reading import FILE_KINDS as FILE_KINDS
+from dfcompile.frontend.reading import ReadModel as ReadModel
+from dfcompile.frontend.reading import files_of_data as files_of_data
+from dfcompile.frontend.reading import read_model as read_model
+from dfcompile.frontend.sdfg.dialects import CANONICAL as CANONICAL
+from dfcompile.frontend.sdfg.dialects import ONNX as ONNX
+from dfcompile.frontend.sdfg.dialects import AttributeValue as AttributeValue
+from dfcompile.frontend.sdfg.dialects import input_connector as input_connector
+from dfcompile.frontend.sdfg.dialects import output_connector as output_connector
 
 if TYPE_CHECKING:
-    from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, WholeMemlets, untyped_connectors
-    from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
+    from dfcompile.frontend.sdfg.element_copies import NodeCopies as NodeCopies
+    from dfcompile.frontend.sdfg.element_copies import Prototype as Prototype
+    from dfcompile.frontend.sdfg.element_copies import WholeMemlets as WholeMemlets
+    from dfcompile.frontend.sdfg.element_copies import untyped_connectors as untyped_connectors
+    from dfcompile.frontend.sdfg.operator_node import OperatorNode as OperatorNode
+    from dfcompile.frontend.sdfg.operator_node import scalar_type as scalar_type
 
-__all__ = [
-    "CANONICAL",
-    "CODED_REALS",
-    "FILE_KINDS",
-    "NARROW_REALS",
-    "ONNX",
-    "PACKED_BITS",
-    "POWERS_OF_TWO",
-    "Answer",
-    "AppliedPass",
-    "Array",
-    "AttributeValue",
-    "ChosenExpansion",
-    "Coverage",
-    "FileKind",
-    "Level",
-    "Model",
-    "ModelNode",
-    "NodeCopies",
-    "OperatorNode",
-    "Port",
-    "Program",
-    "Prototype",
-    "ReadModel",
-    "ReadOptions",
-    "Reference",
-    "WholeMemlets",
-    "element_kind",
-    "files_of_data",
-    "input_connector",
-    "integer_limits",
-    "is_number",
-    "largest_real",
-    "output_connector",
-    "read_model",
-    "real_epsilon",
-    "reference_answer",
-    "scalar_type",
-    "untyped_connectors",
-]
 
 # Where the names are that need DaCe, which takes half a second: it is imported when one of them is first used.
 _PLACES: Final = {

@@ -1,57 +1,32 @@
 """What a user may ask for: tables of options, what reads them, and their values."""
 
-from dfcompile.options.commands import DagOptions, ExploreOptions, SetupOptions
-from dfcompile.options.compiling import Options
-from dfcompile.options.option import Option, of_stage, option, options_of, read_options, table, takes
-from dfcompile.options.shared import Outputs, Pictures, RowOutputs
-from dfcompile.options.words import (
-    DEFAULT_SLACK,
-    DEFAULT_TRIES,
-    Aim,
-    Choice,
-    Effort,
-    Expand,
-    ExpansionRule,
-    Fifos,
-    FixedInput,
-    Granularities,
-    Number,
-    Objective,
-    ShowStage,
-    Timing,
-    Volumes,
-    show_nothing,
-)
-
-__all__ = [
-    "DEFAULT_SLACK",
-    "DEFAULT_TRIES",
-    "Aim",
-    "Choice",
-    "DagOptions",
-    "Effort",
-    "Expand",
-    "ExpansionRule",
-    "ExploreOptions",
-    "Fifos",
-    "FixedInput",
-    "Granularities",
-    "Number",
-    "Objective",
-    "Option",
-    "Options",
-    "Outputs",
-    "Pictures",
-    "RowOutputs",
-    "SetupOptions",
-    "ShowStage",
-    "Timing",
-    "Volumes",
-    "of_stage",
-    "option",
-    "options_of",
-    "read_options",
-    "show_nothing",
-    "table",
-    "takes",
-]
+from dfcompile.options.commands import DagOptions as DagOptions
+from dfcompile.options.commands import ExploreOptions as ExploreOptions
+from dfcompile.options.commands import SetupOptions as SetupOptions
+from dfcompile.options.compiling import Options as Options
+from dfcompile.options.option import Option as Option
+from dfcompile.options.option import of_stage as of_stage
+from dfcompile.options.option import option as option
+from dfcompile.options.option import options_of as options_of
+from dfcompile.options.option import read_options as read_options
+from dfcompile.options.option import table as table
+from dfcompile.options.option import takes as takes
+from dfcompile.options.shared import Outputs as Outputs
+from dfcompile.options.shared import Pictures as Pictures
+from dfcompile.options.shared import RowOutputs as RowOutputs
+from dfcompile.options.words import DEFAULT_SLACK as DEFAULT_SLACK
+from dfcompile.options.words import DEFAULT_TRIES as DEFAULT_TRIES
+from dfcompile.options.words import Aim as Aim
+from dfcompile.options.words import Choice as Choice
+from dfcompile.options.words import Effort as Effort
+from dfcompile.options.words import Expand as Expand
+from dfcompile.options.words import ExpansionRule as ExpansionRule
+from dfcompile.options.words import Fifos as Fifos
+from dfcompile.options.words import FixedInput as FixedInput
+from dfcompile.options.words import Granularities as Granularities
+from dfcompile.options.words import Number as Number
+from dfcompile.options.words import Objective as Objective
+from dfcompile.options.words import ShowStage as ShowStage
+from dfcompile.options.words import Timing as Timing
+from dfcompile.options.words import Volumes as Volumes
+from dfcompile.options.words import show_nothing as show_nothing

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from dfcompile.visualization.gantt.layout import escape
-from dfcompile.visualization.ski_slopes import WIDTH, size_label
+from dfcompile.visualization.ski_slopes import WIDTH, picture, size_label
 
 _LEFT, _RIGHT, _TOP, _AXIS = 12, 28, 52, 22
 _ROW, _BAR = 36, 14
@@ -45,22 +45,12 @@ def effectual_to_svg(title: str, buffers: Sequence[EffectualBuffer]) -> str:
     step = next((step for step in _STEPS if most <= step * _MOST_LINES), _STEPS[-1])
     end = max(100, -(-most // step) * step)
     bottom = _TOP + _ROW * len(buffers)
-    return "\n".join(
-        (
-            (
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + _AXIS}" width="100%" '
-                f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" '
-                'font-family="Helvetica, Arial, sans-serif" font-size="11">'
-            ),
-            f'<rect width="{WIDTH}" height="{bottom + _AXIS}" fill="white"/>',
-            f'<text x="8" y="18" font-size="13">{escape(title)}</text>',
-            '<text x="8" y="36">maximal effectual buffer, % of the bytes of all operands</text>',
-            *_lines(int(step), int(end), bottom),
-            *(line for number, one in enumerate(buffers) for line in _bar(number, one, end)),
-            "</svg>",
-            "",
-        )
-    )
+    parts = [
+        '<text x="8" y="36">maximal effectual buffer, % of the bytes of all operands</text>',
+        *_lines(int(step), int(end), bottom),
+        *(line for number, one in enumerate(buffers) for line in _bar(number, one, end)),
+    ]
+    return picture(title, bottom + _AXIS, parts)
 
 
 def _x(percent: float, end: float) -> float:

@@ -65,18 +65,7 @@ def slopes_to_svg(
     heights = [_height(slope, words, is_intensity=is_intensity) for slope, words in zip(slopes, moved, strict=True)]
     ends = [float(end) for each in heights for end in (each.min(), each.max())]
     axes = _Axes(_range(sizes), _range(ends), is_intensity=is_intensity)
-    height = HEIGHT + _LINE * len(slopes)
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="100%" '
-        f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="11">'
-    )
-    parts = [
-        opening,
-        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        f'<text x="8" y="18" font-size="13">{escape(title)}</text>',
-        *axes.drawn(),
-    ]
+    parts = [*axes.drawn()]
     for number, (slope, values) in enumerate(zip(slopes, heights, strict=True)):
         parts += _dots(number, slope, values[len(slope.curve.sizes) :], axes)
     for number, (slope, values) in enumerate(zip(slopes, heights, strict=True)):
@@ -88,7 +77,18 @@ def slopes_to_svg(
         parts.append(
             f'<text x="{beside:.1f}" y="{_TOP + 12}" text-anchor="{anchor}">SRAM {size_label(sram_bytes)}B</text>'
         )
-    return "\n".join([*parts, "</svg>", ""])
+    return picture(title, HEIGHT + _LINE * len(slopes), parts)
+
+
+def picture(title: str, height: int, parts: Sequence[str]) -> str:
+    """Return a picture with a title, as wide as the page up to twice its own width."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="100%" '
+        f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="11">'
+    )
+    ground = f'<rect width="{WIDTH}" height="{height}" fill="white"/>'
+    return "\n".join([head, ground, f'<text x="8" y="18" font-size="13">{escape(title)}</text>', *parts, "</svg>", ""])
 
 
 def _height(slope: Slope, moved: Int64, *, is_intensity: bool) -> Float64:

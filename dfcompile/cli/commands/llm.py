@@ -1,18 +1,19 @@
 """``dfcompile llm``: a language model from its configuration, kernel by kernel."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dfcompile.cli.pages import files_alone, write_page
+from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
+from dfcompile.records import replace
 
 if TYPE_CHECKING:
+    from dfcompile.language_models.mapping.mapped_layers import MappedStep
     from dfcompile.report.plain_values import Json
 
 
@@ -24,7 +25,8 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     if outputs.html is not None and (asked.compat is not None or is_graph):
         raise UserError("--html: found --compat, --from-graph or --from-onnx against a report (leave one of them out)")
 
-    from dfcompile.api.language_models import notebook_page, request_of, swept
+    from dfcompile.api.language_mappings import mapped, page_source_of
+    from dfcompile.api.language_models import StudyRun, notebook_page, request_of, swept
 
     page = None
     if asked.compat is not None:
@@ -41,9 +43,6 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
 
     from dfcompile.cli.endings import warn
     from dfcompile.language_models.study import study_of
-    from dfcompile.report.language_models.figures import study_json, study_rows
-    from dfcompile.report.language_models.tables import study_table
-    from dfcompile.report.rows import rows_csv
 
     request = request_of(asked)
     with show_stage(f"studying {asked.config}"):
@@ -52,23 +51,17 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     if asked.sweep:
         with show_stage("studying what changes would bring"):
             rows = swept(request, asked.sweep)
-    mapping, source = None, files_alone(asked.config, asked.system)
+    run = StudyRun(found, rows, files=(Path(asked.config), Path(asked.system)))
+    steps: Sequence[MappedStep] = ()
     if asked.map:
-        from dfcompile.api.language_mappings import mapped, page_of_mapped
         from dfcompile.report.language_models.mapped import mapping_report
 
         if asked.sweep and outputs.format == "csv":
             raise UserError("--format csv: found --sweep and --map against one table")
         with show_stage("mapping layers"):
             steps = mapped(found)
-            mapping = mapping_report(steps, output_width(), verbose=outputs.verbose)
-        source = partial(page_of_mapped, steps, found.model.name, (Path(asked.config), Path(asked.system)))
+            run = replace(run, mapping=mapping_report(steps, output_width(), verbose=outputs.verbose))
     warn(*found.warnings)
-    text = as_json = study_json(found, rows, mapping.records if mapping is not None else ())
-    if outputs.format == "csv":
-        text = rows_csv((mapping.rows if mapping is not None else rows) or study_rows(found))
-    elif outputs.format == "table":
-        lines = mapping.lines if mapping is not None else ()
-        text = study_table(found, output_width(), verbose=outputs.verbose, sweep=rows, mapped=lines)
-    write_page(outputs.html, lambda: as_json, source)
+    text = run.text(outputs.format, output_width(), verbose=outputs.verbose)
+    write_page(outputs.html, lambda: run.report_json, lambda: page_source_of(run, steps))
     write_text(text, outputs.output)

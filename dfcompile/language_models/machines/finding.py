@@ -29,6 +29,8 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     ".toml": ("TOML", tomllib.loads),
 }
 _PACKAGE = "dfcompile.language_models.machines"
+# What reading a broken workbook raises.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, expat.ExpatError)
 
 
 def workbook_rows(data: bytes, where: str) -> list[list[str]]:
@@ -42,8 +44,9 @@ def workbook_rows(data: bytes, where: str) -> list[list[str]]:
             texts = _part(book, _SHARED, where) if _SHARED in book.namelist() else _NO_TEXTS
             shared = [text for _, text in _elements(texts, "si", "t")]
             return _cells(_part(book, _first_sheet(book, where), where), shared, where)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, expat.ExpatError) as error:
-        raise UserError(f"{where}: not an XLSX file: {str(error).splitlines()[0]}") from error
+    except _BROKEN as error:
+        reason = (str(error) or "it ends early").splitlines()[0]
+        raise UserError(f"{where}: not an XLSX file: {reason}") from error
 
 
 def _first_sheet(book: zipfile.ZipFile, where: str) -> str:

@@ -1,6 +1,5 @@
-"""What the notebook prints, character by character: tables wrapped as pandas does it, floats of six digits."""
+"""What the notebook prints, character by character: tables of pandas, wrapped at 80 columns."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -9,8 +8,6 @@ from dfcompile.language_models.notebook import counting
 from dfcompile.language_models.notebook.counting import NotebookMachine, NotebookModel
 
 _WIDTH = 80
-_DIGITS = 6
-_LARGE = 1e6
 _SUFFIXES = (("P", 1024**5), ("T", 1024**4), ("G", 1024**3), ("M", 1024**2))
 # What the columns of the notebook's tables show: of a kernel, and of what is estimated of it.
 _KERNEL = {
@@ -31,62 +28,14 @@ class FrameColumn(Struct, frozen=True):
     cells: Sequence[object]
     is_float: bool = False
 
-    def lines(self) -> list[str]:
-        """Heading and cells, to the right in the column's width."""
-        if self.is_float:
-            numbers = [float(cell) if isinstance(cell, int | float) else math.nan for cell in self.cells]
-            texts = [f" {self.heading}", *(f" {text}" for text in float_texts(numbers))]
-        else:
-            texts = [self.heading, *(f" {cell}" for cell in self.cells)]
-        width = max(map(len, texts))
-        return [text.rjust(width) for text in texts]
-
-
-def float_texts(numbers: Sequence[float]) -> list[str]:
-    """Write a column of numbers: with an exponent if some are large and all six digits make them long.
-
-    >>> float_texts([16777216.0, math.nan]), float_texts([2.061584e11])
-    (['16777216.0', 'NaN'], ['2.061584e+11'])
-    """
-    fixed = [_shown(number, "f") for number in numbers]
-    # Zeros that all decimals end with are taken off, but for the first one.
-    kept = max((len(text.rstrip("0").partition(".")[2]) for text in fixed if text != "NaN"), default=1)
-    cut = _DIGITS - max(kept, 1)
-    fixed = [text if text == "NaN" or not cut else text[:-cut] for text in fixed]
-    finite = [abs(number) for number in numbers if not math.isnan(number)]
-    is_long = max(len(text) + 1 for text in fixed) > _DIGITS + 6  # a blank for the sign
-    is_small = any(0 < number < 10.0**-_DIGITS for number in finite)
-    if is_small or (is_long and any(number > _LARGE for number in finite)):
-        return [_shown(number, "e") for number in numbers]
-    return fixed
-
-
-def _shown(number: float, form: str) -> str:
-    return "NaN" if math.isnan(number) else f"{number:.{_DIGITS}{form}}"
-
 
 def frame_text(columns: Sequence[FrameColumn]) -> str:
     """Return a table with row numbers; columns that do not fit stand below."""
-    rows = len(columns[0].cells)
-    index = ["", *map(str, range(rows))]
-    size = max(map(len, index))
-    index = [text.ljust(size) for text in index]
-    made = [column.lines() for column in columns]
-    parts, first, taken = [], 0, 0
-    for number, width in enumerate(len(lines[0]) for lines in made):
-        taken += width + 1
-        mark = 1 if number == len(made) - 1 else 2
-        if taken + mark > _WIDTH - size - 1 and number > 0:
-            parts.append((first, number))
-            first, taken = number, width + 1
-    parts.append((first, len(made)))
-    blocks = []
-    for number, (start, end) in enumerate(parts):
-        pieces = [index, *made[start:end]]
-        if len(parts) > 1:
-            pieces.append([" "] * (rows + 1) if number == len(parts) - 1 else [" \\", *["  "] * rows])
-        blocks.append("\n".join(" ".join(line) for line in zip(*pieces, strict=True)))
-    return "\n\n".join(blocks)
+    import pandas as pd  # which takes half a second
+
+    made = {one.heading: pd.Series(one.cells, dtype=float if one.is_float else object) for one in columns}
+    text: str = pd.DataFrame(made).to_string(line_width=_WIDTH)
+    return text
 
 
 def short_number(count: float) -> str:
@@ -103,20 +52,19 @@ def short_number(count: float) -> str:
 
 def machine_lines(machine: NotebookMachine) -> list[str]:
     """Return the block of the selected architecture."""
+    import pandas as pd
+
     values = {
-        "Num_Cores": float(machine.cores),
+        "Num_Cores": machine.cores,
         "Frequency": machine.frequency,
-        "MACs_per_cycle": float(machine.macs_per_cycle),
-        "Bandwidth": float(machine.bandwidth),
-        "L3_cache_capacity": float(machine.cache),
+        "MACs_per_cycle": machine.macs_per_cycle,
+        "Bandwidth": machine.bandwidth,
+        "L3_cache_capacity": machine.cache,
         "MACs_per_second": machine.macs_per_second,
     }
-    widest = max(map(len, values))
-    shown = zip(values, float_texts(list(values.values())), strict=True)
     return [
         f"Selected architecture: {machine.name}",
-        *(f"{name.ljust(widest)}    {text}" for name, text in shown),
-        f"Name: {machine.name}, dtype: float64",
+        pd.Series(values, name=machine.name, dtype=float).to_string(name=True, dtype=True),
         f"MACs_per_second: {machine.macs_per_second}",
     ]
 

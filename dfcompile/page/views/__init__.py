@@ -14,8 +14,6 @@ from dfcompile.page.views.model import model_view
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 
-__all__ = ["kind_of", "view_of"]
-
 _VIEWS: Mapping[str, Callable[[Record], View]] = {
     "dfcompile-report": model_view,
     "dfcompile-exploration": exploration_view,

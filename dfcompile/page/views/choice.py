@@ -13,7 +13,7 @@ _HINTS = 3
 _NAMED = 2  # expansions of a hint; all are in the table
 _NOTHING = 5e-4  # as a share in one decimal
 _NEAR = 1.1  # times the shortest makespan is nearly as short
-_PARTS = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
+_LOST = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
 
 
 def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
@@ -28,7 +28,7 @@ def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
     yield from _chosen(best)
     yield from _other_lowerings(rows, best)
     yield from _fewer_pes(rows, best)
-    yield from _where_cycles_go(best.figures.parts("over_expansions.operators"))
+    yield from _where_cycles_go(best)
     yield from _hints(best.figures.parts("over_expansions.hints"), best)
     estimated = best.figures.number("automatic.estimated_cycles")
     if estimated and not best.figures.is_set("automatic.is_taken") and estimated < best.makespan:
@@ -107,16 +107,25 @@ def _fewer_pes(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
     )
 
 
-def _where_cycles_go(operators: Sequence[Record]) -> Iterator[str]:
+def held_cycles(best: ResultRow) -> list[tuple[str, float]]:
+    """Return the operators of a result and the cycles for which they hold PEs, the largest first."""
+    operators, paths = _operators(best), ("least_work_cycles", *(path for path, _ in _LOST))
+    held = [(each.text("operator"), sum(each.number(path) or 0 for path in paths)) for each in operators]
+    return sorted(held, key=lambda pair: -pair[1])
+
+
+def _operators(best: ResultRow) -> tuple[Record, ...]:
+    return best.figures.parts("over_expansions.operators")
+
+
+def _where_cycles_go(best: ResultRow) -> Iterator[str]:
     """Yield which operators hold the PEs longest, and what most of these cycles are."""
-    paths = ("least_work_cycles", *(path for path, _ in _PARTS))
-    held = {each.text("operator"): sum(each.number(path) or 0 for path in paths) for each in operators}
-    total = sum(held.values())
+    held = held_cycles(best)
+    total = sum(cycles for _, cycles in held)
     if not total:
         return
-    largest = sorted(held.items(), key=lambda pair: -pair[1])[:2]
-    names = " and ".join(f"{name} ({share(cycles / total)})" for name, cycles in largest)
-    lost = {words: sum(each.number(path) or 0 for each in operators) for path, words in _PARTS}
+    names = " and ".join(f"{name} ({share(cycles / total)})" for name, cycles in held[:2])
+    lost = {words: sum(each.number(path) or 0 for each in _operators(best)) for path, words in _LOST}
     words = max(lost, key=lambda name: lost[name])
     why = {"idle": ", PEs without a task while others run", "waiting": ", tasks that wait for others"}.get(words, "")
     yield f"Most PE cycles go to {names}; {share(lost[words] / total)} of all are {words}{why}."

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTable, View, spread
-from dfcompile.page.views.choice import choice_reasons, chosen_options
+from dfcompile.page.views.choice import choice_reasons, chosen_options, held_cycles
 from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
@@ -165,13 +165,6 @@ _PARTS = (
     ("idle", "idle_cycles"),
 )
 _MOVED = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
-
-
-def held_cycles(best: ResultRow) -> list[tuple[str, float]]:
-    """Return the operators of a result and the cycles for which they hold PEs, the largest first."""
-    operators = best.figures.parts("over_expansions.operators")
-    held = [(each.text("operator"), sum(each.number(path) or 0 for _, path in _PARTS)) for each in operators]
-    return sorted(held, key=lambda pair: -pair[1])
 
 
 def _operators(best: ResultRow) -> Iterator[Chart]:

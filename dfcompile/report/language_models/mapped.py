@@ -77,9 +77,12 @@ class PartFigures:
 class MappingReport(Struct, frozen=True):
     """The mapping of all steps, in every form."""
 
-    records: tuple[Record, ...]
-    rows: tuple[Mapping[str, Json], ...]
-    lines: tuple[str, ...]
+    records: tuple[Record, ...] = ()
+    rows: tuple[Mapping[str, Json], ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+NOT_MAPPED = MappingReport()
 
 
 def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) -> MappingReport:

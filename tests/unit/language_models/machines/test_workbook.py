@@ -45,3 +45,14 @@ def test_a_workbook_without_sheets_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UserError, match=r"x\.xlsx: found no sheet in it"):
         workbook_rows((tmp_path / "x.xlsx").read_bytes(), "x.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("place", "byte", "message"), [(29, 8, "it ends early"), (-6, 255, "negative seek value -[0-9]+")]
+)
+def test_a_damaged_archive_is_refused_in_one_line(place: int, byte: int, message: str) -> None:
+    data = bytearray(book_of([PARTS[0]]))
+    data[place] = byte
+
+    with pytest.raises(UserError, match=rf"^x\.xlsx: not an XLSX file: {message}$"):
+        workbook_rows(bytes(data), "x.xlsx")
