@@ -41,7 +41,7 @@ class Store(Struct, frozen=True):
 
 
 def stores_of(dag: CanonicalDag, arrays: Mapping[str, Array], schedule: Schedule) -> tuple[Store, ...]:
-    """Return the stores of a schedule: buffers in the order of nodes, then scopes whose streams were cut.
+    """Return the stores of a schedule: arrays in the order of buffers, then scopes whose streams were cut.
 
     What a task hands to several others is written once. An array is there from the start of the first task that writes
     it (of an input, that reads it) to the end of the last that touches it.
@@ -55,27 +55,28 @@ def stores_of(dag: CanonicalDag, arrays: Mapping[str, Array], schedule: Schedule
     stored = np.flatnonzero((task | buffer)[dag.edge_source] & (task | buffer)[dag.edge_target] & ~schedule.streamed)
     source, target = dag.edge_source[stored].astype(np.int64), dag.edge_target[stored].astype(np.int64)
     moved, writes, reads = dag.edge_volume[stored] * dag.edge_element_bytes[stored], task[source], task[target]
-    place = np.where(buffer[target], target, source)
     cut = writes & reads
-    place[cut] = dag.nodes_count + dag.node_scope[source[cut]]
+    place = dag.node_scope[np.where(buffer[target], target, source)]
     made = np.zeros(dag.nodes_count, dtype=np.int64)
     np.maximum.at(made, source[cut], moved[cut])
-    written, read, end = np.zeros((3, dag.nodes_count + len(dag.scopes)), dtype=np.int64)
+    written, read, end = np.zeros((3, len(dag.scopes)), dtype=np.int64)
     np.add.at(written, place[writes & ~cut], moved[writes & ~cut])
-    np.add.at(written, dag.nodes_count + dag.node_scope, made)
+    np.add.at(written, dag.node_scope, made)
     np.add.at(read, place[reads], moved[reads])
     first = np.full_like(end, _NEVER)
     for touches, tasks in ((writes, source[writes]), (reads, target[reads])):
         np.minimum.at(first, place[touches], schedule.start[tasks])
         np.maximum.at(end, place[touches], schedule.last_out[tasks])
-    found = []
-    for at in distinct(place).tolist():
+    touched, found = set(distinct(place).tolist()), []
+    in_buffers = [scope for scope in dict.fromkeys(dag.node_scope[buffer].tolist()) if scope in touched]
+    handed_on = sorted(touched.difference(in_buffers))
+    for at in (*in_buffers, *handed_on):
         ins, outs, cycles = int(written[at]), int(read[at]), (int(first[at]), int(end[at]))
-        if at >= dag.nodes_count:
-            name = f"{dag.scopes[at - dag.nodes_count].name} handed on"
+        if at in handed_on:
+            name = f"{dag.scopes[at].name} handed on"
             found.append(Store(name, ins, *cycles, traffic_bytes=ins + outs, least_bytes=0))
             continue
-        array = arrays[dag.scopes[dag.node_scope[at]].origin]
+        array = arrays[dag.scopes[at].origin]
         size = array.elements * array.element_bytes
         comes = 0 if ins else min(size, outs)
         leaves = ins if not array.is_transient or outs == 0 else 0
