@@ -103,7 +103,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_listings_show_the_plug_in_and_its_origin(packages: Path) -> None:
-    command = [sys.executable, "-m", "dfcompile", "expansions"]
+    command = [sys.executable, "-m", "dfcompile", "expansions", "MatMul"]
     expansions = subprocess.run(command, capture_output=True, text=True, env=environment_with(packages), check=True)
     passes = dfcompile("passes", packages=packages)
 

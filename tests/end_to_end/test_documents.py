@@ -109,8 +109,10 @@ def test_canonical_operators_are_documented_as_their_classes_are() -> None:
     assert with_canonical_operators(text) == text, "run `python -m tests.documents` and look at the difference"
 
 
-# A fenced block of commands to paste in a shell.
-PASTED = re.compile(r"^```\n(?P<commands>dfcompile (?:generate|examples/)(?:.*\n)*?)```$", re.MULTILINE)
+# A fenced block of commands to paste in a shell; `make` before them has made the environment.
+PASTED = re.compile(
+    r"^```\n(?:make .*\n)*(?:\.venv/bin/)?(?P<commands>dfcompile (?:generate|examples/)(?:.*\n)*?)```$", re.MULTILINE
+)
 BLOCKS = {
     block["commands"]: f"{path.stem}-{number}"  # one that stands on two pages is run once
     for path in (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md")

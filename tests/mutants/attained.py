@@ -30,6 +30,6 @@ ATTAINED = (
     Mutant(_MAPPING, "energy_j=power * time_ns / NS_PER_S,", "energy_j=power * bound_ns / NS_PER_S,"),
     Mutant(_COSTS, "moved[pairs] += np.minimum(elsewhere, taken)", "moved[pairs] += taken"),
     Mutant(_SCHEDULES, "yield replace(options, demote=True)", "pass"),
-    Mutant(_MODEL, "if fastest is None or found.time_ns < fastest.time_ns:", "if fastest is None:"),
+    Mutant(_MODEL, "if known is None or found.time_ns < known.time_ns else", "if known is None else"),
     Mutant(_MODEL, "found.last_out[part.dag.edge_target[edges]]", "found.last_out[part.dag.edge_source[edges]]"),
 )

@@ -39,7 +39,7 @@ def unfused_attention(op: Operator, build: CanonicalFragment) -> None:
 def flash_attention(op: Operator, build: CanonicalFragment) -> None:
     """``Y = softmax(scale * Q @ K' + bias) @ V`` by blocks of keys: rows are scaled anew where a larger score comes."""
     if op.optional_output(3) is not None:
-        raise op.unsupported("the result 'qk_matmul_output' is of all scores against those of a block (take 'unfused')")
+        raise op.unsupported("the result 'qk_matmul_output' is of all scores against those of a block")
     heads, bias = _heads(op, build)
     attention.attend_by_blocks(build, replace(heads, terms=(*attention.softcap_terms(op), *bias)), op.output())
 

@@ -37,12 +37,17 @@ def test_operators_with_the_same_expansions_stand_together(network: Path) -> Non
 
     assert groups == {
         ("Conv_1",): {"Conv": "im2col", "MatMul": "mv"},
-        ("Conv_0",): {"Conv": "direct"},
+        ("Conv_0",): {"Conv": "direct", "Convolution": "filters"},
         ("Softmax_0",): {"Reduce": "map"},
     }
     assert work == sorted(work, reverse=True)
     assert sum(work) < result.schedule.total_work_cycles  # that of the Relu offers no choice
-    assert dict(result.expansions) == {"Conv": "direct+im2col", "MatMul": "mv", "Reduce": "map"}
+    assert dict(result.expansions) == {
+        "Conv": "direct+im2col",
+        "Convolution": "filters",
+        "MatMul": "mv",
+        "Reduce": "map",
+    }
     audit_lowerings("lowerings", result.lowerings, point.variant)
 
 
@@ -68,7 +73,7 @@ def test_one_lowering_has_one_name_whoever_chose_it(network: Path) -> None:
     (default,) = summarize(explore(asked(network, (4,), "published", "Conv=direct", "Reduce=map"))).results
 
     assert dict(by_type.expansions) == dict(by_name.expansions) == dict(default.expansions)
-    assert dict(by_type.expansions) == {"Conv": "direct", "Reduce": "map"}
+    assert dict(by_type.expansions) == {"Conv": "direct", "Convolution": "filters", "Reduce": "map"}
 
 
 def test_operators_that_are_compared_alone_are_named_alone(network: Path) -> None:
@@ -82,7 +87,7 @@ def test_the_first_screen_says_the_lowering_of_numbers_of_elements_that_are_lowe
     text = " ".join(screen_lines(summarize(explore(asked(network, (2, 4), "Conv=direct"))), 100))
 
     assert text.count("lowering on") == 1
-    assert "lowering on 2 and 4 PEs: Conv=direct in Conv_0 and Conv_1 (" in text
+    assert "lowering on 2 and 4 PEs: Conv=direct Convolution=filters in Conv_0 and Conv_1 (" in text
     assert "Reduce=map in Softmax_0 (" in text
 
 

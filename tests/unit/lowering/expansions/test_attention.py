@@ -83,7 +83,11 @@ def test_heads_that_share_keys_are_rows_of_one_product() -> None:
 def test_all_scores_are_no_result_of_blocks() -> None:
     node = Node("Attention", [random((1, 1, 2, 4), seed=seed) for seed in range(3)], results=(1, 0, 0, 1), opset=23)
     check_node(node)
-    with pytest.raises(UnsupportedOpError, match=r"node 'op': Attention.*'qk_matmul_output' is of all scores"):
+    refused = (
+        r"^operator 'op': Attention=flash does not fit: the result 'qk_matmul_output' is of all scores against those "
+        r"of a block \(add --expand op:Attention=unfused\)$"
+    )
+    with pytest.raises(UnsupportedOpError, match=refused):
         check_node(node, choices=[Choice("Attention", "flash")])
 
 

@@ -63,7 +63,11 @@ def test_whole_factors_to_the_nearest_repeat(mode: tuple[str, str]) -> None:
 
 def test_repeating_what_does_not_repeat_is_refused() -> None:
     node = resized((2, 3), [1, 1.5], {})
-    with pytest.raises(UnsupportedOpError, match=r"node 'op': Resize.*against whole factors to the nearest element"):
+    refused = (
+        r"^operator 'op': Resize=repeat does not fit: from \[2, 3\] to \[2, 4\] against whole factors to the nearest "
+        r"element \(add --expand op:Resize=taps or matmul\)$"
+    )
+    with pytest.raises(UnsupportedOpError, match=refused):
         check_node(node, choices=[Choice("Resize", "repeat")])
 
 
