@@ -14,7 +14,7 @@ from dfcompile.lowering.alternatives.known import CanonicalAlternatives
 from dfcompile.options import Choice, ExpansionRule
 
 _ROOM = 4  # times as many tasks as if every scope has the fewest pieces
-PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
+PIECES_PER_ELEMENT = (1, 2, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
 _MOST_COMBINATIONS = 4_096  # of expansions; beyond that types are varied together
 
 

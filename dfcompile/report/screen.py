@@ -42,6 +42,7 @@ WIDTH: Final = 100  # columns of the first screen
 _LOWERING_LINES: Final = 2  # of what one number of PEs is lowered to
 _MUCH: Final = 0.1  # of the work is worth another line
 _CHOICE_LINES: Final = 2  # of a choice that is printed whole
+_FAR_ABOVE = 0.1  # of the bound is worth a longer search
 _FASTER: Final = 1.05  # times as fast is worth saying
 _FAR: Final = 3  # times an ideal: percentages are hard to read there
 # Where the time of PEs goes that do not work, in words; see `TimePartsSummary`.
@@ -245,6 +246,13 @@ def _choices(report: Report, width: int) -> Iterator[str]:
         yield "chosen for each number of PEs: --save-choice FILE writes the choice, --choice FILE takes it"
 
 
+def _may_gain(result: Result) -> bool:
+    """Return whether a quick choice is so far above its bound that more of a search may find a faster one."""
+    rivals = result.automatic.rivals if result.automatic is not None and result.is_chosen else None
+    is_quick = rivals is not None and rivals.is_quick
+    return is_quick and result.mapping is not None and result.mapping.gap >= _FAR_ABOVE
+
+
 def _hints(report: Report) -> Iterator[str]:
     """Yield what may be much faster, and how to see more."""
     gains = [
@@ -256,4 +264,6 @@ def _hints(report: Report) -> Iterator[str]:
     times, pes = max(gains, default=(1.0, 0))
     if times >= _FASTER:
         yield f"hint: --expand auto may be {times:.1f} times as fast on {elements(pes)}"
+    elif far := [result.pes for result in report.best.values() if _may_gain(result)]:
+        yield f"hint: --expand auto compares more lowerings on {elements(*far)}, and takes longer"
     yield f"more: --show {', '.join(SECTIONS)} or -v"

@@ -17,6 +17,8 @@ from dfcompile.dfmodel_backend.machine import systems
 from dfcompile.options.shared import SECTIONS
 from dfcompile.page.comparison import compare_reports
 from dfcompile.page.reading import read_report
+from dfcompile.records import replace
+from dfcompile.report.screen import screen_lines
 from tests.locations import ROOT
 from tests.onnx_text import model_from_text
 
@@ -209,3 +211,18 @@ def test_what_a_choice_cannot_be_is_said(residual: Path, tmp_path: Path, capsys:
     file.write_text("--pes 4 --expand Conv=dirct\n")
     assert "dirct" in told("--choice", str(file))
     assert "found a file that this run reads" in told("--choice", str(file), "--save-choice", str(file))
+
+
+@pytest.mark.parametrize(("gap", "is_told"), [(0.05, False), (0.3, True)])
+def test_a_quick_choice_far_above_its_bound_tells_of_a_longer_search(
+    both: ModelRun, gap: float, *, is_told: bool
+) -> None:
+    results = []
+    for result in both.report.results:
+        assert result.mapping is not None
+        results.append(replace(result, mapping=replace(result.mapping, gap=gap)))
+
+    lines = screen_lines(replace(both.report, results=tuple(results)), 100)
+
+    hint = f"hint: --expand auto compares more lowerings on {PES[0]} and {PES[1]} PEs, and takes longer"
+    assert (hint in lines) == is_told
