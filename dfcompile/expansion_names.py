@@ -36,18 +36,23 @@ def base_name(name: str) -> str:
 
 
 def told_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of expansions as they are listed: a parametric one once, with its first and its last value.
+    """Return names of expansions as they are listed: a parametric one once, with its first, second and last value.
 
-    >>> told_names(["ip", "split-k{parts=2}", "split-k{parts=4}", "split-k{parts=16}"])
-    ('ip', 'split-k{parts=2…16}')
+    >>> told_names(["ip", "split-k{parts=2}", "split-k{parts=4}", "split-k{parts=8}", "split-k{parts=16}"])
+    ('ip', 'split-k{parts=2,4…16}')
     """
     by_base: dict[str, list[str]] = {}
     for name in sorted(names, key=natural_order):
         by_base.setdefault(base_name(name), []).append(name)
-    return tuple(
-        values[0] if len(values) == 1 else f"{values[0].removesuffix('}')}…{values[-1].rpartition('=')[2]}"
-        for values in by_base.values()
-    )
+    return tuple(map(_told, by_base.values()))
+
+
+def _told(names: list[str]) -> str:
+    first, *others = (name.rpartition("=")[2] for name in names)
+    if not others:
+        return names[0]
+    values = f"{first.removesuffix('}')},{others[0].removesuffix('}')}" if len(others) > 1 else first.removesuffix("}")
+    return f"{names[0].removesuffix(first)}{values}…{others[-1]}"
 
 
 def natural_order(name: str) -> tuple[str, int, str]:

@@ -14,7 +14,7 @@ from dfcompile.lowering.alternatives.known import CanonicalAlternatives
 from dfcompile.options import Choice, ExpansionRule
 
 _ROOM = 4  # times as many tasks as if every scope has the fewest pieces
-PIECES_PER_ELEMENT = (1, 2, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
+PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
 _MOST_COMBINATIONS = 4_096  # of expansions; beyond that types are varied together
 
 
@@ -122,10 +122,13 @@ def granularities(pes: int, scopes: int = 1, most_tasks: int = 0) -> tuple[Granu
     Args:
         pes: P.
         scopes: that the model has at least.
-        most_tasks: that a choice may have, if that limits it: where P pieces of each scope are more, fewer pieces are
-            looked at as well, P halved as often as needed, and a quarter of that, which leaves tasks for others.
+        most_tasks: that a choice may have, if that limits it: where 4 P pieces of each scope are more, 2 P are looked
+            at as well; where P are more, fewer, P halved as often as needed, and a quarter of that, which leaves tasks
+            for others.
     """
     pieces = [pes * times for times in PIECES_PER_ELEMENT]
+    if most_tasks and pieces[-1] * scopes > most_tasks:
+        pieces.append(2 * pes)
     fewer = pes
     while most_tasks and fewer > 1 and fewer * scopes > most_tasks:
         fewer //= 2

@@ -132,7 +132,7 @@ def _fastest(
     pieces = [granularity.pieces for granularity in space.granularities if granularity.pieces is not None]
     for most, among, cost in product(dict.fromkeys(limits), _with_and_without_parts(operators), costs):
         yield fastest_options(among, most, cost)
-        if len(pieces) > len(PIECES_PER_ELEMENT):
+        if pieces and min(pieces) * PIECES_PER_ELEMENT[-1] < max(pieces):
             yield fastest_options([each.without(min(pieces)) for each in among], most, cost)
 
 

@@ -108,7 +108,7 @@ class ExploreOptions:
     )
     granularity: tuple[str, ...] = lowering(
         "How finely to cut operators into tasks: declared, pieces=N, max-tasks=N, split=N. Several are compared.",
-        more="If only tasks as declared are tried, a hint says whether P, 2 P or 4 P pieces are estimated to save 10 % at "
+        more="If only tasks as declared are tried, a hint says whether P or 4 P pieces are estimated to save 10 % at "
         "the fastest points.",
         default=("declared",),
         metavar="NAME",

@@ -41,9 +41,10 @@ def test_fewer_pieces_are_looked_at_where_there_would_be_too_many() -> None:
 
     DenseNet-121 took longer on 2,048 elements than on 512: 128 pieces of each scope left few tasks for the large ones.
     """
-    assert [each.pieces for each in granularities(512, 400, 28_000)] == [None, 512, 2048, 64, 16]
-    assert [each.pieces for each in granularities(64, 400, 28_000)] == [None, 64, 256]
-    assert [each.pieces for each in granularities(64, 10**6, 28_000)] == [None, 64, 256, 1]
+    assert [each.pieces for each in granularities(512, 400, 28_000)] == [None, 512, 2048, 1024, 64, 16]
+    assert [each.pieces for each in granularities(64, 400, 28_000)] == [None, 64, 256, 128]
+    assert [each.pieces for each in granularities(64, 10**6, 28_000)] == [None, 64, 256, 128, 1]
+    assert [each.pieces for each in granularities(64, 100, 28_000)] == [None, 64, 256]
 
 
 class Counted(Makespans):

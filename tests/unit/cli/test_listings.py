@@ -35,7 +35,7 @@ def test_without_more_words_expansions_are_a_row_per_operator_that_has_several()
     listing = expansions_listing(100)
 
     assert row(listing, "Conv")[1:] == ["direct+,", "fft,", "im2col*,", "winograd,", "winograd4"]
-    products = ["columns,", "ip,", "lmv,", "mv*,", "op,", "rows,", "split-k{parts=2…4096}"]
+    products = ["columns,", "ip,", "lmv,", "mv*,", "op,", "rows,", "split-k{parts=2,4…4096}"]
     assert row(listing, "MatMul")[1:] == products
     assert "with one expansion: Abs, Acos," in listing
     assert len(listing.splitlines()) < 80
@@ -53,7 +53,7 @@ def test_expansions_of_one_operator_come_with_what_they_do() -> None:
 
 
 def test_operators_come_with_their_expansions() -> None:
-    products = ["columns,", "ip,", "lmv,", "mv,", "op,", "rows,", "split-k{parts=2…4096}"]
+    products = ["columns,", "ip,", "lmv,", "mv,", "op,", "rows,", "split-k{parts=2,4…4096}"]
     assert row(ops_listing(WIDTH), "canonical", "MatMul")[2:] == products
     assert row(ops_listing(WIDTH), "onnx", "Conv")[2:] == ["direct,", "fft,", "im2col,", "winograd,", "winograd4"]
 

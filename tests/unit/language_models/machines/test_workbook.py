@@ -48,7 +48,8 @@ def test_a_workbook_without_sheets_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "byte", "message"), [(29, 8, "it ends early"), (-6, 255, "negative seek value -[0-9]+")]
+    ("place", "byte", "message"),
+    [(29, 8, "(it ends early|Overlapped entries: .*)"), (-6, 255, "negative seek value -[0-9]+")],  # newer libraries
 )
 def test_a_damaged_archive_is_refused_in_one_line(place: int, byte: int, message: str) -> None:
     data = bytearray(book_of([PARTS[0]]))
