@@ -72,11 +72,11 @@ def _answer(best: ResultRow) -> str:
         found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
     parts += [] if cost is None else [f"{cost:,.0f} USD"]
-    return "; ".join((found, *parts)) + "." + _lowering(figures)
+    return "; ".join((found, *parts)) + "."
 
 
-def _lowering(figures: Record) -> str:
-    """Return what the operators of most work are lowered to, as a sentence behind others; nothing of a DAG."""
+def _lowering(figures: Record) -> Iterator[str]:
+    """Yield what the operators of most work are lowered to; nothing of a DAG."""
     work, groups = figures.number("schedule.total_work_cycles"), figures.parts("lowerings")
     lowered = [
         Lowered(group.texts("operators"), group.names("expansions"), (group.number("work_cycles") or 0) / (work or 1))
@@ -84,11 +84,12 @@ def _lowering(figures: Record) -> str:
     ]
     texts = [text for text in lowered_texts(lowered) if lowered]
     shown = [text for text in texts if len(text) <= _LONGEST_LOWERING] or texts[:1]
-    return f" Lowering: {shown[-1]}." if shown else ""
+    yield from (f"Lowering: {text}." for text in shown[-1:])
 
 
 def _reasons(best: ResultRow) -> Iterator[str]:
     figures = best.figures
+    yield from _lowering(figures)
     waits = figures.texts("simulation.deadlock")
     if waits:
         yield f"Deadlock: {'; '.join(waits)}."

@@ -70,6 +70,19 @@ def test_what_was_chosen_is_options_to_paste_and_no_part_of_the_answer() -> None
     )
 
 
+def test_what_operators_are_lowered_to_is_the_first_reason_and_no_part_of_the_answer() -> None:
+    lowerings: Json = [{"operators": ["fc1", "fc2"], "expansions": {"MatMul": "ip"}, "work_cycles": 900}]
+    found = result(4, 3000, {})
+    schedule = found["schedule"]
+    assert isinstance(schedule, dict)
+    results: list[Json] = [{**found, "lowerings": lowerings, "schedule": {**schedule, "total_work_cycles": 1000}}]
+
+    view = view_of(Record({**model_report(), "results": results}))
+
+    assert view.reasons[0] == "Lowering: MatMul=ip in fc1 and fc2 (90 % of the work)."
+    assert "fc1" not in view.answer
+
+
 def test_why_the_best_is_best_and_what_may_be_better_is_said_with_the_figures_of_the_json() -> None:
     report = Record(model_report())
     hint: Json = {
