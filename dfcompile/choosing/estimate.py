@@ -1,8 +1,11 @@
 """What families of tasks take and move on a number of processing elements, without looking at single tasks."""
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache
-from math import prod
+from itertools import accumulate
+from math import inf, prod
+from operator import mul
 
 from msgspec import Struct
 
@@ -46,7 +49,8 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
 
     Tasks of a family run in rounds of P. What several of a round read comes once, at least as one stream; what SRAM has
     room for stays for the round, or for all rounds. An array that is made here and is no larger than half of SRAM is
-    not moved, one that several families read is then moved once. Streams count as if they went through memory: of many
+    not moved, one that several families read is then moved once; of arrays in slices a part is moved
+    if they find no room beside one another. Streams count as if they went through memory: of many
     tasks few run at a time.
 
     Args:
@@ -54,35 +58,69 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
         pes: number of processing elements P.
         memory: of the chip.
     """
-    stays = {name for name, use in flow.uses.items() if _stays(flow, use, pes, memory)}
+    stays = {name for name, use in flow.uses.items() if _stays(flow, use, memory)}
+    part_of = _moved_slices(flow, pes, memory)
+    stays.update(name for name, part in part_of.items() if not part)
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
-        reads = [access for access in family.scope.reads if access.array not in stays]
-        arrays = [flow.uses[access.array].array for access in reads]
-        ways = [
-            _ways(family.cuts, replace(access, array="", base=0), (array.elements, array.element_bytes), pes)
-            for access, array in zip(reads, arrays, strict=True)
-        ]
-        moved += _least(ways, memory.sram_bytes)
-        for access in family.scope.writes:
-            use = flow.uses[access.array]
+        operands = []
+        for access in family.scope.reads:
             if access.array not in stays:
-                moved += family.written(access).total * use.array.element_bytes
+                array = flow.uses[access.array].array
+                of_array = array.elements, array.element_bytes
+                ways = _ways(family.cuts, replace(access, array="", base=0), of_array, pes)
+                part = part_of.get(access.array, 1)
+                operands.append(tuple(_Way(way.room, int(way.moved * part)) for way in ways))
+        moved += _least(operands, memory.sram_bytes)
+        for access in family.scope.writes:
+            if access.array not in stays:
+                written = family.written(access).total * flow.uses[access.array].array.element_bytes
+                moved += int(written * part_of.get(access.array, 1))
     return moved
 
 
-def _stays(flow: Flow, use: ArrayUse, pes: int, memory: Memory) -> bool:
-    """Return whether an array stays on the chip: one that is made for others, or that several families read.
-
-    Of one in slices those are there at a time which P tasks write, and as many that are read.
-    """
-    is_made = bool(use.writers) and bool(use.readers) and use.array.is_transient
+def _stays(flow: Flow, use: ArrayUse, memory: Memory) -> bool:
+    """Return whether an array stays on the chip as a whole: one that is made for others, or that several read."""
     is_shared = not use.writers and len(use.readers) > 1
-    size, slices = _size(use), flow.slices.get(use.array.name)
-    if slices is not None:
-        written = sum(flow.families[number].members for number, _ in use.writers)
-        size = size * min(slices.count, -(-pes * slices.count // written)) // slices.count
-    return (is_made or is_shared) and size * _PART <= memory.sram_bytes
+    is_whole = use.array.name not in flow.slices
+    return is_whole and (_is_made(use) or is_shared) and _size(use) * _PART <= memory.sram_bytes
+
+
+def _is_made(use: ArrayUse) -> bool:
+    """Return whether an array is made for others, and is no result."""
+    return bool(use.writers) and bool(use.readers) and use.array.is_transient
+
+
+def _moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
+    """Return about which part of each array in slices does not stay on the chip, of those that are made for others.
+
+    Depth first as many slices are worked on as P tasks touch; each is in memory until the last family has
+    read it. What is there at a time on the average, and finds no room, is moved.
+    """
+    if memory.sram_bytes == inf:
+        return {}
+    place = {number: at for at, number in enumerate(flow.order)}
+    lives = {}
+    taken = [0] * len(place)
+    for name, slices in flow.slices.items():
+        use = flow.uses[name]
+        if _is_made(use):
+            begin = min(place[number] for number, _ in use.writers)
+            end = max(place[number] for number, _ in use.readers) + 1
+            members = max(flow.families[number].members for number, _ in (*use.writers, *use.readers))
+            at_once = min(slices.count, -(-pes * slices.count // members))
+            lives[name] = begin, end
+            for at in range(begin, end):
+                taken[at] += _size(use) * at_once // slices.count
+    work = [flow.task_cycles(number).total for number in flow.order]
+    done = list(accumulate(work, initial=0))
+    needed = list(accumulate(map(mul, taken, work), initial=0))
+    found = {}
+    for name, (begin, end) in lives.items():
+        room = int(memory.sram_bytes) * (done[end] - done[begin])
+        needs = needed[end] - needed[begin]
+        found[name] = max(1 - Fraction(room, needs), Fraction(0)) if needs else Fraction(0)
+    return found
 
 
 def _size(use: ArrayUse) -> int:

@@ -189,13 +189,38 @@ class OptionTable:
         return (self._own[origin],) if origin in self._own else ()
 
     def _known(self, origin: str) -> tuple[OperatorOption, ...]:
-        found = (
-            (names, granularity.pieces_of(origin), self._estimate(part, (shape, granularity, self._fixed(origin))))
-            for names, part in self._parts[origin].items()
-            for shape in (_shape(part),)
-            for granularity in self._granularities(origin, part)
-        )
-        return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
+        found = []
+        for names, part in self._parts[origin].items():
+            shape = _shape(part), self._fixed(origin)
+            for granularity in self._granularities(origin, part):
+                alone = self._estimate(part, granularity, shape)
+                if alone is not None:
+                    found.append(OperatorOption(names, granularity.pieces_of(origin), alone))
+            found += self._in_short_tasks(names, part, [each for each in found if each.expansions == names])
+        return tuple(found)
+
+    def _in_short_tasks(
+        self, names: Names, part: LoweredGraph, known: Sequence[OperatorOption]
+    ) -> Iterator[OperatorOption]:
+        """Yield options of more pieces of a lowering in slices that waits for DRAM, until it no longer does.
+
+        The more tasks work on a slice the fewer slices are in memory at a time.
+        """
+        least = min((each.alone for each in known), key=lambda alone: alone.time, default=None)
+        if least is None or 2 * least.apart_cycles <= least.work_cycles or len(self._space.granularities) == 1:
+            return
+        largest = max(part.scopes, key=lambda scope: prod(scope.extents))
+        pieces = next(extent for extent in largest.extents if extent > 1)
+        origin, most = part.scopes[0].origin, max((each.pieces or 0 for each in known), default=0)
+        while least.memory_cycles > least.cycles and 2 * pieces <= _MOST_PER_ELEMENT * self._sketches.pes:
+            pieces *= 2
+            if pieces <= most:
+                continue
+            found = self._estimate(part, Granularity(pieces=pieces), (_shape(part), self._fixed(origin)))
+            if found is None:
+                return
+            yield OperatorOption(names, pieces, found)
+            least = min(least, found, key=lambda alone: alone.time)
 
     def _granularities(self, origin: str, part: LoweredGraph) -> Sequence[Granularity]:
         """Return those that all scopes may have, and if the user left it open those that fill the elements."""
@@ -205,10 +230,11 @@ class OptionTable:
         fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
         return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
 
-    def _estimate(self, part: LoweredGraph, key: tuple[object, Granularity, tuple[int | None, ...]]) -> Estimate | None:
+    def _estimate(self, part: LoweredGraph, granularity: Granularity, shape: object) -> Estimate | None:
+        key = shape, granularity
         if key not in self._estimates:
             try:
-                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, key[1]))
+                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, granularity))
                 self._estimates[key] = estimate(flow, self._sketches.pes, memory=self._sketches.memory)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None

@@ -15,7 +15,6 @@ from dfcompile.canonical_dag import CanonicalDag, TensorRole, topological_order
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64, frozen
 from dfcompile.records import replace
-from dfcompile.scheduler.depth_first import depth_first
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
 from dfcompile.scheduler.timing import int64_column
@@ -131,7 +130,7 @@ class GapIndex:
         self._summarise(position)
 
 
-def schedule_non_streaming(dag: CanonicalDag, pes: int, *, is_depth_first: bool = False) -> NonStreamingSchedule:
+def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     """List scheduling by upward rank: each task where it finishes first, in idle gaps too [dematteis23, section 7].
 
     The upward rank of a node is its work plus the largest rank of its successors: the longest path to the end.
@@ -143,13 +142,12 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int, *, is_depth_first: bool 
     Args:
         dag: the graph.
         pes: number of processing elements P.
-        is_depth_first: nodes are taken depth first instead, so that less is in memory at a time; see `depth_first`.
 
     Raises:
         UserError: ``pes`` is below 1, or a time does not fit in 64 bits.
     """
     check_pes(pes)
-    order, begins = depth_first(dag) if is_depth_first else _by_rank(dag)
+    order, begins = _by_rank(dag)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     work, computational = dag.work[order].tolist(), dag.is_computational[order].tolist()

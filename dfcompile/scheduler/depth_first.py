@@ -1,35 +1,76 @@
-"""Depth first: tasks in the order in which one processing element finishes one result after the other.
+"""Depth first: as soon as an element is free it takes, of the tasks that can begin, what one element alone would first.
 
-Where others take what comes next, as soon as they can, little more is in memory at a time than one element needs: what
-tasks hold that come too early, of which there are at most P for each step of the longest chain [blelloch99].
+One element that finishes one result after the other needs little memory. Where P take the tasks in the same order,
+little more is in memory at a time: what tasks hold that come too early, of which there are at most P for each step of
+the longest chain; and no element idles while a task can begin, so the schedule takes at most the cycles of that chain
+more than work / P [blelloch99].
 """
+
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import CanonicalDag, Int32
+from dfcompile.canonical_dag.dag import CanonicalDag, Int32, frozen
+from dfcompile.scheduler.options import check_pes
+from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
+from dfcompile.scheduler.timing import int64_column
 
 
-def depth_first(dag: CanonicalDag) -> tuple[Int32, list[int]]:
-    """Return the nodes depth first, and where those begin that are placed apart, and the end.
+def schedule_depth_first(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
+    """Return a schedule in which every edge goes through memory, of which little is needed at a time.
 
-    A node comes behind all that it needs, and these are looked for only when it is looked at. Together are tasks of one
-    scope that take as long and do not read from one another.
+    Args:
+        dag: the graph.
+        pes: number of processing elements P.
+
+    Raises:
+        UserError: ``pes`` is below 1, or a time does not fit in 64 bits.
     """
-    order = _order(dag)
+    check_pes(pes)
+    order = depth_first(dag)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    latest = np.full(len(order), -1, dtype=np.int64)  # place of the last node that each one reads from
-    np.maximum.at(latest, place[dag.edge_target], place[dag.edge_source])
-    scope, work = dag.node_scope[order], dag.work[order]
-    follows = (scope[1:] == scope[:-1]) & (work[1:] == work[:-1]) & (work[1:] > 0)
-    begins = [0]
-    for at, (is_next, before) in enumerate(zip(follows.tolist(), latest[1:].tolist(), strict=True), start=1):
-        if not is_next or before >= begins[-1]:
-            begins.append(at)
-    return order, [*begins, len(order)]
+    # All columns are in that order, so that of two nodes the lower number comes first.
+    work, is_task = dag.work[order].tolist(), dag.is_computational[order].tolist()
+    targets, first = place[dag.edge_target[dag.out_edges]].tolist(), dag.out_start[order].tolist()
+    last = dag.out_start[order + 1].tolist()
+    missing = np.diff(dag.in_start)[order].tolist()
+    start, pe = [0] * len(order), [NO_PE] * len(order)
+    free = list(range(min(pes, max(dag.tasks_count, 1))))  # no more can be used
+    running: list[tuple[int, int]] = []  # when each ends
+    now, ended = 0, [node for node, count in enumerate(missing) if not count and not is_task[node]]
+    ready = [node for node, count in enumerate(missing) if not count and is_task[node]]
+    heapify(ready)
+    while True:
+        while ended:
+            node = ended.pop()
+            for target in targets[first[node] : last[node]]:
+                missing[target] -= 1
+                if missing[target]:
+                    continue
+                if is_task[target]:
+                    heappush(ready, target)
+                else:
+                    start[target] = now
+                    ended.append(target)
+        while ready and free:
+            node = heappop(ready)
+            start[node], pe[node] = now, heappop(free)
+            heappush(running, (now + work[node], node))
+        if not running:
+            break
+        now = running[0][0]
+        while running and running[0][0] == now:
+            _, node = heappop(running)
+            heappush(free, pe[node])
+            ended.append(node)
+    ends = int64_column([begin + cycles for begin, cycles in zip(start, work, strict=True)])[place]
+    element = np.array(pe, dtype=np.int32)[place]
+    return NonStreamingSchedule(pes, frozen(element), frozen(ends - dag.work), frozen(ends), now)
 
 
-def _order(dag: CanonicalDag) -> Int32:
+def depth_first(dag: CanonicalDag) -> Int32:
+    """Return the nodes depth first: each behind all that it needs, and these when it is looked at."""
     sources, first = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
     left, is_found = first[:-1], [False] * dag.nodes_count  # the next input edge of each node to look at
     order: list[int] = []

@@ -14,6 +14,7 @@ from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
 from dfcompile.scheduler.baseline import postponed, schedule_non_streaming
+from dfcompile.scheduler.depth_first import schedule_depth_first
 from dfcompile.scheduler.listing.list_schedule import through_memory
 from dfcompile.scheduler.simulation.simulator import replayed
 
@@ -26,6 +27,7 @@ class Order(Enum):
     DEPTH_FIRST = "depth first"
 
 
+_NON_STREAMING = {Order.BY_RANK: schedule_non_streaming, Order.DEPTH_FIRST: schedule_depth_first}
 _Key = tuple[bytes, ScheduleOptions | Order]
 
 _SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
@@ -83,7 +85,7 @@ class PartWays:
         Without slices whoever reads an array waits for all who write it, in any order of tasks.
         """
         if (self._dag.is_buffer & (self._dag.node_member != NO_MEMBER)).any():
-            yield replace(self._plan(Order.DEPTH_FIRST), timing=Timing.EXACT)
+            yield self._plan(Order.DEPTH_FIRST)
 
     def with_small_fifos(self) -> Iterator[Schedule]:
         """Yield replayed list schedules of a part that has one, with smaller and smaller FIFOs."""
@@ -129,8 +131,8 @@ class PartWays:
         """Return a schedule with the times of its replay; ``None`` if its FIFOs do not fit, or that is too large."""
         if not self._fits(found := self._plan(options)):
             return None
-        if isinstance(options, Order):  # every task begins when all that it reads is there: nothing is early or late
-            return replace(found, timing=Timing.EXACT)
+        if isinstance(options, Order):
+            return found
         key = self._shape, options
         if key not in self._all.replays:
             try:
@@ -177,8 +179,10 @@ class PartWays:
         if key not in self._all.plans:
             planning = self._all.planning
             if isinstance(options, Order):
-                alone = schedule_non_streaming(self._dag, planning.pes, is_depth_first=options is Order.DEPTH_FIRST)
-                found = through_memory(self._dag, planning, postponed(self._dag, alone))
+                alone = _NON_STREAMING[options](self._dag, planning.pes)
+                planned = through_memory(self._dag, planning, postponed(self._dag, alone))
+                # Every task begins when all that it reads is there: nothing is early or late.
+                found = replace(planned, timing=Timing.EXACT)
             else:
                 found = schedule(self._dag, options, self._all.partitioners)
             self._all.plans[key] = found

@@ -124,6 +124,7 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
         return sum(store.dram_bytes for store in self.stores)
 
 
+_RECENT = 8  # configurations that are kept: those of one set by all its schedules
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
 # By whether it is planned alone and by likeness: what is found for a set of units, and the likeness of that set.
@@ -181,6 +182,10 @@ class TaskModel(Struct, frozen=True, dict=True):
 
     @cached_property
     def _known(self) -> _Known:
+        return {}
+
+    @cached_property
+    def _recent(self) -> dict[tuple[int, int], TaskConfiguration]:
         return {}
 
     @property
@@ -306,8 +311,11 @@ class TaskModel(Struct, frozen=True, dict=True):
         return self._with_less_in_memory(units, part, found) if is_whole else found
 
     def _with_less_in_memory(self, units: int, part: DagPart, known: TaskConfiguration) -> TaskConfiguration:
-        """Return a configuration, or a faster one of schedules that hold less in memory if it waits for DRAM."""
-        if not self._waits_for_compute(known):
+        """Return a configuration, or a faster one of schedules that hold less in memory.
+
+        Of none that streams nothing and does not wait for DRAM: these are slower.
+        """
+        if known.schedule.streamed.any() or not self._waits_for_compute(known):
             for schedule in self._ways(part).with_less_in_memory():
                 known = self._faster(known, units, part, schedule)
         return known
@@ -347,6 +355,15 @@ class TaskModel(Struct, frozen=True, dict=True):
         )
 
     def _configuration(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
+        """Return the configuration of a set of units by a schedule; what was looked at last is kept."""
+        key = units, id(found)
+        if key not in self._recent:
+            if len(self._recent) == _RECENT:
+                del self._recent[next(iter(self._recent))]
+            self._recent[key] = self._configured(units, part, found)
+        return self._recent[key]
+
+    def _configured(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
         stores, residency = self.stores.uses(self._edges(part, found), self.sram_bytes)
         members = self.units.members(units)
         compute_ns = found.makespan_cycles / self.system.accelerator.frequency_ghz

@@ -1,12 +1,15 @@
-"""The schedule in which nothing streams: against the same rule, task by task, over all places there are."""
+"""Schedules in which nothing streams: against the same rules, over all places there are, and cycle by cycle."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, topological_order
 from dfcompile.scheduler import schedule_non_streaming
+from dfcompile.scheduler.depth_first import schedule_depth_first
 from dfcompile.scheduler.schedules import NO_PE
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
@@ -54,13 +57,13 @@ def earliest_place(booked: Sequence[list[tuple[int, int]]], ready: int, work: in
 
 
 @examples(150)
-@given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6), st.booleans())
-def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int, is_depth_first: bool) -> None:
-    found = schedule_non_streaming(dag, pes, is_depth_first=is_depth_first)
+@given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6))
+def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int) -> None:
+    found = schedule_non_streaming(dag, pes)
 
     booked: list[list[tuple[int, int]]] = [[] for _ in range(min(pes, max(dag.tasks_count, 1)))]
     end = [0] * dag.nodes_count
-    for node in depth_first(dag) if is_depth_first else by_rank(dag):
+    for node in by_rank(dag):
         sources = dag.edge_source[dag.edge_target == node].tolist()
         begin, work, pe = max((end[each] for each in sources), default=0), int(dag.work[node]), NO_PE
         if dag.is_computational[node]:
@@ -69,6 +72,34 @@ def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int, is_depth_
         end[node] = begin + work
         assert (found.start[node], found.end[node], found.pe[node]) == (begin, end[node], pe)
     assert found.makespan_cycles == max(end, default=0)
+
+
+@examples(150)
+@given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6))
+def test_depth_first_an_element_takes_the_first_task_that_can_begin(dag: CanonicalDag, pes: int) -> None:
+    """Cycle by cycle: as many tasks run as can, and of those that can begin the first depth first."""
+    found = schedule_depth_first(dag, pes)
+
+    order, start, end = depth_first(dag), [-1] * dag.nodes_count, [-1] * dag.nodes_count
+    sources = {node: dag.edge_source[dag.edge_target == node].tolist() for node in order}
+    for now in range(found.makespan_cycles + 1):
+        while True:  # what takes no time lets others begin in the same cycle
+            can_begin = [
+                node for node in order if start[node] < 0 and all(0 <= end[each] <= now for each in sources[node])
+            ]
+            running = sum(start[node] >= 0 and end[node] > now for node in order if dag.is_computational[node])
+            tasks = [node for node in can_begin if dag.is_computational[node]]
+            begun = [node for node in can_begin if node not in tasks] or tasks[: pes - running]
+            if not begun:
+                break
+            for node in begun:
+                start[node], end[node] = now, now + int(dag.work[node])
+
+    assert (found.start.tolist(), found.end.tolist()) == (start, end)
+    assert found.makespan_cycles == max(end, default=0)
+    for pe in range(pes):
+        own = sorted((start[node], end[node]) for node in np.flatnonzero(found.pe == pe).tolist())
+        assert all(before[1] <= after[0] for before, after in pairwise(own))
 
 
 def test_depth_first_one_result_comes_after_the_other() -> None:
@@ -81,7 +112,7 @@ def test_depth_first_one_result_comes_after_the_other() -> None:
         builder.add_edges(ends, steps[number + 1], [5] * 4)
     dag = builder.finish()
 
-    found = schedule_non_streaming(dag, 1, is_depth_first=True)
+    found = schedule_depth_first(dag, 1)
 
     assert found.start[list(zip(*steps, strict=True))].reshape(-1).tolist() == list(range(0, 60, 5))
     assert schedule_non_streaming(dag, 1).start[steps[0]].tolist() == [0, 5, 10, 15]
