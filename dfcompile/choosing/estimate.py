@@ -213,6 +213,11 @@ class Estimate(Struct, frozen=True):
         """Cycles of tasks or of DRAM, whichever are more."""
         return max(self.cycles, self.memory_cycles)
 
+    @property
+    def waits_for_dram(self) -> bool:
+        """Whether DRAM takes longer than the tasks."""
+        return self.memory_cycles > self.cycles
+
 
 def estimate(
     flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = None, memory: Memory | None = None

@@ -212,7 +212,7 @@ class OptionTable:
         largest = max(part.scopes, key=lambda scope: prod(scope.extents))
         pieces = next(extent for extent in largest.extents if extent > 1)
         origin, most = part.scopes[0].origin, max((each.pieces or 0 for each in known), default=0)
-        while least.memory_cycles > least.cycles and 2 * pieces <= _MOST_PER_ELEMENT * self._sketches.pes:
+        while least.waits_for_dram and 2 * pieces <= _MOST_PER_ELEMENT * self._sketches.pes:
             pieces *= 2
             if pieces <= most:
                 continue

@@ -59,7 +59,7 @@ class Limits(Struct, frozen=True):
         return Limits(*map(min, astuple(self), astuple(SLOWLY_SCHEDULED)))
 
 
-_TIMES_IN_SLICES = 12
+_TIMES_IN_SLICES = 4
 NOTHING = Limits(0, 0)
 # For schedules of some 8 microseconds a task: some seconds on 64 elements, a minute and more on 2,048.
 THOROUGH = Limits(

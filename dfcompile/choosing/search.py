@@ -26,6 +26,7 @@ from dfcompile.options import Choice
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _TOO_LONG = 1.05  # estimates of choices of many pieces are up to a twentieth longer than their schedules
+_TIMES_FOR_DRAM = 3  # as many tasks of a model in slices that waits for DRAM
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
@@ -95,7 +96,8 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         with work.part(alone):
             operators = _operators(space, tuple(space.covering()), sketches)
         default = sketches.of(next(space.uniform()))
-        limits = scores.limits.in_slices() if _is_in_slices(operators) else scores.limits
+        is_in_slices = _is_in_slices(operators)
+        limits = scores.limits.in_slices() if is_in_slices else scores.limits
         most = max(limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
         largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
         affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
@@ -103,16 +105,27 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
             distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
         uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
         with work.part(changes):
-            few = [each for each in uniform if each.estimate.tasks <= most]
-            costs = (time_alone,) if sketches.memory is None else (time_alone, cycles_alone, both_alone)
-            starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)), costs)
-            own = Descent(operators, sketches, space, most).best(starts, few[:1])
+            few = [each for each in uniform if each.estimate.tasks <= most][:1]
+            own = _improved(operators, space, sketches, most, few)
+            if (
+                is_in_slices and own and own[0].estimate.waits_for_dram
+            ):  # of shorter tasks fewer slices are there at once
+                own = _improved(operators, space, sketches, _TIMES_FOR_DRAM * most, own)
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
             chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
     uniform_rivals = rivals[max(len(own) - 1, 0) :]
     return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
+
+
+def _improved(
+    operators: tuple[OperatorOptions, ...], space: Space, sketches: Sketches, most: int, known: Sequence[Sketch]
+) -> tuple[Sketch, ...]:
+    """Return the best choices of at most so many tasks that are found from options alone and from known choices."""
+    costs = (time_alone,) if sketches.memory is None else (time_alone, cycles_alone, both_alone)
+    starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)), costs)
+    return Descent(operators, sketches, space, most).best(starts, known)
 
 
 def _fastest(
