@@ -1,16 +1,15 @@
 """ONNX Einsum: sums of products over named dimensions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from msgspec import Struct
 
+from dfcompile.errors import UserError
+from dfcompile.frontend.einsum_equation import Labels, read_equation
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.operators import MatMul
-
-Labels = tuple[str, ...]
-_ELLIPSIS = "..."
 
 
 class _Term(Struct, frozen=True):
@@ -117,42 +116,18 @@ class _Steps:
 
 def _parsed(op: Operator) -> tuple[tuple[_Term, ...], Labels, Mapping[str, int]]:
     """Return the operands with their labels, the labels of the result, and the extent that each label stands for."""
-    equation = op.text("equation", "").replace(" ", "")
-    given, arrow, result = equation.partition("->")
-    operands, sources = op.operands(), given.split(",")
-    if len(sources) != len(operands):
-        raise op.unsupported(f"equation {equation!r} has {len(sources)} terms for {len(operands)} operands")
-    dimensions: list[list[tuple[str, int]]] = []
-    for source, operand in zip(sources, operands, strict=True):
-        # An operand without dimensions stands as an array of one element.
-        shape = operand.shape if source or operand.elements > 1 else ()
-        labels = _labels(source, len(shape) - len(source.replace(_ELLIPSIS, "")))
-        op.refuse_if(len(labels) != len(shape), f"equation {equation!r} has {len(labels)} labels for {operand}")
-        dimensions.append(list(zip(labels, shape, strict=True)))
-    everything = [label for pairs in dimensions for label, _ in pairs]
-    hidden = sum(label.startswith(_ELLIPSIS) for label in set(everything))
-    if arrow:
-        wanted = _labels(result, hidden)
-    else:
-        once = (label for label in sorted(everything) if label.isalpha() and everything.count(label) == 1)
-        wanted = (*_labels(_ELLIPSIS, hidden), *once)
-    if len(set(wanted)) != len(wanted) or not set(wanted) <= set(everything):
-        raise op.unsupported(f"equation {equation!r} has a label in the result twice, or one of no operand")
-    extents: dict[str, int] = {}
-    for label, extent in (pair for pairs in dimensions for pair in pairs):
-        extents[label] = max(extent, extents.get(label, 1))
+    text, operands = op.text("equation", ""), op.operands()
+    # An operand without dimensions stands as an array of one element.
+    sources = text.replace(" ", "").partition("->")[0].split(",")
+    pairs = list(zip(operands, sources, strict=False))
+    shapes = [operand.shape if source or operand.elements > 1 else () for operand, source in pairs]
+    try:
+        equation = read_equation(text, shapes, lambda position: repr(operands[position].name))
+    except UserError as error:
+        raise op.unsupported(str(error)) from error
+    extents = equation.extents
     # An extent of 1 that stands for more is the same for each of them: as if the operand had no such dimension.
+    dimensions = (zip(labels, shape, strict=True) for labels, shape in zip(equation.terms, shapes, strict=True))
     kept = (tuple(label for label, extent in pairs if extent == extents[label]) for pairs in dimensions)
     terms = tuple(_Term(operand, labels) for operand, labels in zip(operands, kept, strict=True))
-    return terms, wanted, extents
-
-
-def _labels(term: str, hidden: int) -> Labels:
-    """Return the labels of a term; those that an ellipsis hides are numbered from the last.
-
-    >>> _labels("a...b", 2)
-    ('a', '...1', '...0', 'b')
-    """
-    before, ellipsis, after = term.partition(_ELLIPSIS)
-    names: Sequence[str] = [f"{_ELLIPSIS}{number}" for number in reversed(range(hidden))] if ellipsis else ()
-    return (*before, *names, *after)
+    return terms, equation.result, extents
