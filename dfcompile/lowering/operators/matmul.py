@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.operators.base import AnyExtents, Contraction
+from dfcompile.lowering.operators.base import AnyExtents
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
@@ -35,10 +35,6 @@ class MatMul(AnyExtents):
         if k != inner or c.shape[-2:] != (n, m):
             found = f"[{n},{k}] @ [{inner},{m}] -> [{c.shape[-2]},{c.shape[-1]}]"
             raise self.fault(f"{found} against [n,k] @ [k,m] -> [n,m]")
-
-    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
-        """Return batch, rows, the dimension that is summed over, and columns."""
-        return Contraction.of(self.loop_nest(operands, result))
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch dimensions, rows, columns and the dimension that is summed over."""
