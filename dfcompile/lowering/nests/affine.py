@@ -1,15 +1,13 @@
 """Affine functions of loops: the indices with which a nest accesses its arrays."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import TypeAlias
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.affine import Affine
 from dfcompile.lowering.expressions import expression_tree
-
-Affine: TypeAlias = Mapping[str, int]  # factor of each loop and, under the empty name, the constant
 
 
 @lru_cache(maxsize=4096)
@@ -44,37 +42,6 @@ def _affine(node: ast.expr, index: str) -> dict[str, int]:
             if set(one) == {""}:
                 return {name: one[""] * factor for name, factor in other.items()}
     raise UserError(f"index {index!r}: found against an affine function of the loops")
-
-
-def span(index: Affine, extents: Mapping[str, int]) -> tuple[int, int]:
-    """Return the least and the largest value of an affine function of loops with these extents.
-
-    >>> span(affine("2*i - j + 3"), {"i": 4, "j": 2})
-    (2, 9)
-    """
-    ends = [factor * (extents[name] - 1) for name, factor in index.items() if name]
-    base = index.get("", 0)
-    return base + sum(min(0, end) for end in ends), base + sum(max(0, end) for end in ends)
-
-
-def affine_text(index: Affine, names: Mapping[str, str] | None = None) -> str:
-    """Return an affine function as an expression.
-
-    Args:
-        index: the function.
-        names: of loops that are called otherwise.
-
-    >>> affine_text(affine("35*c + 7*(y - 1) + x"), {"x": "column"})
-    '35*c + 7*y + column - 7'
-    """
-    names = names or {}
-    terms = [(factor, names.get(name, name)) for name, factor in index.items() if name and factor]
-    constant = index.get("", 0)
-    signed = ((" - " if factor < 0 else " + ", abs(factor), name) for factor, name in terms)
-    text = "".join(f"{sign}{name if factor == 1 else f'{factor}*{name}'}" for sign, factor, name in signed)
-    if constant or not terms:
-        text += f" {'-' if constant < 0 else '+'} {abs(constant)}"
-    return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text.removeprefix(' - ')}"
 
 
 def linear_index(names: Sequence[str], extents: Sequence[int]) -> str:

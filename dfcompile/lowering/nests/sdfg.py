@@ -6,9 +6,9 @@ import dace
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
+from dfcompile.frontend.affine import affine_text
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests.affine import affine_text
 from dfcompile.lowering.nests.map_scopes import add_map_scope
 from dfcompile.lowering.nests.program import RESULT, Nest, NestAccess, NestProgram, View, renamed_words, tasklet_code
 from dfcompile.lowering.program_builder import ProgramBuilder

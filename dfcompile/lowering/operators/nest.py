@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 from dfcompile.canonical_dag import LoopKind
+from dfcompile.frontend.affine import span
 from dfcompile.lowering.expressions import MOST_OPERANDS, Reduction, expression_tree
-from dfcompile.lowering.nests.affine import span
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_indices
