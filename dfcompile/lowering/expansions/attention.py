@@ -47,12 +47,10 @@ def flash_attention(op: Operator, build: CanonicalFragment) -> None:
 def _heads(op: Operator, build: CanonicalFragment) -> tuple[Heads, list[Term]]:
     """Return queries, keys and values by head, and what keeps queries from keys or is added."""
     q, k, v = (op.input(position) for position in range(3))
-    given = (op.integer("q_num_heads", 0), op.integer("kv_num_heads", 0))
-    counts = (q.shape[1], k.shape[1]) if q.rank == 4 else given
-    if q.rank == 3 and (min(counts) < 1 or any(x.shape[2] % n for x, n in ((q, counts[0]), (k, counts[1])))):
-        raise op.unsupported(f"'q_num_heads' and 'kv_num_heads' are {given} against divisors of the columns")
+    is_flat = q.rank == 3
+    counts = (op.integer("q_num_heads", 0), op.integer("kv_num_heads", 0)) if is_flat else (q.shape[1], k.shape[1])
     op.refuse_if(counts[0] % counts[1], f"{counts[0]} heads of queries against a multiple of {counts[1]} of keys")
-    width = q.shape[3] if q.rank == 4 else q.shape[2] // counts[0]
+    width = q.shape[2] // counts[0] if is_flat else q.shape[3]
     queries = attention.separate_heads(build, q, counts[0], "queries", factor=op.real("scale", 1 / sqrt(width)))
     past = op.optional_input(4), op.optional_input(5)
     if (past[0] is None) != (past[1] is None):

@@ -168,8 +168,6 @@ def col2im(op: Operator, build: CanonicalFragment) -> None:
     spans = [dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel, strict=True)]
     counts = [(extent - span) // stride + 1 for extent, span, stride in zip(padded, spans, strides, strict=True)]
     channels = x.shape[1] // prod(kernel)
-    if min(counts) < 1 or x.shape != (x.shape[0], channels * prod(kernel), prod(counts)):
-        raise op.unsupported(f"{x} against [batch, a multiple of {prod(kernel)}, {prod(counts)}]")
     windows = build.view(x, "windows", (x.shape[0], channels, *kernel, *counts))
     summed = build.array("summed", (x.shape[0], channels, *padded)) if any(pads) else y
     build.add(Col2im(strides, dilations), [windows], summed, step="sum" if any(pads) else "")

@@ -54,7 +54,6 @@ def _wanted(op: Operator, build: CanonicalFragment) -> tuple[Tensor, int, bool]:
     """Return the elements as ``[outer, n, inner]``, K, and whether the largest are wanted."""
     x, axis = op.input(0), op.axis(default=-1)
     (k,) = op.static_integers(1, "K") or (0,)
-    op.refuse_if(not 1 <= k <= x.shape[axis], f"K is {k} against 1 to {x.shape[axis]} of axis {axis}")
     shape = (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :]))
     return build.view(x, "data", shape), k, op.integer("largest", 1) != 0
 

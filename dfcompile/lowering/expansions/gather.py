@@ -24,7 +24,7 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
     """
     x, y, axis = op.input(0), op.output(), op.axis()
     indices = constant_indices(op, axis)
-    runs = () if indices is None else few_progressions(indices % x.shape[axis])
+    runs = () if indices is None else few_progressions(indices)
     if indices is None or not runs:
         build.add(Lookup(axis), [x, op.input(1)], y)
         return
@@ -33,16 +33,9 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
 
 
 def constant_indices(op: Operator, axis: int) -> npt.NDArray[np.int64] | None:
-    """Return the indices, operand 1, flat; None if the model computes them.
-
-    Raises:
-        UnsupportedOpError: one is outside of the axis of operand 0.
-    """
-    extent, value = op.input(0).shape[axis], op.input(1).value
-    indices = None if value is None else np.ravel(value).astype(np.int64)
-    if indices is not None and ((indices < -extent) | (indices >= extent)).any():
-        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
-    return indices
+    """Return the indices along an axis, operand 1, flat and from the front; None if the model computes them."""
+    value = op.input(1).value
+    return None if value is None else np.ravel(value).astype(np.int64) % op.input(0).shape[axis]
 
 
 def few_progressions(indices: npt.NDArray[np.generic]) -> tuple[Run, ...]:
@@ -84,11 +77,7 @@ def gather_runs(op: CanonicalNode[Gather], build: MapFragment) -> None:
 @onnx_expansion("GatherElements", "lookup", default=True)
 def gather_elements(op: Operator, build: CanonicalFragment) -> None:
     """``Y[i, j, …] = X[i, indices[i, j, …], …]`` along an axis: one task that reads X from memory."""
-    x, indices, axis = op.input(0), op.input(1), op.axis()
-    constant_indices(op, axis)
-    for at, (count, available) in enumerate(zip(indices.shape, x.shape, strict=True)):
-        op.refuse_if(at != axis and count > available, f"{count} indices along axis {at} of extent {available}")
-    build.add(LookupElements(axis), [x, indices], op.output())
+    build.add(LookupElements(op.axis()), [op.input(0), op.input(1)], op.output())
 
 
 @expansion(LookupElements, "map", source="onnx", default=True)
@@ -124,7 +113,7 @@ def gather_nd(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b…, u…] = X[b…, indices[b…, u…]]``: rows of X at linear indices, which one task computes beforehand."""
     x, indices, batch = op.input(0), op.input(1), op.integer("batch_dims", 0)
     within = batch + indices.shape[-1]
-    _take_rows(op, build, flat_rows(op, build, indices, x.shape[:within], batch), within)
+    _take_rows(op, build, flat_rows(build, indices, x.shape[:within], batch), within)
 
 
 @onnx_expansion("ReverseSequence", "rows", default=True)
@@ -132,14 +121,11 @@ def reverse_sequence(op: Operator, build: CanonicalFragment) -> None:
     """``Y[t, b] = X[lengths[b] - 1 - t if t < lengths[b] else t, b]``: rows at linear indices, computed beforehand."""
     x, lengths = op.input(0), op.input(1)
     batch_axis, time_axis = op.axis("batch_axis", 1), op.axis("time_axis", 0)
-    if {batch_axis, time_axis} != {0, 1}:
-        raise op.unsupported(f"batch axis {batch_axis} and time axis {time_axis} against 0 and 1")
     steps, batches = (x.shape[axis] for axis in (time_axis, batch_axis))
     step, between = (batches, 1) if time_axis == 0 else (1, steps)
     times, starts = np.arange(steps), np.arange(batches) * between
     if lengths.value is not None:
         last = np.asarray(lengths.value).reshape(-1, 1) - 1
-        op.refuse_if(((last < -1) | (last >= steps)).any(), f"a length outside of 0 to {steps}")
         found = np.where(times <= last, last - times, times) * step + starts[:, None]
         rows = build.parameter("rows", (found.T if time_axis == 0 else found).astype(np.int64).reshape(-1))
     else:
@@ -150,18 +136,14 @@ def reverse_sequence(op: Operator, build: CanonicalFragment) -> None:
     _take_rows(op, build, rows, 2)
 
 
-def flat_rows(op: Operator, build: CanonicalFragment, indices: Tensor, extents: Sequence[int], batch: int) -> Tensor:
+def flat_rows(build: CanonicalFragment, indices: Tensor, extents: Sequence[int], batch: int) -> Tensor:
     """Return the linear index of each row that indices of several dimensions name, ``[n]``; constants are computed.
 
     Args:
-        op: the operator, whose operand 1 the indices are.
-        build: its fragment.
+        build: of the operator.
         indices: ``[b…, u…, k]``, each counted from the end if it is negative.
         extents: of the dimensions ``b…`` and of the k that are indexed.
         batch: how many dimensions b there are.
-
-    Raises:
-        UnsupportedOpError: a constant index is outside of its dimension.
     """
     inner, count = np.array(extents[batch:], np.int64), prod(indices.shape[:-1])
     strides = np.array([prod(extents[at + 1 :]) for at in range(batch, len(extents))], np.int64)
@@ -169,8 +151,6 @@ def flat_rows(op: Operator, build: CanonicalFragment, indices: Tensor, extents: 
     shape = (len(offsets), count // len(offsets), len(inner))
     if indices.value is not None:
         given = np.asarray(indices.value).reshape(shape)
-        if ((given < -inner) | (given >= inner)).any():
-            raise op.unsupported(f"an index outside of the dimensions {list(extents[batch:])}")
         return build.parameter("rows", ((given % inner) * strides).sum(axis=2).reshape(-1) + offsets.repeat(shape[1]))
     if len(extents) == 1:
         return build.view(indices, "rows", (count,))

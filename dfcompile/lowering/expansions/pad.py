@@ -53,7 +53,6 @@ def _pads(op: Operator) -> list[int]:
     rank = op.input(0).rank
     given = op.integers("pads") if "pads" in op.attributes else op.static_integers(1, "pads") or ()
     axes = op.static_integers(3, "axes") or range(rank)
-    op.refuse_if(len(given) != 2 * len(axes), f"{len(given)} pads against {2 * len(axes)}")
     pads = [0] * (2 * rank)
     for position, axis in enumerate(axes):
         front = op.front_axis(axis, rank)

@@ -29,7 +29,7 @@ def scatter_nd(op: Operator, build: CanonicalFragment) -> None:
     x, indices, updates, y = op.input(0), op.input(1), op.input(2), op.output()
     within = indices.shape[-1]
     inner = prod(x.shape[within:])
-    rows = flat_rows(op, build, indices, x.shape[:within], 0)
+    rows = flat_rows(build, indices, x.shape[:within], 0)
     table = build.view(x, "table", (prod(x.shape[:within]), inner))
     operands = [table, rows, build.view(updates, "updates", (rows.elements, inner))]
     _write_rows(op, build, operands, y, 0, (0,))
@@ -43,7 +43,7 @@ def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
     x, indices, updates, axis = op.input(0), op.input(1), op.input(2), op.axis()
     known, others = constant_indices(op, axis), [at for at in range(x.rank) if at != axis]
     if known is not None and all(indices.shape[at] == x.shape[at] for at in others):
-        lines = np.moveaxis(known.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % x.shape[axis]
+        lines = np.moveaxis(known.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis])
         if _add_runs(op, build, lines, [x, updates], op.output(), axis):
             return
     _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
@@ -59,7 +59,6 @@ def tensor_scatter(op: Operator, build: CanonicalFragment) -> None:
     x, updates, y = op.input(0), op.input(1), op.output()
     axis = op.axis(default=-2)
     mode = op.choice("mode", "linear", ("linear", "circular"), "'linear' or 'circular'")
-    op.refuse_if(axis == 0, "axis 0 against one behind that of the batch")
     batch, steps, extent = x.shape[0], updates.shape[axis], x.shape[axis]
     outer, inner = prod(x.shape[1:axis]), prod(x.shape[axis + 1 :])
     starts, positions = op.optional_input(2), np.arange(steps)
