@@ -19,7 +19,7 @@ from dace.sdfg.state import SDFGState
 from dfcompile.errors import InternalError
 from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
 from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests.map_scopes import add_map_scope
+from dfcompile.lowering.nests.sdfg import add_map_scope
 
 _WIDE = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), "float64") | {"complex64": "complex128"}
 Extremum: TypeAlias = Literal[Reduction.MAX, Reduction.MIN]

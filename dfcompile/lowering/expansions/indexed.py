@@ -14,7 +14,7 @@ from dfcompile.lowering.expansion import expansion, onnx_expansion
 from dfcompile.lowering.map_fragment import along, loops_over
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import Gather, Lookup, LookupElements, Scatter, Update
-from dfcompile.lowering.operators.indexed import Run
+from dfcompile.lowering.operators.movement import Run
 
 MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
 

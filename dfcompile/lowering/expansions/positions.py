@@ -7,7 +7,7 @@ import numpy as np
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real
 from dfcompile.lowering.operators import Concat
-from dfcompile.lowering.operators.reduce import kept_shape
+from dfcompile.lowering.operators.elements import kept_shape
 
 
 def arg_extremum(op: Operator, build: CanonicalFragment) -> None:
