@@ -23,6 +23,7 @@ from dfcompile.frontend.dace_program.expressions import assigned_expression, eva
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
 from dfcompile.frontend.dace_program.places import Accesses, Container, Loop, Place, Scope, Window, along
 from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
+from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph, apply_dace_settings
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -363,7 +364,7 @@ def _program(name: str, emission: Emission, arguments: Sequence[Port], outputs: 
             live.append(step)
     kept = live[::-1]
     border = {*(port.array for port in (*arguments, *outputs)), *emission.constants}
-    graph = OperatorGraph(name)
+    graph = OperatorGraph(safe_identifier(name))
     used = {array for step in kept for array in (*step.operands, *step.results)}
     for array, declared in emission.arrays.items():
         if array in used:
