@@ -48,7 +48,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     ),
     "lowering/expansions/positions.py": ("lowering/expansions/test_indexed_operators.py",),
     "lowering/expansions/indexed.py": ("lowering/expansions/test_movements.py",),
-    "lowering/expansions/gemm.py": ("lowering/expansions/test_gemm.py",),
+    "lowering/expansions/products.py": ("lowering/expansions/test_gemm.py",),
     "lowering/expansions/matmul.py": ("lowering/expansions/test_matmul.py",),
     "lowering/expansions/normalization.py": ("lowering/expansions/test_normalizations.py",),
     "lowering/expansions/own_loops.py": ("lowering/expansions/test_reductions.py",),

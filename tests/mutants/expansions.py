@@ -17,7 +17,7 @@ EXPANSIONS = (
         '("k", "j") if transpose_b else ("j", "k")',
     ),
     Mutant(f"{_FOLDER}/matmul.py", "loops, total = {**by_columns, **p.k},", "loops, total = {**p.k, **by_columns},"),
-    Mutant(f"{_FOLDER}/gemm.py", 'added = "b" if beta == 1.0 else f"{beta!r} * b"', 'added = "b"'),
+    Mutant(f"{_FOLDER}/products.py", 'added = "b" if beta == 1.0 else f"{beta!r} * b"', 'added = "b"'),
     Mutant(
         f"{_FOLDER}/conv.py",
         'linear_index(["i0", *spatial], (y.shape[0], *windows.counts))',
