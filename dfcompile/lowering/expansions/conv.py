@@ -14,8 +14,7 @@ from msgspec import Struct
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, Reduction
 from dfcompile.lowering.expansion import expansion, onnx_expansion
 from dfcompile.lowering.expansions.own_loops import add_scope
-from dfcompile.lowering.expressions import product_of, sum_dtype
-from dfcompile.lowering.nests.affine import linear_index
+from dfcompile.lowering.expressions import linear_index, product_of, sum_dtype
 from dfcompile.lowering.operators import Col2im, Convolution, Copy, Im2col, MatMul, TransposedConvolution
 from dfcompile.lowering.operators.convolution import window_places
 from dfcompile.lowering.tensor import Tensor

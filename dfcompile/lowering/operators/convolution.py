@@ -6,8 +6,7 @@ from math import prod
 from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests.affine import linear_index
+from dfcompile.lowering.expressions import Reduction, linear_index
 from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Count, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, kernel_loops, moved_up

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
 from dfcompile.errors import UserError
 from dfcompile.frontend.affine import affine_text
+from dfcompile.lowering import expressions
 from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests import affine as affine_index
 from dfcompile.lowering.tensor import Tensor
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
@@ -181,6 +181,6 @@ def affine(text: str) -> Mapping[str, int] | None:
     {'i0': 2, 'i1': 1, '': -1}
     """
     try:
-        return affine_index.affine(text.strip())
+        return expressions.affine(text.strip())
     except UserError:
         return None
