@@ -41,11 +41,11 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     ),
     "dfmodel_backend/inter_chip": ("dfmodel_backend/inter_chip", "dfmodel_backend/sharding"),
     "dfmodel_backend/intra_chip": ("dfmodel_backend/evaluate", "dfmodel_backend/intra_chip"),
-    "lowering/expansions/broadcasting.py": ("lowering/expansions/test_elementwise_operators.py",),
     "lowering/expansions/conv.py": (
         "lowering/expansions/test_convolution.py",
         "lowering/expansions/test_conv_transpose.py",
     ),
+    "lowering/expansions/elementwise.py": ("lowering/expansions/test_elementwise_operators.py",),
     "lowering/expansions/positions.py": ("lowering/expansions/test_indexed_operators.py",),
     "lowering/expansions/indexed.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/products.py": ("lowering/expansions/test_gemm.py",),
@@ -57,7 +57,6 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "lowering/expansions/movement.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/softmax.py": ("lowering/expansions/test_reductions.py",),
     "lowering/expansions/transpose.py": ("lowering/expansions/test_movements.py",),
-    "lowering/expansions/unary.py": ("lowering/expansions/test_elementwise_operators.py",),
     "lowering/operators": ("lowering/operators",),
     "lowering/windows.py": (
         "lowering/expansions/test_poolings.py",

@@ -40,7 +40,7 @@ EXPANSIONS = (
     Mutant(f"{_FOLDER}/movement.py", "start + x.shape[axis] if start < 0 else start", "start"),
     Mutant(f"{_FOLDER}/positions.py", "is_taken = first < last if op", "is_taken = first <= last if op"),
     Mutant(f"{_FOLDER}/movement.py", "(0, 1, 4, 2, 5, 3)", "(0, 1, 4, 3, 5, 2)"),
-    Mutant(f"{_FOLDER}/unary.py", "max(a, 0) + log1p(exp(-abs(a)))", "log1p(exp(a))"),
-    Mutant(f"{_FOLDER}/broadcasting.py", "(b if fmod(a, b) * b < 0 else 0)", "(b if fmod(a, b) < 0 else 0)"),
+    Mutant(f"{_FOLDER}/elementwise.py", "max(a, 0) + log1p(exp(-abs(a)))", "log1p(exp(a))"),
+    Mutant(f"{_FOLDER}/elementwise.py", "(b if fmod(a, b) * b < 0 else 0)", "(b if fmod(a, b) < 0 else 0)"),
     Mutant(f"{_FOLDER}/transpose.py", 'f"i{permutation.index(axis)}"', 'f"i{permutation[axis]}"'),
 )
