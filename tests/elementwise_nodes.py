@@ -6,9 +6,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from dfcompile.lowering.expansions.broadcasting import EXPANSIONS as BINARY
-from dfcompile.lowering.expansions.broadcasting import VARIADIC
-from dfcompile.lowering.expansions.unary import FORMULAS
+from dfcompile.lowering.expansions.elementwise import FORMULAS, OF_SEVERAL, VARIADIC
 from tests.onnx_nodes import Array, Node, random
 
 DTYPES = (
@@ -61,7 +59,7 @@ def unary_nodes() -> Iterator[Node]:
 
 
 def binary_nodes() -> Iterator[Node]:
-    for op_type in [*(found.op_type for found in (*BINARY, *VARIADIC)), "Mod"]:
+    for op_type in [*(found.op_type for found in (*OF_SEVERAL, *VARIADIC)), "Mod"]:
         for dtype in allowed_dtypes(op_type):
             first, second = operand(op_type, dtype), operand(op_type, dtype, 1)[:1]
             if op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":

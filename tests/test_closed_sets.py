@@ -26,7 +26,7 @@ from dfcompile.dfmodel_backend.placement.placement import exchange_dimensions, w
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InternalError
 from dfcompile.lowering import Reduction
-from dfcompile.lowering.execution.accumulators import _extremum
+from dfcompile.lowering.execution.compiled_form import _extremum
 from dfcompile.options import Timing, Volumes
 from dfcompile.records import replace
 from dfcompile.visualization.dot import _SHAPES

@@ -58,7 +58,7 @@ BESIDE = {
         "lowering/node.py", "lowering/tensor.py", "lowering/operators/base.py", "lowering/operators/field_kinds.py",
         "lowering/expressions.py", "lowering/expressions.py",  # values
         "lowering/nests/program.py",
-        "lowering/nests/affine.py", "lowering/map_fragment.py",  # nests
+        "lowering/map_fragment.py",  # nests
         "lowering/operators/loop_nest.py",  # kernels
     ),
     "configuration": (

@@ -15,7 +15,7 @@ from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.onnx.shapes import Types
 from dfcompile.frontend.program import KnownInput, Port, Program
 from dfcompile.frontend.sdfg.dialects import AttributeValue
-from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifiers
+from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
 from dfcompile.frontend.validation.structure import check_structure
 from dfcompile.frontend.validation.typed_values import check_operands, checked_types
@@ -78,7 +78,7 @@ def import_program(name: str, normalised: Normalised, types: Types) -> Program:
     used = {*draft.output_names, *(value for node in nodes for value in filter(None, node.input))}
     produced = [value for node in nodes for value in node.output if value in used]
     arrays = safe_identifiers([*draft.input_names, *constants, *produced])
-    graph = OperatorGraph(name)
+    graph = OperatorGraph(safe_identifier(name))
     border = {*draft.input_names, *draft.output_names, *draft.constants}
     for value, array in arrays.items():
         graph.array(array, _shape(value, types) or (1,), types[value].dtype, is_transient=value not in border)

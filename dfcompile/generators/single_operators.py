@@ -137,19 +137,13 @@ def program_of_operator(
         dtype: numpy name, of all arrays.
         name: of the operator and of the program.
     """
-    import dace  # which takes long, and the arguments of generators are listed without it
+    # Needs DaCe, which takes long, and the arguments of generators are listed without it.
+    from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
 
-    from dfcompile.frontend import WholeMemlets, scalar_type
-    from dfcompile.lowering.node import Node
-    from dfcompile.lowering.program_builder import add_operator
-    from dfcompile.lowering.tensor import declared_tensor
-
-    sdfg = dace.SDFG(op_type)
-    state = sdfg.add_state("main", is_start_block=True)
+    graph = OperatorGraph(op_type)
     ports = [Port(array, array, shape, dtype) for array, shape in (*operands.items(), result)]
     for port in ports:
-        sdfg.add_array(port.array, list(port.shape), scalar_type(dtype))
-    dialect, tensors = ONNX if level is Level.ONNX else CANONICAL, [declared_tensor(sdfg, port.array) for port in ports]
-    node = Node(name, dialect, op_type, name, tuple(tensors[:-1]), tuple(tensors[-1:]))
-    add_operator(state, node, attributes, state.add_access, WholeMemlets(sdfg))
-    return Program(name, level, sdfg, tuple(ports[:-1]), tuple(ports[-1:]), MappingProxyType({}), ())
+        graph.array(port.array, port.shape, dtype, is_transient=False)
+    dialect = ONNX if level is Level.ONNX else CANONICAL
+    graph.add(Operator(name, op_type, name, tuple(operands), (result[0],), attributes, dialect))
+    return Program(name, level, graph.sdfg, tuple(ports[:-1]), tuple(ports[-1:]), MappingProxyType({}), ())

@@ -17,7 +17,7 @@ from dfcompile.lowering.expressions import Reduction, inlined
 from dfcompile.lowering.nests.program import View, array_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
-from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
+from dfcompile.lowering.operators.elements import broadcast_shape, kept_shape
 from dfcompile.lowering.tensor import Tensor, free_name
 from dfcompile.records import replace
 

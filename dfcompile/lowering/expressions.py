@@ -4,6 +4,8 @@ The operands are ``a``, ``b``, ``c`` … Arithmetic is that of C++: ``/`` of int
 dividend (``py_mod`` that of the divisor). Functions are those of C++'s cmath, ``max`` and ``min`` of any number of
 arguments, and casts such as ``dace.float32(a)``; ``inf`` and ``nan`` are constants. ``max(0, a)`` is
 NaN for a NaN ``a``, ``max(a, 0)`` is 0.
+
+Indices of arrays are expressions as well: affine functions of loops.
 """
 
 import ast
@@ -11,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from enum import Enum, unique
 from functools import lru_cache
+from math import prod
 from string import ascii_lowercase
 from typing import assert_never
 
@@ -18,6 +21,7 @@ import numpy as np
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import NARROW_REALS, element_kind, integer_limits, is_number
+from dfcompile.frontend.affine import Affine
 from dfcompile.lowering.tensor import Tensor
 
 MOST_LEVELS = 150  # Python's own parser takes 200 parentheses, and the recursion of whatever walks a tree is bounded
@@ -63,6 +67,50 @@ def depth(tree: ast.AST) -> int:
 def is_readable(expression: str) -> bool:
     """Return whether an expression that passes joined is still short and flat enough to be joined again."""
     return len(expression) <= _LONGEST_JOINED and depth(expression_tree(expression)) <= _DEEPEST_JOINED
+
+
+@lru_cache(maxsize=4096)
+def affine(index: str) -> Affine:
+    """Return the factor of each loop in an index expression and, under the empty name, its constant.
+
+    Raises:
+        UserError: it is not affine, so that no canonical DAG could be extracted either.
+
+    >>> dict(affine("35*c + 7*(y - 1) + x"))
+    {'c': 35, 'y': 7, '': -7, 'x': 1}
+    """
+    return _affine(expression_tree(index), index)
+
+
+def _affine(node: ast.expr, index: str) -> dict[str, int]:
+    match node:
+        case ast.Constant(value=int(value)):
+            return {"": value}
+        case ast.Name(id=name):
+            return {name: 1}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return {name: -factor for name, factor in _affine(operand, index).items()}
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operation, right=right):
+            sign = 1 if isinstance(operation, ast.Add) else -1
+            total = _affine(left, index)
+            for name, factor in _affine(right, index).items():
+                total[name] = total.get(name, 0) + sign * factor
+            return total
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            one, other = sorted((_affine(left, index), _affine(right, index)), key=lambda terms: set(terms) != {""})
+            if set(one) == {""}:
+                return {name: one[""] * factor for name, factor in other.items()}
+    raise UserError(f"index {index!r}: found against an affine function of the loops")
+
+
+def linear_index(names: Sequence[str], extents: Sequence[int]) -> str:
+    """Return the row-major linear index of several loops as one affine expression.
+
+    >>> linear_index(["c", "y", "x"], (3, 5, 7))
+    '35*c + 7*y + x'
+    """
+    strides = [(name, prod(extents[axis + 1 :])) for axis, name in enumerate(names)]
+    return " + ".join(name if stride == 1 else f"{stride}*{name}" for name, stride in strides)
 
 
 MOST_OPERANDS = len(ascii_lowercase)

@@ -12,6 +12,7 @@ from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
+from dfcompile.lowering.choice_check import explained
 from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, of_level
 from dfcompile.lowering.nests.program import Nest, NestProgram, OperatorNests, View
@@ -20,7 +21,6 @@ from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operator_nodes
 from dfcompile.lowering.tensor import declared_array
-from dfcompile.lowering.unfit_choices import explained
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace

@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import UserError, VerificationError
+from dfcompile.frontend.affine import Affine
 from dfcompile.frontend.sdfg.identifiers import underscored
-from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests.affine import Affine, affine
+from dfcompile.lowering.expressions import Reduction, affine
 from dfcompile.lowering.nests.program import Nest, NestAccess, array_of
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator

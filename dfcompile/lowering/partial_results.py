@@ -10,9 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from dfcompile.lowering.expressions import Reduction, substitute, sum_dtype
+from dfcompile.lowering.expressions import Reduction, linear_index, substitute, sum_dtype
 from dfcompile.lowering.map_fragment import Access, Loops, MapFragment, Reads
-from dfcompile.lowering.nests.affine import linear_index
 from dfcompile.lowering.tensor import Tensor, free_name
 
 PARTS: Final = tuple(2**exponent for exponent in range(1, 13))  # of one reduction, that expansions offer

@@ -2,7 +2,7 @@
 
 import copy
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -10,13 +10,12 @@ import dace
 import numpy as np
 import numpy.typing as npt
 from dace.sdfg.nodes import AccessNode
-from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg import operator_graph
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
-from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
+from dfcompile.frontend.sdfg.element_copies import array_copy, number_elements
+from dfcompile.frontend.sdfg.operator_node import scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.nests.program import View
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
@@ -27,19 +26,13 @@ from dfcompile.records import replace
 Values: TypeAlias = npt.NDArray[np.generic]
 
 
-class ProgramBuilder:
-    """Collects arrays, operators and map scopes of one state, then freezes them as a `Program`.
-
-    Every array has a *current* access node: the one that holds what has been written so far.
-    """
+class ProgramBuilder(operator_graph.OperatorGraph):
+    """Collects arrays, operators and map scopes of one state, then freezes them as a `Program`."""
 
     def __init__(self, program: Program) -> None:
+        super().__init__(program.sdfg.name)
         self._program = program
         self._outputs, self._parameters = list(program.outputs), dict(program.parameters)
-        self.sdfg = dace.SDFG(program.sdfg.name)
-        self.whole = WholeMemlets(self.sdfg)
-        self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
-        self._current: dict[str, AccessNode] = {}
         self._views = set[str]()
         self._renamed: dict[str, View] = {}  # outputs that another array became
         # Names of arrays that there are, or that this level may still give to arrays.
@@ -114,30 +107,18 @@ class ProgramBuilder:
         same, dtype = self.sdfg.arrays[source].dtype, view.tensor.dtype
         is_same = dtype == declared_tensor(self.sdfg, source).dtype
         self.sdfg.add_view(name, list(view.tensor.shape), same if is_same else scalar_type(dtype))
-        node = self._add_access(name)
+        node = self.new_access(name)
         self.state.add_edge(self.access(source), None, node, "views", self.whole.of(source))
         self._views.add(name)
-
-    def access(self, name: str) -> AccessNode:
-        """Return the access node to read an array from, or to write (a part of) it to."""
-        if name not in self._current:
-            self._add_access(name)
-        return self._current[name]
 
     def rewrite(self, name: str) -> tuple[AccessNode, AccessNode]:
         """Return the array's current access node and a new one that now takes its place."""
         before = self.access(name)
-        return before, self._add_access(name)
-
-    def _add_access(self, name: str) -> AccessNode:
-        node = NodeCopies().access(name)
-        self.state.add_node(node)
-        self._current[name] = node
-        return node
+        return before, self.new_access(name)
 
     def add_canonical(self, op: CanonicalNode[CanonicalOperator]) -> None:
         """Add a canonical operator between arrays that are there."""
-        add_operator(self.state, op, op.operator.attributes(), self.access, self.whole)
+        self.add(described(op, op.operator.attributes()))
 
     def _is_output(self, name: str) -> bool:
         return any(port.array == name for port in self._outputs)
@@ -162,22 +143,7 @@ def drop_unused(sdfg: dace.SDFG, border: Iterable[Port], parameters: Mapping[str
     return MappingProxyType({name: value for name, value in parameters.items() if name in used})
 
 
-def add_operator(
-    state: SDFGState,
-    op: Node,
-    attributes: Mapping[str, AttributeValue],
-    access: Callable[[str], AccessNode],
-    whole: WholeMemlets,
-) -> OperatorNode:
-    """Add an operator between arrays, and return its node.
-
-    Args:
-        state: to add it to.
-        op: the operator.
-        attributes: as they are saved.
-        access: gives the access node of an array.
-        whole: of the state's program.
-    """
+def described(op: Node, attributes: Mapping[str, AttributeValue]) -> operator_graph.Operator:
+    """Return an operator, with attributes as they are saved, as it is added to an SDFG."""
     read, written = (["" if tensor is None else tensor.name for tensor in ends] for ends in (op.inputs, op.outputs))
-    described = operator_graph.Operator(op.name, op.op_type, op.origin, read, written, attributes)
-    return operator_graph.add_operator(state, described, op.dialect, access, whole)
+    return operator_graph.Operator(op.name, op.op_type, op.origin, read, written, attributes, op.dialect)

@@ -15,10 +15,11 @@ from dace.sdfg.state import SDFGState
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
 from dfcompile.frontend.sdfg.element_copies import WholeMemlets
+from dfcompile.frontend.sdfg.operator_graph import add_operator
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import add_operator, drop_unused
+from dfcompile.lowering.program_builder import described, drop_unused
 from dfcompile.lowering.program_nodes import in_order, operator_nodes, operator_of
 from dfcompile.lowering.tensor import Tensor, declared_tensor, free_name, frozen, is_materialised
 from dfcompile.records import replace
@@ -304,7 +305,7 @@ class ProgramRewriter:
         """Add an operator; the fields of a canonical one are checked against its tensors."""
         if isinstance(operator, CanonicalOperator):
             operator.check(op.operands(), op.results())
-        return add_operator(self._state, op, op.attributes, self._node_of, self._whole)
+        return add_operator(self._state, described(op, op.attributes), self._node_of, self._whole)
 
     def _remove_data(self, tensor: Tensor) -> None:
         for view in self.views(tensor):

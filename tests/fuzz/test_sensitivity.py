@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from dfcompile.lowering.expansions.unary import FORMULAS, Formula
+from dfcompile.lowering.expansions.elementwise import FORMULAS, Formula
 from tests.fuzz.comparison import difference
 from tests.fuzz.draw import Array, Draw
 from tests.fuzz.kind import Case

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.affine import Affine, affine_text
 from dfcompile.frontend.dace_program.expressions import of_one_type, with_names
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions, text_of
+from dfcompile.frontend.dace_program.places import Container, Loop, Place, along, own_dimensions
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.operator_graph import Operator
@@ -93,8 +94,8 @@ class Emission:
             "expression": with_names(expression, names),
             "extents": [loop.extent for loop in nest.loops],
             "spatial": sum(loop.is_task for loop in nest.loops) if inner else 0,
-            "reads": [[text_of(index, names) for index in read.indices] for read in nest.reads],
-            "write": [text_of(index, names) for index in nest.write],
+            "reads": [[affine_text(index, names) for index in read.indices] for read in nest.reads],
+            "write": [affine_text(index, names) for index in nest.write],
         }
         if nest.reduction:
             attributes["reduction"] = nest.reduction

@@ -7,8 +7,9 @@ from dace.sdfg.nodes import CodeNode
 from msgspec import Struct
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.affine import Affine
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest
-from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, along, own_dimensions
+from dfcompile.frontend.dace_program.places import Container, Loop, Place, along, own_dimensions
 from dfcompile.frontend.sdfg.dialects import AttributeValue
 
 

@@ -6,7 +6,6 @@ map is divided operation by operation.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TypeAlias
 
 import dace
@@ -14,8 +13,8 @@ import sympy
 from msgspec import Struct, field
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.affine import Affine, affine_text, span
 
-Affine: TypeAlias = Mapping[str, int]  # factor of each loop or dimension and, under the empty name, the constant
 Affines: TypeAlias = Mapping[str, Affine]  # by name of a symbol or a dimension
 
 
@@ -135,7 +134,7 @@ class Scope(Struct, frozen=True):
 
     def text(self, symbol: str) -> str:
         """Return the value of a symbol as source."""
-        return text_of(self.symbols[symbol])
+        return affine_text(self.symbols[symbol])
 
     def constant(self, expression: object) -> int | None:
         """Return an expression that is a constant, or ``None``."""
@@ -233,23 +232,6 @@ def _substituted(index: Affine, values: Affines) -> Affine:
     return {name: factor for name, factor in total.items() if factor}
 
 
-def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return an index as source, with other names for some loops.
-
-    >>> text_of({"p0": 1, "p1": -2, "": 3}, {"p0": "i0"})
-    'i0 - 2*p1 + 3'
-    """
-    terms = [(factor, names.get(name, name)) for name, factor in index.items() if name]
-    if index.get("") or not terms:
-        terms.append((index.get("", 0), ""))
-    source = ""
-    for factor, name in terms:
-        size = name if abs(factor) == 1 and name else f"{abs(factor)}*{name}" if name else str(abs(factor))
-        sign = "-" if factor < 0 else "+"
-        source += f" {sign} {size}" if source else f"-{size}" if factor < 0 else size
-    return source
-
-
 def _renumbered(
     window: Window, indices: Sequence[Affine], numbers: Mapping[int, int], shape: tuple[int, ...]
 ) -> Window:
@@ -316,13 +298,8 @@ class Accesses:
 
     def _are_apart(self, one: tuple[Affine, ...], other: tuple[Affine, ...]) -> bool:
         """Return whether two accesses have no element in common, whatever the iterations: so along a dimension."""
-        pairs = ((self._ends(index), self._ends(its)) for index, its in zip(one, other, strict=True))
+        pairs = ((span(index, self._extents), span(its, self._extents)) for index, its in zip(one, other, strict=True))
         return any(last < its_first or its_last < first for (first, last), (its_first, its_last) in pairs)
-
-    def _ends(self, index: Affine) -> tuple[int, int]:
-        steps = [factor * (self._extents[name] - 1) for name, factor in index.items() if name]
-        offset = index.get("", 0)
-        return offset + sum(min(step, 0) for step in steps), offset + sum(max(step, 0) for step in steps)
 
 
 def _depend(write: tuple[Affine, ...], other: tuple[Affine, ...], loops: frozenset[str]) -> bool:

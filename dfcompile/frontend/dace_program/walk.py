@@ -16,12 +16,14 @@ from dace.sdfg.state import ConditionalBlock, ControlFlowBlock, ControlFlowRegio
 from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.affine import Affine
 from dfcompile.frontend.dace_program.concrete import ConcreteProgram
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest, write
 from dfcompile.frontend.dace_program.expressions import assigned_expression, evaluated, names_in, with_names
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call, reduction_of
-from dfcompile.frontend.dace_program.places import Accesses, Affine, Container, Loop, Place, Scope, Window, along
+from dfcompile.frontend.dace_program.places import Accesses, Container, Loop, Place, Scope, Window, along
 from dfcompile.frontend.program import Coverage, ModelNode, Port, Program
+from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph, apply_dace_settings
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -362,7 +364,7 @@ def _program(name: str, emission: Emission, arguments: Sequence[Port], outputs: 
             live.append(step)
     kept = live[::-1]
     border = {*(port.array for port in (*arguments, *outputs)), *emission.constants}
-    graph = OperatorGraph(name)
+    graph = OperatorGraph(safe_identifier(name))
     used = {array for step in kept for array in (*step.operands, *step.results)}
     for array, declared in emission.arrays.items():
         if array in used:

@@ -7,21 +7,19 @@ all numbers of the spectrum of an STFT that has only one side, and knows no resu
 cache of an Attention that has none before.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-import numpy as np
 import onnx
 from msgspec import Struct
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.einsum_equation import read_equation
 from dfcompile.frontend.onnx.draft import AttributeValue, Constants, integer, integers, text
 
 Shape: TypeAlias = tuple[int, ...]
 Shapes: TypeAlias = tuple[Shape | None, ...]  # static ones, None where it is not known
 _POOLING = frozenset(["AveragePool", "LpPool", "MaxPool"])
-_ELLIPSIS = "..."
 Operand = TypeVar("Operand", int, str)
 
 
@@ -225,63 +223,13 @@ def _counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
 
 def _einsum_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
     """Return the shape that an Einsum gives."""
-    left, arrow, right = text(node, "equation").replace(" ", "").partition("->")
-    terms, known = left.split(","), [(at, shape) for at, shape in enumerate(operands) if shape is not None]
-    if node.op_type != "Einsum" or not len(terms) == len(operands) == len(known):
+    if node.op_type != "Einsum" or None in operands:
         return None
     try:
-        extents, hidden = einsum_extents(terms, known, str)
+        equation = read_equation(text(node, "equation"), operands, str)
     except UserError:
         return None  # validation says so
-    before, ellipsis, after = (right if arrow else _implied(terms)).partition(_ELLIPSIS)
-    if not set(before + after) <= set(extents):
-        return None
-    return (*(extents[label] for label in before), *(hidden if ellipsis else ()), *(extents[label] for label in after))
-
-
-def einsum_extents(
-    terms: Sequence[str], shapes: Sequence[tuple[int, Shape]], name: Callable[[int], str]
-) -> tuple[Mapping[str, int], Shape]:
-    """Return the extent of each label of an Einsum, and the shape that its ellipsis stands for, which is broadcast.
-
-    A dimension of extent 1 goes with any other one of its label, as in onnxruntime.
-
-    Args:
-        terms: one per operand.
-        shapes: position and shape of operands.
-        name: how an operand reads in errors.
-
-    Raises:
-        UserError: an operand has other dimensions than labels, or operands do not fit together.
-    """
-    extents: dict[str, tuple[int, int]] = {}  # label -> extent, operand
-    hidden: list[Shape] = []
-    for position, shape in shapes:
-        before, ellipsis, after = terms[position].partition(_ELLIPSIS)
-        labels, end = before + after, len(shape) - len(after)
-        is_fit = len(labels) <= len(shape) if ellipsis else len(labels) == len(shape)
-        found = f"{name(position)} has {len(shape)} dimensions"
-        require(is_fit, f"{found} against {len(labels)} labels of {terms[position]!r}")
-        for label, extent in zip(labels, shape[: len(before)] + shape[end:], strict=True):
-            other, where = extents.setdefault(label, (extent, position))
-            found = f"label {label!r} is {other} in {name(where)}"
-            require(1 in (other, extent) or other == extent, f"{found} against {extent} in {name(position)}")
-            if other == 1:
-                extents[label] = (extent, position)
-        hidden.append(shape[len(before) : end])
-    for at, dims in enumerate(hidden):
-        for other_dims in hidden[:at]:
-            if not broadcast_together(other_dims, dims):
-                texts = f"{shape_text(other_dims)} against {shape_text(dims)}"
-                raise UserError(f"an ellipsis stands for {texts} (they do not broadcast)")
-    return {label: extent for label, (extent, _) in extents.items()}, np.broadcast_shapes(*hidden)
-
-
-def _implied(terms: list[str]) -> str:
-    """Return the result of an equation without one: what the ellipsis hides, then the labels that occur once."""
-    counts = Counter("".join(terms).replace(".", ""))
-    ellipsis = _ELLIPSIS if any(_ELLIPSIS in term for term in terms) else ""
-    return ellipsis + "".join(sorted(label for label, count in counts.items() if count == 1))
+    return tuple(equation.extents[label] for label in equation.result)
 
 
 def _told_result(node: onnx.NodeProto, operands: Shapes, constants: Constants) -> Shape | None:

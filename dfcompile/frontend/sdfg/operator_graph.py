@@ -1,4 +1,4 @@
-"""An SDFG of operator nodes in one state, as it grows: one array per value, one access node per array."""
+"""An SDFG of operator nodes in one state, as it grows: one array per value."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -12,7 +12,6 @@ from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
-from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.operator_node import OperatorNode
 from dfcompile.host.dace_guard import NOWHERE
 
@@ -40,6 +39,7 @@ class Operator(Struct, frozen=True):
         operands: arrays by position; one that is omitted is empty.
         results: the same.
         attributes: by name.
+        dialect: ``onnx``, or ``canonical`` on level 1.
     """
 
     label: str
@@ -48,23 +48,23 @@ class Operator(Struct, frozen=True):
     operands: Sequence[str]
     results: Sequence[str]
     attributes: Mapping[str, AttributeValue]
+    dialect: str = ONNX
 
 
 def add_operator(
-    state: SDFGState, operator: Operator, dialect: str, access: Callable[[str], AccessNode], whole: WholeMemlets
+    state: SDFGState, operator: Operator, access: Callable[[str], AccessNode], whole: WholeMemlets
 ) -> OperatorNode:
     """Add an operator between arrays to a state, and return its node.
 
     Args:
         state: to add it to.
         operator: the operator.
-        dialect: of the operator.
         access: gives the access node of an array.
         whole: of the state's program.
     """
     read = {input_connector(at): array for at, array in enumerate(operator.operands) if array}
     written = {output_connector(at): array for at, array in enumerate(operator.results) if array}
-    words = {"dialect": dialect, "op_type": operator.op_type, "origin": operator.origin}
+    words = {"dialect": operator.dialect, "op_type": operator.op_type, "origin": operator.origin}
     attributes, inputs, outputs = operator.attributes, tuple(read), tuple(written)
     node = NodeCopies().operator(operator.label, attributes=attributes, inputs=inputs, outputs=outputs, **words)
     state.add_node(node)
@@ -76,37 +76,44 @@ def add_operator(
 
 
 class OperatorGraph:
-    """Arrays and operators so far."""
+    """Arrays and operators so far.
+
+    Every array has a *current* access node: the one that holds what has been written so far.
+    """
 
     def __init__(self, name: str) -> None:
         """Begin.
 
         Args:
-            name: any text; the SDFG gets an identifier near to it.
+            name: an identifier.
         """
         apply_dace_settings()
-        self._sdfg = dace.SDFG(safe_identifier(name))
-        self._state = self._sdfg.add_state("main")
-        self._access: dict[str, AccessNode] = {}
-        self._whole = WholeMemlets(self._sdfg)
+        self.sdfg = dace.SDFG(name)
+        self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
+        self.whole = WholeMemlets(self.sdfg)
+        self._current: dict[str, AccessNode] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: str, *, is_transient: bool) -> None:
         """Add an array."""
-        self._sdfg.add_datadesc(name, array_copy(shape, dtype, is_transient=is_transient))
+        self.sdfg.add_datadesc(name, array_copy(shape, dtype, is_transient=is_transient))
 
     def add(self, operator: Operator) -> None:
         """Add an operator behind what writes its operands."""
-        add_operator(self._state, operator, ONNX, self._node_of, self._whole)
+        add_operator(self.state, operator, self.access, self.whole)
 
-    def _node_of(self, array: str) -> AccessNode:
-        if array not in self._access:
-            self._access[array] = NodeCopies().access(array)
-            self._state.add_node(self._access[array])
-        return self._access[array]
+    def access(self, name: str) -> AccessNode:
+        """Return the access node to read an array from, or to write (a part of) it to."""
+        return self._current[name] if name in self._current else self.new_access(name)
+
+    def new_access(self, name: str) -> AccessNode:
+        """Return a new access node of an array, which becomes its current one."""
+        self._current[name] = NodeCopies().access(name)
+        self.state.add_node(self._current[name])
+        return self._current[name]
 
     def program(
         self, inputs: Iterable[Port], outputs: Iterable[Port], parameters: Constants, nodes: Iterable[ModelNode]
     ) -> Program:
         """Return the program of level 0; elements of the SDFG are numbered."""
-        number_elements(self._sdfg)
-        return Program(self._sdfg.name, Level.ONNX, self._sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))
+        number_elements(self.sdfg)
+        return Program(self.sdfg.name, Level.ONNX, self.sdfg, tuple(inputs), tuple(outputs), parameters, tuple(nodes))

@@ -8,7 +8,8 @@ from functools import partial
 from operator import methodcaller
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.known_shapes import Shape, broadcast_together, einsum_extents, require, shape_text
+from dfcompile.frontend.einsum_equation import read_equation
+from dfcompile.frontend.onnx.known_shapes import Shape, broadcast_together, require, shape_text
 from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to
 
 _PADDINGS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
@@ -185,10 +186,8 @@ def _check_filter_steps(filters: int, for_all: Sequence[int], of_filters: Sequen
 
 
 def _check_einsum(operands: Operands) -> None:
-    terms = operands.text("equation", "").replace(" ", "").partition("->")[0].split(",")
-    count = len(operands.node.input)
-    require(len(terms) == count, f"equation of {len(terms)} terms against {count} operands")
-    einsum_extents(terms, operands.known_shapes(), operands.label)
+    shapes = [operands.shape(position) for position in range(len(operands.node.input))]
+    read_equation(operands.text("equation", ""), shapes, operands.label)
 
 
 def _check_groups(operands: Operands, filters: int) -> None:

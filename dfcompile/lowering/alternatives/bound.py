@@ -3,7 +3,9 @@
 The longest chain of dependent work holds for however many processing elements.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -82,19 +84,8 @@ def expansion_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound
         alternatives: of the model.
         pes: number of processing elements.
     """
-    arrivals: dict[str, Arrival] = {}
-    end = work = 0
-    operators: list[OperatorBound] = []
-    for op in alternatives.operators:
-        given = {f"x{at}": arrivals.get(array, _AT_ONCE) for at, array in op.inputs.items()}
-        outcomes = [_lowered(each, given, pes) for each in op.expansions]
-        for at, array in op.outputs.items():
-            ways = zip(outcomes, op.expansions, strict=True)
-            arrivals[array] = _earliest([outcome.arrivals[each.results[at]] for outcome, each in ways])
-        end = max(end, min(outcome.end for outcome in outcomes))
-        work += min(outcome.work for outcome in outcomes)
-        operators.extend(_alone(op, pes))
-    return ExpansionBound(max(end, -(-work // pes)), tuple(operators))
+    alone = (bound for op in alternatives.operators for bound in _alone(op, pes))
+    return ExpansionBound(_best(alternatives, partial(_lowered, _expanded, pes)).cycles(pes), tuple(alone))
 
 
 def divided_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound:
@@ -144,17 +135,37 @@ def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
 def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:
     """Yield what an operator and the canonical ones in it take, expansion by expansion, where there are several."""
     if len(op.expansions) > 1:
-        lowered = {each.name: _lowered(each, {}, pes).cycles(pes) for each in op.expansions}
+        lowered = {each.name: _lowered(_expanded, pes, each, {}).cycles(pes) for each in op.expansions}
         yield OperatorBound(op.origin, op.op_type, lowered)
     for inner in (inner for each in op.expansions for inner in each.operators if len(inner.scopes) > 1):
-        expanded = {name: _expanded(scopes, {}, pes).cycles(pes) for name, scopes in inner.scopes.items()}
+        expanded = {name: _expanded(pes, scopes, {}, set()).cycles(pes) for name, scopes in inner.scopes.items()}
         yield OperatorBound(op.origin, inner.op_type, expanded)
 
 
-def _lowered(alternative: OnnxAlternative, given: Mapping[str, Arrival], pes: int) -> _Outcome:
-    outcome = _Outcome(dict(given))
+# What scopes give, on a number (of elements, of words), when arrays can be there, of which these may be streams.
+_Expand: TypeAlias = Callable[[int, Sequence[TaskScope], Mapping[str, Arrival], set[str]], _Outcome]
+
+
+def _best(
+    alternatives: KnownAlternatives, lowered: Callable[[OnnxAlternative, Mapping[str, Arrival]], _Outcome]
+) -> _Outcome:
+    """Return what no lowering of a model falls below: of every operator the best expansion, whatever the others'."""
+    whole = _Outcome({})
+    for op in alternatives.operators:
+        given = {f"x{at}": whole.arrivals[array] for at, array in op.inputs.items() if array in whole.arrivals}
+        outcomes = [lowered(each, given) for each in op.expansions]
+        for at, array in op.outputs.items():
+            ways = zip(outcomes, op.expansions, strict=True)
+            whole.arrivals[array] = _earliest([outcome.arrivals[each.results[at]] for outcome, each in ways])
+        whole.end = max(whole.end, min(outcome.end for outcome in outcomes))
+        whole.work += min(outcome.work for outcome in outcomes)
+    return whole
+
+
+def _lowered(expand: _Expand, number: int, alternative: OnnxAlternative, given: Mapping[str, Arrival]) -> _Outcome:
+    outcome, streams = _Outcome(dict(given)), streams_within(alternative, set(given))
     for op in alternative.operators:
-        choices = [_expanded(scopes, outcome.arrivals, pes) for scopes in op.scopes.values()]
+        choices = [expand(number, scopes, outcome.arrivals, streams) for scopes in op.scopes.values()]
         for array in choices[0].arrivals:
             found = [choice.arrivals[array] for choice in choices if array in choice.arrivals]
             if len(found) == len(choices):  # others are within one of the expansions
@@ -166,7 +177,7 @@ def _lowered(alternative: OnnxAlternative, given: Mapping[str, Arrival], pes: in
     return outcome
 
 
-def _expanded(scopes: Sequence[TaskScope], given: Mapping[str, Arrival], pes: int) -> _Outcome:
+def _expanded(pes: int, scopes: Sequence[TaskScope], given: Mapping[str, Arrival], _: set[str]) -> _Outcome:
     outcome = _Outcome({})
     for scope in scopes:
         start, last, cycles = 0, 0, scope.written
@@ -199,9 +210,6 @@ def _earliest(arrivals: Sequence[Arrival]) -> Arrival:
     )
 
 
-_Firsts = dict[str, int]  # by array: the cycle at which its first element can be there, at the earliest
-
-
 def longest_chain(alternatives: KnownAlternatives, word: int = 1) -> int:
     """Return the cycles from the first task to the last that no lowering and no number of elements avoids.
 
@@ -214,44 +222,22 @@ def longest_chain(alternatives: KnownAlternatives, word: int = 1) -> int:
         alternatives: of the model.
         word: elements that a task takes in a cycle, at most.
     """
-    firsts: _Firsts = {}
-    end = 0
-    for op in alternatives.operators:
-        given = {f"x{at}": firsts[array] for at, array in op.inputs.items() if array in firsts}
-        ways = [_lowered_chain(each, given, word) for each in op.expansions]
-        for at, array in op.outputs.items():
-            found = zip(op.expansions, ways, strict=True)
-            firsts[array] = min(own.get(each.results[at], 0) for each, (own, _) in found)
-        end = max(end, min(last for _, last in ways))
-    return end
+    return _best(alternatives, partial(_lowered, _chained, word)).end
 
 
-def _lowered_chain(alternative: OnnxAlternative, given: Mapping[str, int], word: int) -> tuple[_Firsts, int]:
-    """Return when the arrays of an operator can be there, and when its last task can have ended."""
-    firsts, end = dict(given), 0
-    streams = streams_within(alternative, set(given))
-    for op in alternative.operators:
-        ways = [_expanded_chain(scopes, firsts, streams, word) for scopes in op.scopes.values()]
-        shared = set.intersection(*(set(found) for found, _ in ways))  # others are within one of the expansions
-        firsts |= {array: min(found[array] for found, _ in ways) for array in shared}
-        end = max(end, min(last for _, last in ways))
-    return firsts, end
-
-
-def _expanded_chain(
-    scopes: Sequence[TaskScope], given: Mapping[str, int], streams: set[str], word: int
-) -> tuple[_Firsts, int]:
-    firsts: _Firsts = {}
-    end = 0
+def _chained(word: int, scopes: Sequence[TaskScope], given: Mapping[str, Arrival], streams: set[str]) -> _Outcome:
+    outcome = _Outcome({})
     for scope in scopes:
-        start = max((firsts.get(array, given.get(array, 0)) for array, _ in scope.reads), default=0)
+        arrivals = (outcome.arrivals.get(array) or given.get(array, _AT_ONCE) for array, _ in scope.reads)
+        start = max((arrival.ready for arrival in arrivals), default=0)
         written = scope.least_written if is_sliced(scope, streams) else scope.least_iterations
         done = start + max(1, min(written, scope.least_iterations) // word)
         # A task that writes several elements may send the first one long before its end.
         first = start + 1 if scope.can_send and scope.least_written > 1 else done
-        firsts[scope.write] = max(first, firsts.get(scope.write, 0))
-        end = max(end, done)
-    return firsts, end
+        first = max(first, outcome.arrivals.get(scope.write, _AT_ONCE).ready)
+        outcome.arrivals[scope.write] = Arrival(first, first, 1)
+        outcome.end = max(outcome.end, done)
+    return outcome
 
 
 class ExpansionHint(Struct, frozen=True):

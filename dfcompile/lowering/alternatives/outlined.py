@@ -9,13 +9,13 @@ from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, MapSc
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
+from dfcompile.lowering.choice_check import explained
 from dfcompile.lowering.expansion import Expansion, ExpansionTable
 from dfcompile.lowering.nests.program import array_of, graph_of_scopes, renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import declared_array, free_name
-from dfcompile.lowering.unfit_choices import explained
 from dfcompile.options import Choice
 from dfcompile.records import replace
 

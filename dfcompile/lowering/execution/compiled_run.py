@@ -25,9 +25,8 @@ from dfcompile.host.private_folder import in_private_folder, process_folder
 from dfcompile.host.reasons import reason_of
 from dfcompile.host.stages import Work, stage
 from dfcompile.lowering.execution import lapack
-from dfcompile.lowering.execution.accumulators import widen_accumulators
 from dfcompile.lowering.execution.coded_reals import definitions, passed_type
-from dfcompile.lowering.execution.states import UNITS, cut_state
+from dfcompile.lowering.execution.compiled_form import UNITS, cut_state, widen_accumulators
 from dfcompile.lowering.tensor import declared_tensor
 
 Values = Mapping[str, npt.NDArray[np.generic]]

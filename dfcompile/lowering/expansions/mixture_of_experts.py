@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.unary import GELU_BY_TANH
+from dfcompile.lowering.expansions.elementwise import GELU_BY_TANH
 from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.operators import MatMul
 

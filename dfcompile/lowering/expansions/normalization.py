@@ -85,8 +85,6 @@ def group_normalization(op: Operator, build: CanonicalFragment) -> None:
     if scale.shape == (channels,):
         scale, bias = build.view(scale, "scales", (groups, size)), build.view(bias, "biases", (groups, size))
         along = [1, 2]
-    elif scale.shape != (groups,):  # before opset 21
-        raise op.unsupported(f"scale of shape {scale.shape} against one element per channel")
     result = build.array("result", grouped.shape)
     add_scaled(build, grouped, of_x, scale, bias, result, along=along)
     build.view_as(result, y)

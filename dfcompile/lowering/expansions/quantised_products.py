@@ -5,9 +5,8 @@ import numpy as np
 from dfcompile.frontend import element_kind
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.conv import PerRow, add_direct, add_im2col, is_grouped
-from dfcompile.lowering.expansions.gemm import add_product, inner_product, transposed_product
-from dfcompile.lowering.expansions.quantised_operators import check_channels_first
-from dfcompile.lowering.expansions.quantization import add_dynamic_steps
+from dfcompile.lowering.expansions.products import add_product, inner_product, transposed_product
+from dfcompile.lowering.expansions.quantization import add_dynamic_steps, check_channels_first
 from dfcompile.lowering.expressions import literal, operand_names, sum_dtype
 from dfcompile.lowering.operators import MatMul, Pad
 from dfcompile.lowering.steps import ACCUMULATED, Terms, aligned, is_zero, quantised, rescaled, shifted

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
-from dfcompile.lowering.expansions.unary import FORMULAS, Formula
+from dfcompile.lowering.expansions.elementwise import FORMULAS, Formula
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
 from dfcompile.lowering.operators import Concat, MatMul
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.gather import progressions
+from dfcompile.lowering.expansions.indexed import progressions
 from dfcompile.lowering.expansions.movement import repeated
 from dfcompile.lowering.expressions import is_real, literal, operand_names, sum_dtype
 from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from dfcompile.errors import VerificationError
+from dfcompile.frontend.affine import affine_text, span
 from dfcompile.lowering.expressions import expression_tree
-from dfcompile.lowering.nests.affine import affine_text, span
 from dfcompile.lowering.nests.program import Nest, NestAccess, NestProgram, View, tasklet_code
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator

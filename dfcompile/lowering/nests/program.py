@@ -19,9 +19,9 @@ from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UserError
 from dfcompile.frontend import AppliedPass, ChosenExpansion, Level, ModelNode, Program
+from dfcompile.frontend.affine import Affine, affine_text
 from dfcompile.host.printable import printable
 from dfcompile.lowering.expressions import Reduction, expression_tree, is_complex, widened
-from dfcompile.lowering.nests.affine import Affine, affine_text
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
+from math import prod
 from types import MappingProxyType
 from typing import Self, TypeVar, cast, get_type_hints
 
@@ -36,14 +37,6 @@ class Contraction:
     m: int
     k: int
     n: int
-
-    @staticmethod
-    def of(nest: LoopNest) -> "Contraction":
-        """Return the contraction whose dimensions the loops of a nest are parts of."""
-        extents = dict.fromkeys(LoopPart, 1)
-        for loop in nest.loops.values():
-            extents[loop.part] *= loop.extent
-        return Contraction(extents[LoopPart.OUTER], extents[LoopPart.M], extents[LoopPart.K], extents[LoopPart.N])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +85,16 @@ class CanonicalOperator:
             OperatorFieldError: they contradict each other.
         """
 
-    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction | None:  # noqa: ARG002
-        """Return the contraction; None of an operator that is element-wise to the DFModel back end."""
-        return None
+    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction | None:
+        """Return the contraction; None of an operator that is element-wise to the DFModel back end.
+
+        It is what `loop_nest` says if a loop there is a part of its dimension k.
+        """
+        nest = self.loop_nest(operands, result)
+        if nest is None or all(loop.part is not LoopPart.K for loop in nest.loops.values()):
+            return None
+        parts = (LoopPart.OUTER, LoopPart.M, LoopPart.K, LoopPart.N)
+        return Contraction(*(prod(one.extent for one in nest.loops.values() if one.part is part) for part in parts))
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest | None:  # noqa: ARG002
         """Return the loops that may be split over chips; None of an operator that does not say: every chip runs it.

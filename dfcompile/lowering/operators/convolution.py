@@ -6,9 +6,8 @@ from math import prod
 from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests.affine import linear_index
-from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator, Contraction
+from dfcompile.lowering.expressions import Reduction, linear_index
+from dfcompile.lowering.operators.base import AnyExtents, CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Count, Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, kernel_loops, moved_up
 from dfcompile.lowering.tensor import Tensor
@@ -89,10 +88,6 @@ class Convolution(CanonicalOperator):
             raise self.fault(f"result {y} against one channel per filter of {w}")
         check_spans(self, x, w.shape[2:], y.shape[2:])
 
-    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
-        """Return groups, filters of a group, elements of a filter, and windows."""
-        return Contraction.of(self.loop_nest(operands, result))
-
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return batch, groups, filters, channels, elements of a filter and windows; the latter two need all of X."""
         x, w = operands
@@ -140,20 +135,16 @@ class TransposedConvolution(CanonicalOperator):
             raise self.fault(f"result {y} against {w.shape[1] * self.group} channels")
         check_spans(self, y, w.shape[2:], x.shape[2:])
 
-    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:  # noqa: ARG002
-        """Return groups, elements of the filters of a channel, channels of a group, and positions of the data."""
-        x, w = operands
-        positions = x.shape[0] * prod(x.shape[2:])
-        return Contraction(self.group, w.shape[1] * prod(w.shape[2:]), w.shape[0] // self.group, positions)
-
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
-        """Return batch, groups, filters of a group, and channels, over which is summed."""
+        """Return batch, groups, filters of a group, channels, elements of a filter and of the data; these overlap."""
         x, w = operands
         loops = {
             "b": Loop(x.shape[0], LoopPart.N),
             "g": Loop(self.group, LoopPart.OUTER),
             "o": Loop(w.shape[1]),
             "c": Loop(w.shape[0] // self.group, LoopPart.K, LoopKind.SUM),
+            "k": Loop(prod(w.shape[2:])),
+            "y": Loop(prod(x.shape[2:]), LoopPart.N),
         }
         extents = {name: loop.extent for name, loop in loops.items()}
         anywhere = (None,) * (x.rank - 2)

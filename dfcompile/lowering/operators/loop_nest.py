@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
 from dfcompile.errors import UserError
+from dfcompile.frontend.affine import affine_text
+from dfcompile.lowering import expressions
 from dfcompile.lowering.expressions import Reduction
-from dfcompile.lowering.nests import affine as affine_index
 from dfcompile.lowering.tensor import Tensor
 
 Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
@@ -168,7 +169,7 @@ def moved_indices(
         if index is None or terms is None:
             return None
         moved = moved_up(terms, axis, digits, extents)
-        found.append(index if moved == terms else affine_index.affine_text(moved))
+        found.append(index if moved == terms else affine_text(moved))
     return tuple(found)
 
 
@@ -180,6 +181,6 @@ def affine(text: str) -> Mapping[str, int] | None:
     {'i0': 2, 'i1': 1, '': -1}
     """
     try:
-        return affine_index.affine(text.strip())
+        return expressions.affine(text.strip())
     except UserError:
         return None

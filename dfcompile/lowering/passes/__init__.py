@@ -1,1 +1,1 @@
-"""One lowering pass per file."""
+"""Lowering passes, like ones in a file."""

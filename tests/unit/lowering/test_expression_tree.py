@@ -10,8 +10,7 @@ from dfcompile.canonical_dag.annotation import _kernel
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.origins import _SCOPES_KEY, _module
 from dfcompile.lowering import apply_passes, lower_to_canonical
-from dfcompile.lowering.expressions import MOST_LEVELS, depth, expression_tree, substitute
-from dfcompile.lowering.nests.affine import affine
+from dfcompile.lowering.expressions import MOST_LEVELS, affine, depth, expression_tree, substitute
 from dfcompile.lowering.operators.base import _one_letter_names
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from tests.onnx_nodes import TABLE

@@ -10,7 +10,7 @@ from dace.sdfg.nodes import MapEntry, MapExit, Node, Tasklet
 
 from dfcompile.frontend import CANONICAL, NodeCopies, OperatorNode, WholeMemlets
 from dfcompile.frontend.sdfg.operator_graph import apply_dace_settings
-from dfcompile.lowering.nests.map_scopes import add_map_scope
+from dfcompile.lowering.nests.sdfg import add_map_scope
 from dfcompile.lowering.program_builder import ProgramBuilder
 from tests.onnx_text import program_from_text
 

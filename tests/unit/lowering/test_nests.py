@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.frontend.affine import affine_text
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
-from dfcompile.lowering.nests.affine import affine, affine_text
+from dfcompile.lowering.expressions import affine
 from tests.onnx_text import program_from_text
 
 TABLE = registered_expansions()

@@ -21,7 +21,7 @@ from dfcompile.lowering import (
     registered_expansions,
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hints
-from dfcompile.lowering.nests.affine import affine
+from dfcompile.lowering.expressions import affine
 from dfcompile.options import Volumes
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, schedule

@@ -10,7 +10,7 @@ from onnx import TensorProto, checker, helper
 from onnx.numpy_helper import from_array
 
 from dfcompile.frontend import Program
-from dfcompile.lowering.execution.states import cut_state
+from dfcompile.lowering.execution.compiled_form import cut_state
 from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_nodes import assert_same, lowered, random

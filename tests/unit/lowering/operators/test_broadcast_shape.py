@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.lowering import lower_to_canonical, registered_expansions
-from dfcompile.lowering.operators.reduce import broadcast_shape
+from dfcompile.lowering.operators.elements import broadcast_shape
 from tests.onnx_text import program_from_text
 
 shapes = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), min_size=1, max_size=3)

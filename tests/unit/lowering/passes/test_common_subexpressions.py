@@ -2,7 +2,7 @@ import numpy as np
 
 from dfcompile.frontend import OperatorNode, Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
-from dfcompile.lowering.passes.common_subexpressions import common_subexpressions
+from dfcompile.lowering.passes.unneeded import common_subexpressions
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random
 from tests.onnx_text import program_from_text

@@ -3,7 +3,7 @@ import numpy as np
 
 from dfcompile.frontend import CANONICAL, Coverage, ModelNode, OperatorNode, Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
-from dfcompile.lowering.passes.drop_dead import drop_dead
+from dfcompile.lowering.passes.unneeded import drop_dead
 from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, random

@@ -4,7 +4,7 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.frontend import OperatorNode, Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
-from dfcompile.lowering.passes.fuse_reductions import fuse_reductions
+from dfcompile.lowering.passes.fuse_elementwise import fuse_reductions
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random
 from tests.onnx_text import program_from_text

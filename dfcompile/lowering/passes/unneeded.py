@@ -1,4 +1,4 @@
-"""The pass common-subexpressions: what is computed twice is computed once."""
+"""The passes drop-dead and common-subexpressions: what nobody uses goes, what is computed twice is computed once."""
 
 import hashlib
 import json
@@ -9,6 +9,17 @@ import numpy as np
 from dfcompile.frontend import Level, Program
 from dfcompile.lowering import Operator, Tensor, lowering_pass
 from dfcompile.lowering.rewriter import ProgramRewriter
+
+
+@lowering_pass("drop-dead", level=Level.CANONICAL, source="own")
+def drop_dead(program: Program) -> Program:
+    """Remove operators and views whose results nobody uses, and what only they used."""
+    graph = ProgramRewriter(program)
+    for op in reversed(graph.operators()):
+        if not any(graph.is_used(tensor) for tensor in op.results()):
+            graph.remove(op)
+    graph.remove_unused_views()
+    return graph.finish()
 
 
 @lowering_pass("common-subexpressions", level=Level.CANONICAL, source="own")
