@@ -3,8 +3,9 @@
 Solvers of pipelines get the kernels of all layers, to be parted into stages.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from msgspec import Struct, field
@@ -15,7 +16,6 @@ from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, FusionShape, PathArcs, arcs_of, arcs_of_chain, kernels_of
-from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 
 SHORTEST_PATH, ALONG_ORDERS = "dp", "intervals"  # solvers that others hand over to
@@ -29,12 +29,14 @@ class Fusion(Struct, frozen=True):
         time_ns: of all; infinite without a chain.
         is_optimal: whether it is proved that no other chain is faster; without a chain that there is none.
         solver: name of the one that found it: another one's if a solver handed over to it.
+        stages: of a pipeline, of each configuration; empty if each stage runs the whole graph.
     """
 
     chain: Chain | None
     time_ns: float
     is_optimal: bool
     solver: str
+    stages: tuple[int, ...] = ()
 
 
 class FusionProblem(Struct, frozen=True, dict=True):
@@ -160,26 +162,19 @@ def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
     }
 
 
-class StageProblem(Struct, frozen=True):
-    """The kernels of all layers, to be parted into stages and fused in each.
+class StageProblem(FusionProblem, frozen=True, kw_only=True):
+    """The kernels of all layers of a design, to be parted into stages and fused in each.
 
     Attributes:
-        model: costs and limits.
-        problem: the same of sets of kernels.
+        model: of the chip.
         below_ns: a slowest stage of more is of no interest.
-        time_limit_s: of an integer program; 0: none.
-        arcs: gives all possible configurations or, if they are too many, some of them.
     """
 
     model: DesignModel
-    problem: FusionProblem
-    below_ns: float
-    time_limit_s: float
-    arcs: Callable[[], Arcs]
+    below_ns: float = inf
 
-
-class Stages(Struct, frozen=True):
-    """What was found: the stages or, with their outcome, none."""
-
-    fused: Fused | None
-    outcome: Outcome
+    def arcs(self) -> Arcs:
+        """Return all possible configurations or, if they are too many, those along a few topological orders."""
+        arcs = self.listed() or self.listed_along_orders()
+        assert isinstance(arcs, Arcs)
+        return arcs
