@@ -147,14 +147,6 @@ class FusionProblem(Struct, frozen=True, dict=True):
         return float(times.sum()), float(dram_bytes.sum()), len(sets)
 
 
-class Fused(Struct, frozen=True):
-    """An assignment of kernels, by id, to configurations, and its time."""
-
-    configs: dict[int, int]
-    time_ns: float
-    stages: tuple[int, ...] = ()  # pipeline stage of each configuration; empty if each stage runs the whole graph
-
-
 def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
     """Return the configuration of each kernel, by id."""
     return {
