@@ -158,8 +158,7 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
         return _found(problem, chain, outcome, name)
 
     def fuse_stages(problem: StageProblem) -> Fusion:
-        options = MilpOptions(program, problem.options.time_limit_s)
-        return StageFlow(problem.model, problem.arcs()).solve(options, name)
+        return StageFlow(problem.model, problem.arcs()).solve(_milp_options(problem, program), name)
 
     summary = "the shortest path over down-sets as an integer program"
     solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run, lists=True)
@@ -175,8 +174,7 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         return _found(problem, chain, outcome, name)
 
     def fuse_stages(problem: StageProblem) -> Fusion:
-        options = MilpOptions(program, problem.options.time_limit_s)
-        chain, outcome = Assignment(problem).finish(options, settles_ties=False)
+        chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=False)
         found = Fusion(None, np.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), name)
         if chain is None:
             return found
