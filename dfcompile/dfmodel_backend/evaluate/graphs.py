@@ -168,12 +168,10 @@ def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
     for name in index:
         if name not in place:
             raise UserError(f"kernel {name!r}: found in no configuration")
-    for edge in graph.connections:
-        if place[edge.source] > place[edge.target]:
-            raise UserError(
-                f"connection {edge.source!r} to {edge.target!r}: found configurations {place[edge.source]} and "
-                f"{place[edge.target]} against ascending ones"
-            )
+    for source, target in ((graph.kernels[one].name, graph.kernels[other].name) for one, other in graph.ends):
+        if place[source] > place[target]:
+            found = f"found configurations {place[source]} and {place[target]} against ascending ones"
+            raise UserError(f"connection {source!r} to {target!r}: {found}")
     return [sum(1 << index[name] for name in names) for names in assignment]
 
 

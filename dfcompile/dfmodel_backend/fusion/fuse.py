@@ -8,10 +8,11 @@ import sys
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, Fusion, FusionProblem, StageProblem, configs_of
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, configs_of
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
@@ -22,7 +23,6 @@ from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, PathArcs, arcs_of, arcs_within, shape_of, single_arcs
-from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.plugins import is_own
@@ -62,6 +62,14 @@ class GraphProblem(FusionProblem, frozen=True):
     def instead(self) -> Fusion:
         """Return what takes the place of an integer program that is too large or stopped without a solution."""
         return self.shortest_path()
+
+
+class Fused(Struct, frozen=True):
+    """An assignment of kernels, by id, to configurations, and its time."""
+
+    configs: dict[int, int]
+    time_ns: float
+    stages: tuple[int, ...] = ()  # pipeline stage of each configuration; empty if each stage runs the whole graph
 
 
 class DesignFusion:
@@ -115,20 +123,14 @@ class DesignFusion:
             chain, times = self._singles.sets, arc_times(model, self._singles)
             return Fused(configs_of(model, chain), float(times.sum())) if np.isfinite(times).all() else None
         limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
-        problem = _DesignProblem(model, limits, fusion=self)
+        problem = _DesignProblem(model=model, options=limits, below_ns=below_ns, fusion=self)
         if self._solver.lists:
             self.arcs(problem)  # which may change what is complete
-        if not self._pipelined:
-            found = self._active.solve(problem)
-            self.is_exact = self.is_exact and found.is_optimal
-            return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
-        parted = self._active.solve_stages(
-            StageProblem(model, problem, below_ns, self._options.time_limit_s, lambda: self.arcs(problem))
-        )
-        self.is_exact = self.is_exact and parted.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
-        if parted.outcome is Outcome.NOTHING:
-            return fuse_stages(model, problem.listed_along_orders(), below_ns)
-        return parted.fused
+        found = self._active.solve_stages(problem) if self._pipelined else self._active.solve(problem)
+        self.is_exact = self.is_exact and found.is_optimal
+        if self._pipelined and found.chain is None and not found.is_optimal:
+            found = fuse_stages(model, problem.listed_along_orders(), below_ns)
+        return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns, found.stages)
 
     def require_search(self) -> None:
         """Check that what was not found is not there, as far as ours can tell.
@@ -181,7 +183,7 @@ class DesignFusion:
         return self._known[held]
 
 
-class _DesignProblem(FusionProblem, frozen=True, kw_only=True):
+class _DesignProblem(StageProblem, frozen=True, kw_only=True):
     """Kernels of a design, whose possible configurations are listed once for many models."""
 
     fusion: DesignFusion

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, kernels_of
 from dfcompile.dfmodel_backend.milp import MilpSolver
@@ -15,7 +15,7 @@ from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.plugins import faults_of, is_own
 
 Solve: TypeAlias = Callable[[FusionProblem], Fusion]
-FuseStages: TypeAlias = Callable[[StageProblem], Stages]
+FuseStages: TypeAlias = Callable[[StageProblem], Fusion]
 
 
 class FusionSolver(Struct, frozen=True):
@@ -80,7 +80,7 @@ class FusionSolver(Struct, frozen=True):
         if self.fuse_stages is None:
             raise UserError(f"solver {self.name!r}: found stages of a pipeline against one stage (dp does pipelines)")
 
-    def solve_stages(self, problem: StageProblem) -> Stages:
+    def solve_stages(self, problem: StageProblem) -> Fusion:
         """Return the stages of a pipeline that the solver finds.
 
         Raises:

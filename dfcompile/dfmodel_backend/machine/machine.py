@@ -3,9 +3,16 @@
 A set-up file says one; a system file says one for chips of any number of cores (`System.machine`).
 """
 
+import sys
 from enum import StrEnum, unique
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+# What files of machines may say, as they are read; machines that are made of others are not checked.
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 
 
 @unique
@@ -48,23 +55,23 @@ class Collective(StrEnum):
     BROADCAST = "BROADCAST"
 
 
-class Dimension(Struct, frozen=True):
+class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
     """One dimension of the network between chips, inner dimensions first."""
 
-    chips: int
-    link_bandwidth_gb_per_s: float
-    link_power_w_per_gb_per_s: float
+    chips: Count
+    link_bandwidth_gb_per_s: Positive
+    link_power_w_per_gb_per_s: NotNegative = 0.0
 
 
-class Network(Struct, frozen=True):
+class Network(Struct, frozen=True, forbid_unknown_fields=True):
     """The links between chips; ``kind`` names one kind per dimension: r ring, sw switch, fc fully connected."""
 
     kind: str
     dimensions: tuple[Dimension, ...]
-    link_price_usd_per_gb_per_s: float
-    switch_price_usd_per_gb_per_s: float
-    switch_power_w_per_gb_per_s: float
-    link_latency_ns: float
+    link_price_usd_per_gb_per_s: NotNegative = 0.0
+    switch_price_usd_per_gb_per_s: NotNegative = 0.0
+    switch_power_w_per_gb_per_s: NotNegative = 0.0
+    link_latency_ns: NotNegative = 0.0
 
 
 class Link(Struct, frozen=True):

@@ -65,7 +65,7 @@ class Dram(Struct, frozen=True):
     power_w_per_gb_per_s: float
 
 
-ONE_CHIP = Network("none", (), 0.0, 0.0, 0.0, 0.0)
+ONE_CHIP = Network("none", ())
 
 
 class System(Struct, frozen=True):

@@ -1,18 +1,19 @@
 """Reads system files: YAML, checked field by field."""
 
 import math
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from msgspec import Meta, Struct, ValidationError, convert
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
+from dfcompile.dfmodel_backend.machine.machine import Count, Dimension, Network, NotNegative, Positive
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
@@ -22,97 +23,104 @@ from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.records import replace
 
-_WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
 LARGEST_BYTES = 2**17  # a thousand times a system's; the YAML library takes a second for it
 SHOWN = 60  # characters of a value in an error
 
-
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError("expected a finite number")
-    return value
+Location = Sequence[int | str]  # keys and places in lists that lead to a value
+Unlimited = Annotated[float, Meta(ge=0)]  # also .inf
 
 
-def _unlimited_as(number: float) -> AfterValidator:
-    return AfterValidator(lambda value: number if value == math.inf else _finite(value))
-
-
-Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
-Positive = Annotated[float, Field(gt=0, strict=True), AfterValidator(_finite)]
-NotNegative = Annotated[float, Field(ge=0, strict=True), AfterValidator(_finite)]
-Capacity = Annotated[float, Field(ge=0, strict=True), _unlimited_as(0.0)]  # 0 and .inf: unlimited
-Rate = Annotated[float, Field(gt=0, strict=True), _unlimited_as(UNLIMITED_GB_PER_S)]  # .inf: unlimited
-Text = Annotated[str, Field(strict=True)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _AcceleratorModel(_Model):
-    cores: Count = 1
+class _Accelerator(Struct, frozen=True, forbid_unknown_fields=True):
     lanes_per_core: Count
     stages_per_core: Count
     frequency_ghz: Positive
-    sram_bytes: Capacity | None = None
-    sram_bytes_per_core: Capacity | None = None
+    cores: Count = 1
+    sram_bytes: Unlimited | None = None
+    sram_bytes_per_core: Unlimited | None = None
     price_usd: NotNegative | None = None
     price_usd_per_core: NotNegative | None = None
     power_w: NotNegative | None = None
     power_w_per_core: NotNegative | None = None
 
 
-class _DramModel(_Model):
-    bandwidth_gb_per_s: Rate | None = None
-    bandwidth_gb_per_s_per_core: Rate | None = None
-    capacity_bytes: Capacity = 0.0
+class _Dram(Struct, frozen=True, forbid_unknown_fields=True):
+    bandwidth_gb_per_s: Annotated[float, Meta(gt=0)] | None = None
+    bandwidth_gb_per_s_per_core: Annotated[float, Meta(gt=0)] | None = None
+    capacity_bytes: Unlimited = 0.0
     price_usd_per_gb_per_s: NotNegative = 0.0
     power_w_per_gb_per_s: NotNegative = 0.0
 
 
-class _DimensionModel(_Model):
-    chips: Count
-    link_bandwidth_gb_per_s: Positive
-    link_power_w_per_gb_per_s: NotNegative = 0.0
-
-
-class _NetworkModel(_Model):
-    kind: Text
-    dimensions: tuple[_DimensionModel, ...]
-    link_price_usd_per_gb_per_s: NotNegative = 0.0
-    switch_price_usd_per_gb_per_s: NotNegative = 0.0
-    switch_power_w_per_gb_per_s: NotNegative = 0.0
-    link_latency_ns: NotNegative = 0.0
-
-    @field_validator("kind")
-    @classmethod
-    def _is_known(cls, kind: str) -> str:
-        try:
-            topology(kind)
-        except UserError as error:
-            raise PydanticCustomError(_WHOLE_MESSAGE, "{message}", {"message": str(error)}) from error
-        return kind
-
-    @field_validator("dimensions")
-    @classmethod
-    def _is_one_per_shape(
-        cls, dimensions: tuple[_DimensionModel, ...], network: ValidationInfo
-    ) -> tuple[_DimensionModel, ...]:
-        kind = network.data.get("kind")
-        expected = 0 if kind is None else len(topology(kind).kinds)
-        if kind is not None and len(dimensions) != expected:
-            message = f"found {len(dimensions)} dimensions against the {expected} of kind {kind!r}"
-            raise PydanticCustomError(_WHOLE_MESSAGE, "{message}", {"message": message})
-        return dimensions
-
-
-class _SystemModel(_Model):
-    name: Text
+class _System(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    accelerator: _Accelerator
+    dram: _Dram
     chips: Count = 1
-    accelerator: _AcceleratorModel
-    dram: _DramModel
-    network: _NetworkModel | None = None
-    sources: dict[Text, Text] = Field(default_factory=dict)
+    network: Network | None = None
+    sources: dict[str, str] = {}
+
+
+_SECTIONS = {"accelerator": _Accelerator, "dram": _Dram, "network": Network, "dimensions": Dimension}
+_PROBLEM = re.compile(r"(.*?)(?: - at `(key` in `)?\$(.*)`)?")  # of msgspec: what, and where
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
+_LIMIT = re.compile(r"Expected `(\w+)(?: \| null)?`(?: (\S+) ([\d.e+]+))?.*")
+_WORDS = {
+    "int": "a whole number", "float": "a number", "str": "a text", "array": "a list", "object": "keys and their values",
+    ">": " greater than ", ">=": " of at least ", "<=": " of at most ", repr(sys.float_info.max): "1.8e308",
+}  # fmt: skip
+
+
+class _File(Struct, frozen=True):
+    """A file and what it says.
+
+    Attributes:
+        text: of the file.
+        where: names it in errors.
+        values: of its keys.
+    """
+
+    text: str
+    where: str
+    values: Mapping[str, Any]
+
+    def wrong(self, location: Location, message: str) -> UserError:
+        """Return the error with the line of the deepest part of ``location`` that the file has."""
+        line, node = 1, _loaded("rt", self.text, self.where)  # knows the lines, and takes twice as long
+        for step in location:
+            if isinstance(node, CommentedMap) and step in node:
+                line = node.lc.key(step)[0] + 1
+            elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
+                line = node.lc.item(step)[0] + 1
+            else:
+                break
+            node = node[step]
+        return UserError(f"{self.where}:{line}: {message}")
+
+    def explained(self, problem: str) -> UserError:
+        """Return the error for what is wrong with the values."""
+        parsed = _PROBLEM.fullmatch(problem)
+        assert parsed is not None
+        told, is_key, path = parsed.groups("")
+        location: list[int | str] = [int(one) if one.isdigit() else one for one in re.findall(r"[^.\[\]]+", path)]
+        if is_key:
+            return self.wrong(location, "found a key that is no text")
+        if path.endswith("[...]"):
+            location.append(next(key for key, value in self.values["sources"].items() if not isinstance(value, str)))
+        field = _FIELD.fullmatch(told)
+        if field is not None:
+            key = ".".join(map(str, (*location, field[2])))
+            if field[1] == "missing required":
+                return self.wrong(location, f"key {key!r} is missing")
+            section = next((str(step) for step in reversed(location) if step in _SECTIONS), "")
+            hint = nearest(field[2], sorted(_SECTIONS.get(section, _System).__struct_fields__))
+            return self.wrong((*location, field[2]), f"unknown key {key!r}{hint}")
+        value: Any = self.values
+        for step in location:
+            value = value[step]
+        limit = _LIMIT.fullmatch(told)
+        expected = "a number" if limit is None else "".join(_WORDS.get(word, word) for word in limit.groups(""))
+        key = ".".join(map(str, location))
+        return self.wrong(location, f"key {key!r}: found {_shown(value)} against {expected}")
 
 
 def read_system(asked: str) -> System:
@@ -156,45 +164,50 @@ def parse_system(text: str, where: str) -> System:
     Raises:
         UserError: as `read_system`.
     """
-    document = _document(text, where)
+    values = _loaded("safe", text, where)
+    if not isinstance(values, Mapping):
+        raise UserError(f"{where}:1: found no keys against name, accelerator, dram")
+    file = _File(text, where, values)
     try:
-        model = _SystemModel.model_validate(document)
+        model = convert(file.values, _System)
     except ValidationError as error:
-        # A misspelled key is also a missing one: the misspelling is what helps.
-        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
-        raise UserError(_explain(details[0], document, where)) from error
-    _require_joined(model, document, where)
-    system = _system(model, document, where)
+        raise file.explained(str(error)) from error
+    _require_network(model, file)
+    system = _system(model, file)
     for key in ("price_usd_per_gb_per_s", "power_w_per_gb_per_s") if system.is_dram_unlimited else ():
         if value := getattr(system.dram, key):
-            raise UserError(
-                f"{where}:{_line(document, ['dram', key])}: key 'dram.{key}': found {value:g} against 0, since the "
-                "bandwidth is unlimited"
+            raise file.wrong(
+                ["dram", key], f"key 'dram.{key}': found {value:g} against 0, since the bandwidth is unlimited"
             )
     return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
 
 
-def _require_joined(model: _SystemModel, document: CommentedMap, where: str) -> None:
-    """Check that the chips of a file, if it says how many, are those of its network.
+def _require_network(model: _System, file: _File) -> None:
+    """Check that a network is of known kinds, and that the chips of a file, if it says how many, are those of it.
 
     Raises:
         UserError: they are not.
     """
     dimensions = model.network.dimensions if model.network is not None else ()
-    joined = math.prod(dimension.chips for dimension in dimensions)
-    if "chips" not in model.model_fields_set or model.chips == joined:
-        return
-    sizes = " x ".join(str(dimension.chips) for dimension in dimensions) or "1"
-    hint = "" if dimensions else " (key 'network' says how chips are joined)"
-    raise UserError(
-        f"{where}:{_line(document, ['chips'])}: key 'chips': found {model.chips} against the {sizes} of "
-        f"{'its network' if dimensions else 'a file without a network'}{hint}"
-    )
+    if model.network is not None:
+        kind = model.network.kind
+        try:
+            expected = len(topology(kind).kinds)
+        except UserError as error:
+            raise file.wrong(["network", "kind"], f"key 'network.kind': {error}") from error
+        if len(dimensions) != expected:
+            found = f"found {len(dimensions)} dimensions against the {expected} of kind {kind!r}"
+            raise file.wrong(["network", "dimensions"], f"key 'network.dimensions': {found}")
+    if "chips" in file.values and model.chips != math.prod(dimension.chips for dimension in dimensions):
+        sizes = " x ".join(str(dimension.chips) for dimension in dimensions)
+        expected_chips = f"the {sizes} of its network" if dimensions else "the 1 of a file without a network"
+        hint = "" if dimensions else " (key 'network' says how chips are joined)"
+        raise file.wrong(["chips"], f"key 'chips': found {model.chips} against {expected_chips}{hint}")
 
 
-def _document(text: str, where: str) -> CommentedMap:
+def _loaded(kind: str, text: str, where: str) -> Any:
     try:
-        document = YAML(typ="rt").load(text)
+        return YAML(typ=kind, pure=True).load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{where}:{line}: broken YAML: {error.problem or 'not understood'}") from error
@@ -206,33 +219,6 @@ def _document(text: str, where: str) -> CommentedMap:
         # What looks like a number or a date, and is none; directives and tags that the library takes for granted.
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(f"{where}: broken YAML: {reason}") from error
-    if not isinstance(document, CommentedMap):
-        raise UserError(f"{where}:1: found no keys against name, accelerator, dram")
-    return document
-
-
-def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
-    location = detail["loc"]
-    key = ".".join(str(step) for step in location)
-    at = f"{where}:{_line(document, location)}"
-    if detail["type"] == "extra_forbidden":
-        # the keys of the innermost part
-        models: dict[str, type[BaseModel]] = {
-            "accelerator": _AcceleratorModel,
-            "dram": _DramModel,
-            "network": _NetworkModel,
-            "dimensions": _DimensionModel,
-        }
-        model: type[BaseModel] = _SystemModel
-        for step in location[:-1]:
-            model = models.get(str(step), model)
-        return f"{at}: unknown key {key!r}{nearest(str(location[-1]), sorted(model.model_fields))}"
-    if detail["type"] == "missing":
-        return f"{at}: key {key!r} is missing"
-    if detail["type"] == _WHOLE_MESSAGE:
-        return f"{at}: key {key!r}: {detail['msg']}"
-    message = detail["msg"].removeprefix("Value error, ")
-    return f"{at}: key {key!r}: found {_shown(detail['input'])} against: {message[0].lower()}{message[1:]}"
 
 
 def _shown(value: object) -> str:
@@ -245,46 +231,28 @@ def _shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def _line(document: CommentedMap, location: Sequence[int | str]) -> int:
-    """Return the line of the deepest part of ``location`` that the file has."""
-    line = 1
-    node: object = document
-    for step in location:
-        if isinstance(node, CommentedMap) and step in node:
-            line = node.lc.key(step)[0] + 1
-            node = node[step]
-        elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
-            line = node.lc.item(step)[0] + 1
-            node = node[step]
-        else:
-            break
-    return int(line)
-
-
-def _amount(section: BaseModel, key: str, where: str, line: int, *, default: float | None) -> Amount:
+def _amount(file: _File, section: str, read: _Accelerator | _Dram, key: str, *, is_needed: bool = True) -> Amount:
     """Return the one of ``key`` and ``key_per_core`` that the file has."""
-    whole: float | None = getattr(section, key)
-    per_core: float | None = getattr(section, f"{key}_per_core")
+    whole: float | None = getattr(read, key)
+    per_core: float | None = getattr(read, f"{key}_per_core")
     if whole is not None and per_core is not None:
-        raise UserError(f"{where}:{line}: found both {key!r} and '{key}_per_core' against one of them")
-    if per_core is not None:
-        return Amount(per_core, per_core=True)
-    if whole is None and default is None:
-        raise UserError(f"{where}:{line}: key {key!r} is missing (or '{key}_per_core')")
-    return Amount(whole if whole is not None else default or 0.0)
+        raise file.wrong([section], f"found both {key!r} and '{key}_per_core' against one of them")
+    if whole is None and per_core is None and is_needed:
+        raise file.wrong([section], f"key {key!r} is missing (or '{key}_per_core')")
+    return Amount(whole or 0.0) if per_core is None else Amount(per_core, per_core=True)
 
 
-def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> System:
-    assert isinstance(document, CommentedMap)
-    chip, dram, network = model.accelerator, model.dram, ONE_CHIP
-    if model.network is not None:
-        dimensions = tuple(Dimension(**dict(one)) for one in model.network.dimensions)
-        network = Network(**{**dict(model.network), "dimensions": dimensions})
-    chip_line, dram_line = _line(document, ["accelerator"]), _line(document, ["dram"])
+def _limited(amount: Amount, number: float) -> Amount:
+    """Return an amount with the number that stands for one without a limit."""
+    return replace(amount, value=number) if math.isinf(amount.value) else amount
+
+
+def _system(model: _System, file: _File) -> System:
+    chip, dram = model.accelerator, model.dram
     # Every figure of the file with the source that the file states for it, or for its section.
     sources = []
     for section in ("accelerator", "dram"):
-        for key, value in document[section].items():
+        for key, value in file.values[section].items():
             if key == "cores":  # the caller may ask for another number
                 continue
             source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
@@ -293,16 +261,20 @@ def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> 
         name=model.name,
         chips=model.chips,
         accelerator=Accelerator(
-            **chip.model_dump(include={"cores", "lanes_per_core", "stages_per_core", "frequency_ghz"}),
-            sram=_amount(chip, "sram_bytes", where, chip_line, default=None),
-            price=_amount(chip, "price_usd", where, chip_line, default=0.0),
-            power=_amount(chip, "power_w", where, chip_line, default=0.0),
+            cores=chip.cores,
+            lanes_per_core=chip.lanes_per_core,
+            stages_per_core=chip.stages_per_core,
+            frequency_ghz=chip.frequency_ghz,
+            sram=_limited(_amount(file, "accelerator", chip, "sram_bytes"), 0.0),
+            price=_amount(file, "accelerator", chip, "price_usd", is_needed=False),
+            power=_amount(file, "accelerator", chip, "power_w", is_needed=False),
         ),
         dram=Dram(
-            bandwidth=_amount(dram, "bandwidth_gb_per_s", where, dram_line, default=None),
-            capacity=Amount(dram.capacity_bytes),
-            **dram.model_dump(include={"price_usd_per_gb_per_s", "power_w_per_gb_per_s"}),
+            bandwidth=_limited(_amount(file, "dram", dram, "bandwidth_gb_per_s"), UNLIMITED_GB_PER_S),
+            capacity=_limited(Amount(dram.capacity_bytes), 0.0),
+            price_usd_per_gb_per_s=dram.price_usd_per_gb_per_s,
+            power_w_per_gb_per_s=dram.power_w_per_gb_per_s,
         ),
-        network=network,
+        network=model.network or ONE_CHIP,
         sources=tuple(sources),
     )

@@ -46,16 +46,6 @@ class Tensor(Struct, frozen=True):
         return -(-self.size_bytes // self.element_bytes)
 
 
-class Connection(Struct, frozen=True):
-    """One producer-to-consumer edge."""
-
-    tensor: str
-    source: str
-    target: str
-    size_bytes: int
-    buffer_depth: int  # tiles in flight: levels between the two kernels, both included
-
-
 class DataflowGraph(Struct, frozen=True, dict=True):
     """Kernels in topological order and tensors; see `DataflowGraph.of` for a checked one.
 
@@ -104,23 +94,6 @@ class DataflowGraph(Struct, frozen=True, dict=True):
     def topological_numbers(self) -> tuple[int, ...]:
         """Length of the longest path from a source kernel, per kernel."""
         return tuple(topological_numbers(len(self.kernels), self.ends))
-
-    @cached_property
-    def connections(self) -> tuple[Connection, ...]:
-        """One connection per producer, consumer and tensor, in the order of the tensors."""
-        level = self.topological_numbers
-        return tuple(
-            Connection(
-                tensor=tensor.name,
-                source=tensor.source,
-                target=use.kernel,
-                size_bytes=tensor.size_bytes,
-                buffer_depth=level[self.index[use.kernel]] - level[self.index[tensor.source]] + 1,
-            )
-            for tensor in self.tensors
-            if tensor.source
-            for use in tensor.uses
-        )
 
     @property
     def flop(self) -> int:

@@ -6,10 +6,10 @@ import re
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from xml.parsers import expat
+from xml.etree import ElementTree as ET
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import parsed_json, readable_bytes, readable_text
@@ -30,7 +30,7 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 }
 _PACKAGE = "dfcompile.language_models.machines"
 # What reading a broken workbook raises.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, expat.ExpatError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, ET.ParseError)
 
 
 def workbook_rows(data: bytes, where: str) -> list[list[str]]:
@@ -57,7 +57,7 @@ def _first_sheet(book: zipfile.ZipFile, where: str) -> str:
         tabs, targets = (_part(book, part, where) for part in parts)
         targets_of = {one.get("Id", ""): one.get("Target", "") for one, _ in _elements(targets, "Relationship")}
         for tab, _ in _elements(tabs, "sheet"):
-            key = next((value for name, value in tab.items() if name.rpartition(":")[2] == "id"), "")
+            key = next((value for name, value in tab.items() if _bare(name) == "id"), "")
             target = posixpath.normpath(posixpath.join("/xl", targets_of.get(key, ""))).removeprefix("/")
             if target in names and "chartsheet" not in target:
                 return target
@@ -73,40 +73,22 @@ def _part(book: zipfile.ZipFile, name: str, where: str) -> bytes:
     return book.read(name)
 
 
-def _elements(data: bytes, kind: str, *parts: str) -> list[tuple[dict[str, str], str]]:
-    """Return attributes of the elements of a kind, and the text of some parts of each; namespaces are left out.
+def _elements(data: bytes, kind: str, *parts: str) -> Iterator[tuple[Mapping[str, str], str]]:
+    """Yield attributes of the elements of a kind, and the text of some parts of each, whatever their namespace.
 
     Raises:
-        expat.ExpatError: the document is none, or declares entities: an XLSX file has none.
+        ET.ParseError: the document is none.
+        ValueError: it declares entities: an XLSX file has none.
     """
-    found: list[tuple[dict[str, str], list[str]]] = []
-    is_inside = is_part = False
+    if b"<!ENTITY" in data:
+        raise ValueError("it declares entities")
+    for found in ET.fromstring(data).iterfind(f".//{{*}}{kind}"):  # noqa: S314  # no entities
+        yield found.attrib, "".join(part.text or "" for part in found.iter() if _bare(part.tag) in parts)
 
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal is_inside, is_part
-        bare = name.rpartition(":")[2]
-        if bare == kind:
-            found.append((attributes, []))
-            is_inside = True
-        is_part = is_inside and bare in parts
 
-    def end(name: str) -> None:
-        nonlocal is_inside, is_part
-        is_part = False
-        is_inside = is_inside and name.rpartition(":")[2] != kind
-
-    def characters(text: str) -> None:
-        if is_part:
-            found[-1][1].append(text)
-
-    def entity(*_: object) -> None:
-        raise expat.ExpatError("it declares entities")
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler, parser.EntityDeclHandler = characters, entity
-    parser.Parse(data, True)  # noqa: FBT003  # expat's own: the last piece
-    return [(attributes, "".join(texts)) for attributes, texts in found]
+def _bare(name: str) -> str:
+    """Return the name of an element or an attribute without its namespace."""
+    return name.rpartition("}")[2]
 
 
 def _cells(data: bytes, shared: list[str], where: str) -> list[list[str]]:

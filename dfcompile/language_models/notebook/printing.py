@@ -1,8 +1,6 @@
 """What the notebook prints, character by character: tables of pandas, wrapped at 80 columns."""
 
-from collections.abc import Mapping, Sequence
-
-from msgspec import Struct
+from collections.abc import Collection, Mapping, Sequence
 
 from dfcompile.language_models.notebook import counting
 from dfcompile.language_models.notebook.counting import NotebookMachine, NotebookModel
@@ -21,19 +19,16 @@ _ESTIMATE = {
 _FLOATS = ("compute", "weight", "kv_cache", "exec_cycle", "cmp_cycle", "mem_cycle", "mem_cycle_to_cmp_cycle")
 
 
-class FrameColumn(Struct, frozen=True):
-    """A column: of floats, where none is NaN, or of texts and whole numbers."""
+def frame_text(columns: Mapping[str, Sequence[object]], floats: Collection[str] = _FLOATS) -> str:
+    """Return a table with row numbers; columns that do not fit stand below.
 
-    heading: str
-    cells: Sequence[object]
-    is_float: bool = False
-
-
-def frame_text(columns: Sequence[FrameColumn]) -> str:
-    """Return a table with row numbers; columns that do not fit stand below."""
+    Args:
+        columns: cells by heading.
+        floats: headings of columns of floats, where none is NaN; the others are of texts and whole numbers.
+    """
     import pandas as pd  # which takes half a second
 
-    made = {one.heading: pd.Series(one.cells, dtype=float if one.is_float else object) for one in columns}
+    made = {name: pd.Series(cells, dtype=float if name in floats else object) for name, cells in columns.items()}
     text: str = pd.DataFrame(made).to_string(line_width=_WIDTH)
     return text
 
@@ -110,7 +105,7 @@ def notebook_text(
             f"   Total Compute (MACs): {short_number(float(compute * model.layers))}",
             f"   Total Weights Footprint (Bytes): {short_number(float(weight * model.layers))}",
             f"   Total KV Cache Footprint (Bytes): {short_number(float(kv_cache * model.layers))}",
-            frame_text([*columns, *_columns(estimates, _ESTIMATE)]),
+            frame_text(columns | _columns(estimates, _ESTIMATE)),
         ]
     for word in ("Compute", "Memory"):
         cycles = sum(found.cycles or 0 for found in estimates if found.bound == word)
@@ -118,8 +113,5 @@ def notebook_text(
     return "\n".join(lines) + "\n"
 
 
-def _columns(rows: Sequence[object], shown: Mapping[str, str]) -> list[FrameColumn]:
-    return [
-        FrameColumn(heading, [getattr(row, name) for row in rows], is_float=heading in _FLOATS)
-        for heading, name in shown.items()
-    ]
+def _columns(rows: Sequence[object], shown: Mapping[str, str]) -> dict[str, list[object]]:
+    return {heading: [getattr(row, name) for row in rows] for heading, name in shown.items()}

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers, members_of
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fused, configs_of
+from dfcompile.dfmodel_backend.fusion.fusion_problem import SHORTEST_PATH, Fusion
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 from dfcompile.dfmodel_backend.options import sums_of
+from dfcompile.records import replace
 
 if TYPE_CHECKING:
     import pulp
@@ -30,17 +32,17 @@ ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are eq
 BOUND_ROUNDING = 1e-13  # relative
 
 
-def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fused | None:
-    """Return the partition into at most as many stages as pipeline chips whose slowest stage is fastest, or None.
+def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fusion:
+    """Return the partition into at most as many stages as pipeline chips whose slowest stage is fastest, if any.
 
-    None, too, if no partition takes at most ``below_ns``. Bisection on the time of the slowest stage until there is no
-    faster partition; each step walks the down-sets once per stage with the least time in the stage so far. A stage ends
-    with what it sends on, and what it keeps in DRAM and what waits there fit.
+    There is none, too, if no partition takes at most ``below_ns``. Bisection on the time of the slowest stage until
+    there is no faster partition; each step walks the down-sets once per stage with the least time in the stage so far.
+    A stage ends with what it sends on, and what it keeps in DRAM and what waits there fit.
     """
     walk = _Walk(model, arcs)
     best = walk.partition(below_ns)
     if best is None:
-        return None
+        return Fusion(None, math.inf, is_optimal=True, solver=SHORTEST_PATH)
     low = least_stage_ns(model, walk.down_sets)
     while best.time_ns > low * (1 + ROUNDING):
         found = walk.partition(best.time_ns * (1 - ROUNDING))
@@ -90,7 +92,7 @@ class _Walk:
         # Whether DRAM holds each stage wherever it begins.
         self._is_roomy = self._kept[-1] + self._waiting.max(initial=0.0) <= self._capacity
 
-    def partition(self, limit_ns: float) -> Fused | None:
+    def partition(self, limit_ns: float) -> Fusion | None:
         """Return a partition with no stage above a limit, or None."""
         limit_ns = min(limit_ns, sys.float_info.max)  # what is not possible takes infinite time
         seen = {0}
@@ -145,7 +147,7 @@ class _Walk:
             layers.append(following)
         return layers
 
-    def _trace(self, begins: list[list[int]], limit_ns: float) -> Fused:
+    def _trace(self, begins: list[list[int]], limit_ns: float) -> Fusion:
         """Return the partition that ends with all kernels, given where its stages may begin."""
         state = self._states - 1
         chain: list[int] = []
@@ -162,18 +164,18 @@ class _Walk:
                 chain.append(self._sets[self._added[arc]])
                 stages.append(stage)
                 state = int(self._before[arc])
-        return Fused(configs_of(self._model, chain[::-1]), slowest_ns, tuple(stages[::-1]))
+        return Fusion(tuple(chain[::-1]), slowest_ns, is_optimal=True, solver=SHORTEST_PATH, stages=tuple(stages[::-1]))
 
 
-def staged(model: DesignModel, sets: Sequence[int], times: Sequence[float], stages: Sequence[int]) -> Fused:
-    """Return sets of kernels in the order in which they run, with the stage of each, numbered anew without gaps."""
-    sends = model.sends_ns(members_of(tuple(accumulate(sets, or_)), len(model.shares)))
+def staged(model: DesignModel, chain: Chain, times: Sequence[float], stages: Sequence[int], found: Fusion) -> Fusion:
+    """Return what was found with a chain: sets of kernels, and the stage of each, numbered anew without gaps."""
+    sends = model.sends_ns(members_of(tuple(accumulate(chain, or_)), len(model.shares)))
     slowest_ns = 0.0
     numbers = {stage: number for number, stage in enumerate(dict.fromkeys(stages))}
     for stage in numbers:
         inside = [place for place, number in enumerate(stages) if number == stage]
         slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
-    return Fused(configs_of(model, sets), slowest_ns, tuple(numbers[stage] for stage in stages))
+    return replace(found, chain=chain, time_ns=slowest_ns, stages=tuple(numbers[stage] for stage in stages))
 
 
 def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
@@ -241,8 +243,8 @@ class StageFlow:
         self._ends: dict[Node, pulp.LpVariable] = {}
         self._balance: dict[Node, list[tuple[pulp.LpVariable, int]]] = {}
 
-    def solve(self, options: MilpOptions) -> tuple[Fused | None, Outcome]:
-        """Return the partition, if one was found, and how the solve ended.
+    def solve(self, options: MilpOptions, solver: str) -> Fusion:
+        """Return the partition, if one was found, as of a solver of that name.
 
         Raises:
             UserError: the solver is not installed, or ended without an answer.
@@ -252,7 +254,7 @@ class StageFlow:
         for stage in stages:
             self._add_stage(stage)
         if last not in self._balance:
-            return None, Outcome.INFEASIBLE
+            return Fusion(None, math.inf, is_optimal=True, solver=solver)
         for number, (node, around) in enumerate(self._balance.items()):
             if node[0] == len(stages) and node != last:
                 continue  # an end that is none
@@ -267,7 +269,13 @@ class StageFlow:
             self._problem += slowest >= self._pulp.LpAffineExpression(self._stage_terms(stage))
         self._limit_dram()
         outcome = solve(self._problem, options)
-        return self._fused() if outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) else None, outcome
+        found = Fusion(None, math.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), solver)
+        if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
+            return found
+        taken = sorted(key for key, variable in self._flow.items() if is_one(variable))
+        chain = tuple(self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken)
+        times = [float(self._times[arc]) for _, _, arc in taken]
+        return staged(self._model, chain, times, [stage for stage, _, _ in taken], found)
 
     def _add_stage(self, stage: int) -> None:
         """Add what can flow in a stage, from where the one before can end."""
@@ -322,9 +330,3 @@ class StageFlow:
                     for other, arc, variable in inside
                 ]
                 self._problem += self._pulp.LpAffineExpression(terms) <= 1 + 1e-9
-
-    def _fused(self) -> Fused:
-        taken = sorted(key for key, variable in self._flow.items() if is_one(variable))
-        sets = [self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken]
-        times = [float(self._times[arc]) for _, _, arc in taken]
-        return staged(self._model, sets, times, [stage for stage, _, _ in taken])

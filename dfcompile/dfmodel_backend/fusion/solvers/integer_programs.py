@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Mask, members_of
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, Stages
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import StageFlow, staged
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import Assignment
@@ -157,9 +157,8 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
         chain, outcome = fuse_by_arc_flow(arcs, costs, usable, shape, _milp_options(problem, program), problem)
         return _found(problem, chain, outcome, name)
 
-    def fuse_stages(problem: StageProblem) -> Stages:
-        options = MilpOptions(program, problem.time_limit_s)
-        return Stages(*StageFlow(problem.model, problem.arcs()).solve(options))
+    def fuse_stages(problem: StageProblem) -> Fusion:
+        return StageFlow(problem.model, problem.arcs()).solve(_milp_options(problem, program), name)
 
     summary = "the shortest path over down-sets as an integer program"
     solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run, lists=True)
@@ -174,14 +173,14 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=shape.stages == 1)
         return _found(problem, chain, outcome, name)
 
-    def fuse_stages(problem: StageProblem) -> Stages:
-        sets, options = problem.problem, MilpOptions(program, problem.time_limit_s)
-        chain, outcome = Assignment(sets).finish(options, settles_ties=False)
+    def fuse_stages(problem: StageProblem) -> Fusion:
+        chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=False)
+        found = Fusion(None, np.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), name)
         if chain is None:
-            return Stages(None, outcome)
-        used = [slot for slot, kernels in enumerate(chain) if kernels]
-        times, stages = sets.set_times(chain).tolist(), [slot * sets.shape.stages // len(chain) for slot in used]
-        return Stages(staged(problem.model, [chain[k] for k in used], [times[k] for k in used], stages), outcome)
+            return found
+        stages = [slot * problem.shape.stages // len(chain) for slot, kernels in enumerate(chain) if kernels]
+        used = tuple(kernels for kernels in chain if kernels)
+        return staged(problem.model, used, problem.set_times(used).tolist(), stages, found)
 
     summary = "kernels to configurations as an integer program"
     solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run)

@@ -1,10 +1,9 @@
 """The built-in solvers without a program: the shortest path over all down-sets, or over those of a few orders."""
 
 from dfcompile.dfmodel_backend.fusion import fusion_problem
-from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, Stages
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
-from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.records import replace
 
 DP = FusionSolver(
@@ -14,7 +13,7 @@ DP = FusionSolver(
     summary="shortest path over down-sets",
     module=__name__,
     run=FusionProblem.shortest_path,
-    fuse_stages=lambda problem: Stages(fuse_stages(problem.model, problem.arcs(), problem.below_ns), Outcome.OPTIMAL),
+    fuse_stages=lambda problem: fuse_stages(problem.model, problem.arcs(), problem.below_ns),
     lists=True,
 )
 INTERVALS = replace(

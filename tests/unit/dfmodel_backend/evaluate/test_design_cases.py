@@ -1,9 +1,7 @@
 """Published designs: with the logged assignment the evaluator gives the logged figures."""
 
-import json
-
+import msgspec
 import pytest
-from pydantic import BaseModel
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, parse_compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
@@ -15,7 +13,7 @@ from tests.locations import DESIGNS
 TOLERANCE = 1e-9
 
 
-class Case(BaseModel):
+class Case(msgspec.Struct):
     cost_usd: float
     power_w: float
     flop: float
@@ -29,7 +27,7 @@ class Case(BaseModel):
     compatibility: str = "dfmodel"
 
 
-CASES = {name: Case.model_validate(case) for name, case in json.loads((DESIGNS / "cases.json").read_text()).items()}
+CASES = msgspec.json.decode((DESIGNS / "cases.json").read_bytes(), type=dict[str, Case])
 TIMED = [name for name, case in CASES.items() if case.utilization]
 EXACT = [name for name in TIMED if not CASES[name].stopped_early]
 

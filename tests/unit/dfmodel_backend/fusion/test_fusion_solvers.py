@@ -37,7 +37,7 @@ def brute_force_time_s(graph: DataflowGraph, system: System, options: MappingOpt
     for places in itertools.product(range(options.max_configurations or len(names)), repeat=len(names)):
         if sorted(set(places)) != list(range(len(set(places)))):
             continue
-        if any(places[graph.index[e.source]] > places[graph.index[e.target]] for e in graph.connections):
+        if any(places[source] > places[target] for source, target in graph.ends):
             continue
         assignment = tuple(
             tuple(name for name, place in zip(names, places, strict=True) if place == number)

@@ -77,10 +77,19 @@ def test_variants_types_and_flop() -> None:
     assert bias.flop == 6 * 576
 
 
+def connections_of(graph: DataflowGraph) -> list[tuple[str, str, int]]:
+    """Return writer, reader and size of each tensor between kernels."""
+    made = [(tensor, use.kernel) for tensor in graph.tensors if tensor.source for use in tensor.uses]
+    found = [(tensor.source, reader, tensor.size_bytes) for tensor, reader in made]
+    assert [(graph.index[writer], graph.index[reader]) for writer, reader, _ in found] == graph.ends
+    return found
+
+
 def test_connections_have_depths_and_sizes() -> None:
     graph = dataflow_graph(dag_of(CONVOLUTION))
 
-    assert [(c.source, c.target, c.size_bytes, c.buffer_depth) for c in graph.connections] == [
+    levels = dict(zip(graph.index, graph.topological_numbers, strict=True))
+    assert [(*ends, size, levels[ends[1]] - levels[ends[0]] + 1) for *ends, size in connections_of(graph)] == [
         ("conv.im2col", "conv.matmul", 25 * 576 * 4, 2),
         ("conv.matmul", "conv.bias", 6 * 576 * 4, 2),
     ]
@@ -115,7 +124,7 @@ def test_kernels_are_sorted_and_parts_of_one_array_are_separate_tensors() -> Non
     graph = dataflow_graph(dag_of(kernels, arrays))
 
     assert [k.name for k in graph.kernels] == ["left", "right", "use"]
-    assert [(c.source, c.target, c.size_bytes) for c in graph.connections] == [
+    assert connections_of(graph) == [
         ("left", "use", 40),
         ("right", "use", 40),
     ]

@@ -24,7 +24,7 @@ from dfcompile.language_models.notebook.counting import (
     notebook_model,
     prefill,
 )
-from dfcompile.language_models.notebook.printing import FrameColumn, frame_text, notebook_text, short_number
+from dfcompile.language_models.notebook.printing import frame_text, notebook_text, short_number
 from dfcompile.records import replace
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
@@ -114,15 +114,12 @@ def test_tables_wrap_as_pandas_wraps_them() -> None:
         "a_column_of_many_letters": [0.5, 0.25, 1 / 3],
         "other": ["x" * 20, None, "y"],
     }
-    made = [
-        FrameColumn(name, cells, is_float=any(isinstance(cell, float) for cell in cells))
-        for name, cells in columns.items()
-    ]
+    floats = [name for name, cells in columns.items() if any(isinstance(cell, float) for cell in cells)]
     with pd.option_context("display.width", 80, "display.max_columns", 20):
         expected = str(pd.DataFrame({name: pd.Series(cells, dtype=object if name in ("type", "other") else float)
                                      for name, cells in columns.items()}))  # fmt: skip
 
-    assert frame_text(made) == expected
+    assert frame_text(columns, floats) == expected
 
 
 def test_trap_t1_the_slip_of_the_pen_is_right_by_accident() -> None:
