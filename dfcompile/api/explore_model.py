@@ -20,9 +20,8 @@ from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import ExploreOptions, ShowStage, of_stage, read_options, show_nothing, takes
 from dfcompile.options.readers import File
 from dfcompile.plugins import is_own
-from dfcompile.report.exploration import exploration_rows, exploration_text
+from dfcompile.report.exploration import exploration_record, exploration_rows, exploration_table
 from dfcompile.report.plain_values import Json
-from dfcompile.report.report_format import WIDTH
 from dfcompile.scheduler import registered_partitioners
 
 
@@ -42,9 +41,13 @@ class ExplorationRun(Shown):
         """Return a row per point of the Pareto set."""
         return exploration_rows(self.explored)
 
-    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``."""
-        return exploration_text(self.explored, form, width, verbose=verbose)
+    def to_record(self) -> dict[str, Json]:
+        """Return the report as the plain values of its JSON contract."""
+        return exploration_record(self.explored)
+
+    def tables(self, width: int, *, verbose: bool) -> str:
+        """Return the report as tables for people."""
+        return exploration_table(self.explored, width, verbose=verbose)
 
     @property
     def answer(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from dfcompile.errors import InternalError
 from dfcompile.host.outputs import write_text
 
 if TYPE_CHECKING:  # the commands are looked at without what they run
-    from dfcompile.api.runs import PageSource
+    from dfcompile.api.runs import Shown
 
 
 def said_command(prefix: str, words: Sequence[str]) -> str:
@@ -35,8 +35,7 @@ def with_options(command: str, options: Sequence[str]) -> str:
 
 def write_page(
     target: Path | None,
-    report_json: Callable[[], str],
-    source: Callable[[], PageSource],
+    run: Shown,
     written: Sequence[Path] = (),
     said: Sequence[str] = (),
 ) -> None:
@@ -44,30 +43,17 @@ def write_page(
 
     Args:
         target: the file; ``None``: nobody asked.
-        report_json: gives the report as ``--format json`` writes it.
-        source: gives what else the page shows.
+        run: that has the report, and what else the page shows.
         written: other files of this run; the page refers to them.
         said: options that the command did not have, and that it would need to do the same under other defaults.
     """
     if target is None:
         return
-    from dfcompile.api.runs import page_html
     from dfcompile.page.provenance import links_of
 
     command: object = click.get_current_context().obj
     if not isinstance(command, str):
         raise InternalError(f"page: found a {type(command).__name__} against the command that was given")
     with show_stage("making the page"):
-        page = page_html(report_json(), with_options(command, said), source(), links_of(tuple(written), target))
+        page = run.page(with_options(command, said), links_of(tuple(written), target))
     write_text(page, target)
-
-
-def files_alone(*names: str | Path | None) -> Callable[[], PageSource]:
-    """Return what gives a page the files that were named on the command line, or may have been, and nothing else."""
-
-    def source() -> PageSource:
-        from dfcompile.api.runs import PageSource
-
-        return PageSource([Path(name) for name in names if name is not None])
-
-    return source

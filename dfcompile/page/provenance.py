@@ -41,6 +41,11 @@ def provenance_of(command: str, own_version: str, files: Sequence[Path]) -> Prov
     return Provenance(command, tuple(versions), inputs)
 
 
+def subject_of(files: Sequence[Path]) -> str:
+    """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
+    return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
+
+
 def _sha256(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

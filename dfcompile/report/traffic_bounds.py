@@ -6,11 +6,9 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.host.printable import json_text
 from dfcompile.io_bounds.curve import Curve, Int64
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.report.plain_values import Json, plain_fields, rounded
-from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
 SCHEMA: Final = "dfcompile-bounds/1"
@@ -133,15 +131,6 @@ class BoundsReport(Struct, frozen=True):
     sram_bytes: int | None = None
 
 
-def bounds_text(report: BoundsReport, form: str, width: int) -> str:
-    """Return bounds as ``table``, ``json`` or ``csv``."""
-    if form == "json":
-        return json_text(bounds_record(report), indent=2) + "\n"
-    if form == "csv":
-        return rows_csv(bounds_rows((*report.fusions, *report.operators)))
-    return _table(report, width)
-
-
 def bounds_rows(rows: Sequence[BoundRow]) -> list[dict[str, Json]]:
     """Return rows as plain values."""
     return [plain_fields(row) for row in rows]
@@ -183,7 +172,8 @@ def _whole_record(row: WholeRow) -> dict[str, Json]:
     return plain_fields(row, without="plan") | held
 
 
-def _table(report: BoundsReport, width: int) -> str:
+def bounds_table(report: BoundsReport, width: int) -> str:
+    """Return bounds as tables for people, with what is said of them."""
     lines = [line for table in _tables(report) for line in table.lines(width)]
     return page(lines + [line for note in report.notes for line in folded(note, width, "  ")])
 

@@ -122,5 +122,5 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     # What is chosen by default today.
     params = click.get_current_context().params
     said = () if params["expand"] or params["choice"] else ("--expand", QUICK)
-    write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, written, said)
+    write_page(outputs.html, run, written, said)
     write_text(text, outputs.output)

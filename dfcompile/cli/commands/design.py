@@ -45,7 +45,6 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
     from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
-    from dfcompile.report.plain_values import to_json
     from dfcompile.visualization.design import to_dot
 
     with show_stage(f"solving {setup}"):
@@ -59,12 +58,12 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
             "solved.txt": text_of(message),
             "solved.pb": bytes_of(message),
             "report.txt": run.render("table", width=output_width()),
-            "report.json": to_json(run.report),
+            "report.json": run.report_json,
             "graph.dot": to_dot(run.solution),
             "graph.svg": run.graph().svg,
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
         written = [output / name for name in files]
-    write_page(outputs.html, lambda: to_json(run.report), lambda: run.page_source, written)
+    write_page(outputs.html, run, written)
     write_text(text, None)

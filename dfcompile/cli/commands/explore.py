@@ -40,5 +40,5 @@ def explore(options: ExploreOptions, saved: Saved, outputs: RowOutputs) -> None:
     text = run.text(form, output_width(), verbose=outputs.verbose)
     if saved.save is not None:
         save_rows(run.to_rows(), saved.save)
-    write_page(outputs.html, lambda: run.text("json"), lambda: run.page_source)
+    write_page(outputs.html, run)
     write_text(text, outputs.output)

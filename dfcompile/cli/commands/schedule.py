@@ -34,5 +34,5 @@ def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs)
     text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
     for target, picture in schedule_pictures(run.schedules[0], pictured).items():
         write_text(picture, target)
-    write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, list(pictured.targets.values()))
+    write_page(outputs.html, run, list(pictured.targets.values()))
     write_text(text, outputs.output)
