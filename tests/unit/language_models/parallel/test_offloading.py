@@ -3,11 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from dfcompile.api.language_models import llm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.api.language_models import offload_of
+from dfcompile.api.language_models import llm, offload_of
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform
