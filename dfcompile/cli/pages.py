@@ -33,12 +33,7 @@ def with_options(command: str, options: Sequence[str]) -> str:
     return shlex.join((*words[:end], *options, *words[end:]))
 
 
-def write_page(
-    target: Path | None,
-    run: Shown,
-    written: Sequence[Path] = (),
-    said: Sequence[str] = (),
-) -> None:
+def write_page(target: Path | None, run: Shown, written: Sequence[Path] = (), said: Sequence[str] = ()) -> None:
     """Write the page of a report, if one is asked for.
 
     Args:

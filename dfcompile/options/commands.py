@@ -276,9 +276,7 @@ class BoundsOptions:
         metavar="NAME",
         complete=("true", "forget"),
     )
-    first_read: bool = counting(
-        "Also count a read when a tile of the result is visited for the first time.",
-    )
+    first_read: bool = counting("Also count a read when a tile of the result is visited for the first time.")
     within: float | None = counting(
         "Find the smallest buffer with at most FACTOR times the least traffic.",
         read=real(1, 10**300, FACTOR),
@@ -319,10 +317,7 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = output(
-        "Draw traffic against buffer size as an SVG.",
-        more="On logarithmic axes.",
-    )
+    svg: Path | None = output("Draw traffic against buffer size as an SVG.", more="On logarithmic axes.")
     intensity: bool = output("With --svg: draw operations per byte instead of bytes.")
     cloud: bool = output(
         "With --svg: also draw every tiling of a matrix product, as a dot.",

@@ -94,12 +94,7 @@ FORMAT = output(
     metavar="NAME",
     complete="format",
 )
-ROW_FORMAT = output(
-    "Format of the report: table, json or csv.",
-    default="table",
-    metavar="NAME",
-    complete=ROW_FORMATS,
-)
+ROW_FORMAT = output("Format of the report: table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS)
 
 
 @table
