@@ -170,13 +170,11 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
 
 def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowStage, *, draws: bool) -> BoundsReport:
     """Return the bounds of the model of a file."""
-    within, per = options.within, options.per.split(",") if options.per else ROWS
-    tables = {one_of("--per", each, ROWS) for each in per}
     sizes = check_buffers(options.buffers, 1) or DEFAULT_BUFFERS
     with show(f"reading {file}"):
         program = read_model(file, ReadOptions(**of_stage(options, "reading"), reads_weights=False)).program
     with show(f"bounding {program.name}"):
-        return bound_operators(bounded_model(program), sizes, rules, within, tables, draws=draws)
+        return bound_operators(bounded_model(program), sizes, rules, options.within, options.per or ROWS, draws=draws)
 
 
 def bound_operators(

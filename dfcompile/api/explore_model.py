@@ -9,7 +9,7 @@ from typing import Any
 from dfcompile.api.runs import Shown
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
-from dfcompile.exploration import Asked, Explored, explore_space, parse_objectives
+from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
@@ -97,7 +97,7 @@ def explored(
     asked = Asked(
         pes=options.pes,
         memories=options.on_chip_memory,
-        objectives=parse_objectives(options.objective),
+        objectives=tuple(map(Objective, options.objective)),
         rules=options.expand.rules,
         granularities=tuple(dict.fromkeys(parse_granularity(text) for text in options.granularity)),
         system=load_system(options.system),

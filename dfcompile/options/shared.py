@@ -6,6 +6,7 @@ from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
 from dfcompile.options.option import first, inputs, machine, output, schedules, table
 from dfcompile.options.readers import Names, file_or_name, one_of
+from dfcompile.options.words import Timing
 from dfcompile.records import replace
 
 ROW_FORMATS = ("table", "json", "csv")
@@ -63,6 +64,19 @@ MAX_FIFO = schedules(
     "Largest size of a FIFO, in elements.",
     more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
     metavar="N",
+    stage="scheduling",
+)
+PARTITION = schedules(
+    "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or one from "
+    "a plug-in.",
+    default="best",
+    metavar="NAME",
+    complete=("best", "sb-rlx", "sb-lts", "work-ordered"),
+    stage="scheduling",
+)
+TIMING = schedules(
+    "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
+    default=Timing.EXACT,
     stage="scheduling",
 )
 EFFORT = schedules(
