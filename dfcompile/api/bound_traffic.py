@@ -14,7 +14,7 @@ from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAt
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
-from dfcompile.io_bounds.curve import Curve, Int64, front, total
+from dfcompile.io_bounds.curve import Curve, Int64, Slope, front, total
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, all_tilings, innermost_loops
 from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
@@ -31,7 +31,7 @@ from dfcompile.options.commands import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, Slope, WholeRow
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow
 
 _NOTE: Final = (
     "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import numpy as np
 from msgspec import Struct
 
-from dfcompile.io_bounds.curve import Curve, Int64
+from dfcompile.io_bounds.curve import Slope
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.report.plain_values import Json, plain_fields, rounded
 from dfcompile.report.text_tables import Column, Table, folded, page
@@ -87,22 +86,6 @@ class DieRow(Struct, frozen=True):
     buffer_bytes: int
     multiply_adders: float
     time_ns: float
-
-
-class Slope(Struct, frozen=True, eq=False):
-    """A curve as it is drawn.
-
-    Attributes:
-        name: of what moves, and what is held.
-        curve: in bytes.
-        operations: additions and multiplications.
-        cloud: of all tilings: bytes of buffer and bytes that move, shape [2, tilings]; empty if nobody asked.
-    """
-
-    name: str
-    curve: Curve
-    operations: int
-    cloud: Int64 = np.empty((2, 0), dtype=np.int64)
 
 
 class BoundsReport(Struct, frozen=True):
