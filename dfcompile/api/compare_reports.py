@@ -10,8 +10,7 @@ from dfcompile.api.runs import Shown
 from dfcompile.errors import UserError
 from dfcompile.options.readers import File
 from dfcompile.page.comparison import CHANGE_NAMES, Comparison, compare_reports, comparison_rows, comparison_table
-from dfcompile.page.reading import read_report
-from dfcompile.page.records import Record
+from dfcompile.page.records import Record, read_report
 from dfcompile.report.plain_values import Json
 
 

@@ -21,7 +21,7 @@ def compare(asked: CompareOptions) -> None:
 
     from dfcompile.api.compare_reports import ComparisonRun
     from dfcompile.page.comparison import compare_reports
-    from dfcompile.page.reading import read_report
+    from dfcompile.page.records import read_report
 
     with show_stage("reading reports"):
         read = [(str(file), read_report(file)) for file in counted(asked.reports)]

@@ -12,7 +12,7 @@ from dfcompile.canonical_dag import dag_to_json
 from dfcompile.cli import main as cli
 from dfcompile.generators.canonical_dags import gaussian
 from dfcompile.page.provenance import subject_of
-from dfcompile.page.reading import read_report
+from dfcompile.page.records import read_report
 from tests.locations import DESIGNS
 from tests.onnx_files import save_convolution
 
