@@ -57,7 +57,6 @@ _OPENED = (
     (".onnx", "operators, each with its origin as metadata", "Netron (https://netron.app: Open Model)"),
     (".sdfg", "program as an SDFG", "DaCe's viewer (https://spcl.github.io/dace-webclient, or for VS Code)"),
     (".dag", "canonical DAG as text", "any editor, or dfcompile schedule"),
-    (".npz", "canonical DAG as columns", "dfcompile schedule, or numpy.load"),
     (".dot", "graph for Graphviz", "dot -Tsvg, or xdot"),
     (".svg", "drawing", "any browser"),
     (".json", "canonical DAG, schedule or trace as JSON", "any editor; a DAG also dfcompile schedule"),

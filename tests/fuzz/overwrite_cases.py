@@ -43,7 +43,7 @@ COMMANDS: Sequence[Command] = (
     Command("p/code.py --pes 2 --expand published", ("p/code.py", "p/helper.py", "p/n.npy"), PAGE, FOLDERS),
     Command("bounds m/m.onnx --system s.yaml", ("m/m.onnx", "m/data/w.bin", "s.yaml"), (*PAGE, "--svg")),
     Command("bounds --gemm 4,4,4 --system s.yaml", ("s.yaml",), (*PAGE, "--svg")),
-    *(Command(f"schedule g.{form} --pes 2", (f"g.{form}",), (*PAGE, *PICTURES)) for form in ("dag", "json", "npz")),
+    *(Command(f"schedule g.{form} --pes 2", (f"g.{form}",), (*PAGE, *PICTURES)) for form in ("dag", "json")),
     Command(
         "explore m/m.onnx --pes 2 --on-chip-memory 1 --jobs 1 --expand MatMul=mv --system s.yaml",
         ("m/m.onnx", "m/data/w.bin", "s.yaml"), (*PAGE, "--cache"),

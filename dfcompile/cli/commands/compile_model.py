@@ -62,7 +62,7 @@ class Emissions:
         f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
         "earlier --emit of the same kind, which is replaced.",
         more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
-        "`canonical`: the DAG in its [three forms](dag-files.md), Graphviz and an SVG drawing; "
+        "`canonical`: the DAG in its [two forms](dag-files.md), Graphviz and an SVG drawing; "
         "`schedule`: JSON and a trace.",
         default=(),
         flags=("--emit",),

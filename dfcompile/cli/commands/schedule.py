@@ -11,7 +11,7 @@ from dfcompile.options import DagOptions, Outputs, Pictures
 
 @table_command("schedule", DagOptions, Pictures, Outputs)
 def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs) -> None:
-    """Schedule a canonical DAG, given as its text, JSON or .npz file; - is standard input."""
+    """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
     pictured.check_one(len(options.pes) * len(options.partition))
     for name in pictured.targets if options.front else ():
         raise UserError(f"{name}: found a front of schedules against one (leave out --front)")
