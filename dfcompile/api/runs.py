@@ -18,10 +18,13 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
 from dfcompile.host.printable import json_text
+from dfcompile.options.readers import one_of
+from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
-from dfcompile.report.rows import report_rows, rows_csv, text_names
+from dfcompile.report.rows import AnyReport, report_rows, rows_csv, text_names
+from dfcompile.report.tables import report_table
+from dfcompile.report.text_tables import WIDTH
 from dfcompile.scheduler import Schedule, ScheduleFigures
 from dfcompile.version import __version__
 
@@ -138,8 +141,12 @@ class Shown(ABC):
         return PageSource(self.files)
 
     def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``."""
-        match form:
+        """Return the report as ``table``, ``json`` or ``csv``.
+
+        Raises:
+            UserError: there is no format of that name.
+        """
+        match one_of("format", form, ROW_FORMATS):
             case "json":
                 return json_text(self.to_record(), indent=2) + "\n"
             case "csv":
@@ -201,12 +208,7 @@ class Shown(ABC):
         write_text(self.page(command), Path(file))
 
     def page(self, command: str, links: tuple[Link, ...] = ()) -> str:
-        """Return the report as a page.
-
-        Args:
-            command: that makes it again.
-            links: to files that were written beside it.
-        """
+        """Return the report as a page that says which command makes it again, with links to files beside it."""
         from dfcompile.page.document import Content, html_page
         from dfcompile.page.provenance import provenance_of, subject_of
         from dfcompile.visualization.timeline import timeline_of
@@ -240,27 +242,23 @@ class Shown(ABC):
 
 
 class Reported(Shown):
-    """What has a report of figures, in any format, plug-ins' included."""
+    """What has a report of figures."""
 
     __slots__ = ()
 
     report: AnyReport
 
-    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report in a format; see `render`."""
-        return self.render(form, width=width, verbose=verbose)
+    def tables(self, width: int, *, verbose: bool, show: tuple[str, ...] = ()) -> str:
+        """Return the report as tables for people; ``show`` names those below the first screen."""
+        if isinstance(self.report, Report):
+            return report_table(self.report, width, verbose=verbose, show=show)
+        from dfcompile.report.design.tables import design_table  # a model's run needs nothing of designs
 
-    def tables(self, width: int, *, verbose: bool) -> str:
-        """Return the report as tables for people."""
-        return self.render("table", width=width, verbose=verbose)
+        return design_table(self.report, width, verbose=verbose)
 
     def render(self, name: str, *, width: int = WIDTH, verbose: bool = True, show: tuple[str, ...] = ()) -> str:
-        """Return the report in a format, one of our own (``table``, ``json``, ``csv``) or of a plug-in.
-
-        Raises:
-            UserError: there is no format of that name.
-        """
-        return registered_formats().find(name, "format").text_of(self.report, Page(width, verbose, show))
+        """Return the report as `text` does, tables with those that ``show`` names below the first screen."""
+        return self.tables(width, verbose=verbose, show=show) if name == "table" else self.text(name)
 
     def to_record(self) -> dict[str, Json]:
         """Return the report as the plain values of its JSON contract."""

@@ -1,9 +1,9 @@
-"""The page that --html writes."""
+"""The page that --html writes, and pictures of a schedule."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,10 @@ import click
 from dfcompile.cli.progress import show_stage
 from dfcompile.errors import InternalError
 from dfcompile.host.outputs import write_text
+from dfcompile.options import Pictures
 
 if TYPE_CHECKING:  # the commands are looked at without what they run
-    from dfcompile.api.runs import Shown
+    from dfcompile.api.runs import ScheduleResult, Shown
 
 
 def said_command(prefix: str, words: Sequence[str]) -> str:
@@ -52,3 +53,9 @@ def write_page(target: Path | None, run: Shown, written: Sequence[Path] = (), sa
     with show_stage("making the page"):
         page = run.page(with_options(command, said), links_of(tuple(written), target))
     write_text(page, target)
+
+
+def schedule_pictures(found: ScheduleResult, asked: Pictures) -> Mapping[Path, str]:
+    """Return the trace and the Gantt chart of a schedule, by file, as far as they are asked for."""
+    pictures = ((asked.trace, found.trace), (asked.gantt, lambda: found.gantt().svg))
+    return {target: draw() for target, draw in pictures if target is not None}

@@ -191,7 +191,6 @@ class SetupOptions:
 class SetupOutputs(shared.RowOutputs):
     """Where a solved design is written, and how."""
 
-    format: str = shared.FORMAT
     output: Path | None = output(
         "Folder for the solved file, the report and pictures. It has to be new, empty or from an earlier run.",
         flags=("-o", "--output"),

@@ -5,7 +5,7 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
 from dfcompile.options.option import first, inputs, machine, output, schedules, table
-from dfcompile.options.readers import Names, file_or_name, one_of
+from dfcompile.options.readers import Names, file_or_name, one_of, word
 from dfcompile.options.words import Timing
 from dfcompile.records import replace
 
@@ -102,13 +102,13 @@ OUTPUT = output(
     flags=("-o", "--output"),
 )
 VERBOSE = output("Also list the assumptions.", flags=("-v", "--verbose"))
-FORMAT = output(
-    "Format of the report: table, json, csv, or one from a plug-in.",
+ROW_FORMAT = output(
+    "Format of the report: table, json or csv.",
+    read=word(ROW_FORMATS),
     default="table",
     metavar="NAME",
-    complete="format",
+    complete=ROW_FORMATS,
 )
-ROW_FORMAT = output("Format of the report: table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS)
 
 
 @table
@@ -116,9 +116,7 @@ class Outputs:
     """Where a report is written, and how."""
 
     html: Path | None = HTML
-    format: str = replace(
-        FORMAT, more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md)."
-    )
+    format: str = replace(ROW_FORMAT, more="See [report format](report-format.md).")
     show: tuple[str, ...] = first(
         f"Tables to add: {', '.join(SECTIONS)}, or all.",
         read=_sections,

@@ -20,10 +20,6 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     if outputs.effectual and len(ways) > 1:
         raise UserError(f"--effectual: found beside {ways[0]}, against a picture of one kind")
 
-    from dfcompile.report.rows import check_row_format
-
-    form = check_row_format(outputs.format, "bounds")
-
     from dfcompile.api.bound_model import bounded, effectual_buffers
     from dfcompile.visualization.effectual_buffers import effectual_to_svg
     from dfcompile.visualization.ski_slopes import slopes_to_svg
@@ -39,4 +35,4 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
                 picture = slopes_to_svg(found.subject, found.slopes, found.sram_bytes, is_intensity=outputs.intensity)
         write_text(picture, svg)
     write_page(html, run, [svg] if svg is not None else [])
-    write_text(run.text(form, output_width()), outputs.output)
+    write_text(run.text(outputs.format, output_width()), outputs.output)

@@ -7,12 +7,12 @@ import click
 import dfcompile
 from dfcompile.cli.completion import PROGRAM
 from dfcompile.cli.endings import warn
-from dfcompile.cli.pages import write_page
+from dfcompile.cli.pages import schedule_pictures, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
-from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
+from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, table
 from dfcompile.options.option import output
 
@@ -94,16 +94,12 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
         if folder in folders[:position]:
             raise UserError(f"--emit: folder {str(emitted.emissions[position][1])!r} is given twice")
 
-    from dfcompile.cli.forms import find_format, page_of, schedule_pictures
-
-    form = find_format(outputs.format)
-
     from dfcompile.api.compile_model import run_of
     from dfcompile.report.screen import saved_choice
 
     run = run_of(options, show_stage)
     warn(*run.report.warnings)
-    text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
+    text = run.render(outputs.format, width=output_width(), verbose=outputs.verbose, show=outputs.show)
     pictures = schedule_pictures(run.schedules[0], pictured)
     choice = None if emitted.save_choice is None else saved_choice(run.report)  # nothing is written if there is none
     written = list(pictured.targets.values())

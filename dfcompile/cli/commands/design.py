@@ -37,10 +37,6 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
     if output is not None:
         check_folder(output)
 
-    from dfcompile.cli.forms import find_format, page_of
-
-    form = find_format(outputs.format)
-
     from dfcompile.api.solve_design import solved
     from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
@@ -50,7 +46,7 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
     with show_stage(f"solving {setup}"):
         run = solved(options)
     warn(*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings))
-    text = form.text_of(run.report, page_of(verbose=outputs.verbose))
+    text = run.render(outputs.format, width=output_width(), verbose=outputs.verbose)
     written: list[Path] = []
     if output is not None:
         message = solved_message(run.message, run.solution)

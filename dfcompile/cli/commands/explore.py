@@ -16,13 +16,9 @@ def explore(options: ExploreOptions, outputs: RowOutputs) -> None:
     """
     check_targets((outputs.output, outputs.html))
 
-    from dfcompile.report.rows import check_row_format
-
-    form = check_row_format(outputs.format, "explorations")
-
     from dfcompile.api.explore_model import explored
 
     run = explored(options, show_stage, warn=warn)
-    text = run.text(form, output_width(), verbose=outputs.verbose)
+    text = run.text(outputs.format, output_width(), verbose=outputs.verbose)
     write_page(outputs.html, run)
     write_text(text, outputs.output)
