@@ -18,7 +18,7 @@ from tests.website.page_checks import FIRST_PAINT_MS, INTERACTION_MS, MOST_BYTES
 FOLDER = ROOT / "build" / "pages"
 PES = ",".join(map(str, range(1, 111)))
 MEMORIES = ",".join(f"{8 * step}B" for step in range(1, 251))
-CHOLESKY = FOLDER / "cholesky-83.npz"
+CHOLESKY = FOLDER / "cholesky-83.dag"
 COMMANDS: Final = (
     ("lenet", (ROOT / "examples/lenet/model.py", "--pes", "1,4,16,64,256,1024", "--expand", "MatMul=mv,ip,op,lmv")),
     ("resnet-50", (ROOT / "benchmarks/models/resnet_50.py", "--pes", "2048", "--expand", "published")),

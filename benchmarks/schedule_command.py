@@ -1,6 +1,6 @@
 """CPU seconds and peak memory of whole ``dfcompile schedule`` commands against the size of the graph.
 
-``python -m benchmarks.schedule_command [--largest TASKS] [--form text|json|npz]``,
+``python -m benchmarks.schedule_command [--largest TASKS] [--form text|json]``,
 with ``--families`` and ``--effort`` to choose from:
 FFT, Gaussian elimination, Cholesky and chains of about 1,000 to 1,000,000 tasks with random volumes (seed 1) on 128
 processing elements, generated in the form given; one run of each. The default effort is measured up to 100,000.
@@ -28,7 +28,7 @@ LIMITS_S = {
     "default": {1_000: 5.0, 10_000: 5.0, 100_000: 30.0},
 }
 MEMORY_LIMIT_MB = 1000.0
-SUFFIXES = {"text": ".dag", "json": ".json", "npz": ".npz"}
+SUFFIXES = {"text": ".dag", "json": ".json"}
 
 
 def measured(folder: Path, family: str, place: int, effort: str, form: str) -> Measurement:

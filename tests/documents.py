@@ -22,7 +22,6 @@ from tempfile import TemporaryDirectory
 
 from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import Emissions
-from dfcompile.cli.commands.explore import Saved
 from dfcompile.lowering.operators import SHIPPED, CanonicalOperator
 from dfcompile.lowering.operators.base import fields_of
 from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
@@ -51,7 +50,7 @@ PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
 OPTIONS = re.compile(r"^<!-- options of (?P<command>\w+) -->\n\n(?:\|.*\n)*", re.MULTILINE)
 OPTION_TABLES = {
     "compile": (Options, Emissions, Pictures, Outputs),
-    "explore": (ExploreOptions, Saved, RowOutputs),
+    "explore": (ExploreOptions, RowOutputs),
     "bounds": (BoundsOptions, BoundsOutputs),
     "llm": (LanguageOptions, LanguageOutputs),
 }

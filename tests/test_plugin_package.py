@@ -173,7 +173,6 @@ def test_kinds_are_listed_with_what_is_found_and_where(packages: Path) -> None:
         ("memory-only", "mylab.memory_only"),
         ("through-memory", "mylab.through_memory"),
         ("slices", "mylab.slices"),
-        ("markdown", "mylab.markdown"),
     ):
         assert [name, origin] in lines
     assert "cannot" not in run.stdout
@@ -290,18 +289,3 @@ def test_two_plug_ins_that_claim_one_name_are_both_named(packages: Path, tmp_pat
     assert run.stderr.count("\n") == 1
     assert "mylab.matmul_rows" in run.stderr
     assert "otherlab.matmul_rows" in run.stderr
-
-
-def test_format_of_the_plug_in_writes_and_completes(packages: Path, model: str) -> None:
-    run = dfcompile(model, "--pes", "16", "--format", "markdown", packages=packages)
-    words = {"COMP_WORDS": "dfcompile m.onnx --format mark", "COMP_CWORD": "3"}
-    completed = dfcompile(packages=packages, _DFCOMPILE_COMPLETE="bash_complete", **words)
-    misspelt = dfcompile(model, "--pes", "16", "--format", "markdwn", packages=packages)
-
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.startswith("| pes | 16 |\n| --- | ---: |\n")
-    assert "plain,markdown" in completed.stdout
-    assert (misspelt.returncode, misspelt.stderr) == (
-        1,
-        "dfcompile: error: --format 'markdwn': unknown (did you mean 'markdown'?)\n",
-    )

@@ -1,4 +1,4 @@
-"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention; also on a machine."""
+"""I/O bounds of what is asked for: a model, a product, a convolution, a chain or attention."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -11,12 +11,10 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAttention, check_buffers
-from dfcompile.dfmodel_backend import System, load_system
-from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
-from dfcompile.io_bounds.curve import Curve, Int64, front, total
-from dfcompile.io_bounds.die import best_share, die_of
+from dfcompile.io_bounds.curve import Curve, Int64, Slope, front, total
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, all_tilings, innermost_loops
 from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
@@ -33,8 +31,7 @@ from dfcompile.options.commands import ROWS, BoundsOptions
 from dfcompile.options.readers import one_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import rounded
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, Slope, WholeRow, size_text
-from dfcompile.visualization.effectual_buffers import EffectualBuffer
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow
 
 _NOTE: Final = (
     "on the chip: what is held between operators (docs/bounds.md); proved there: every run moves as much, whatever it "
@@ -173,13 +170,11 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
 
 def _model_bounds(options: BoundsOptions, file: Path, rules: Rules, show: ShowStage, *, draws: bool) -> BoundsReport:
     """Return the bounds of the model of a file."""
-    within, per = options.within, options.per.split(",") if options.per else ROWS
-    tables = {one_of("--per", each, ROWS) for each in per}
     sizes = check_buffers(options.buffers, 1) or DEFAULT_BUFFERS
     with show(f"reading {file}"):
         program = read_model(file, ReadOptions(**of_stage(options, "reading"), reads_weights=False)).program
     with show(f"bounding {program.name}"):
-        return bound_operators(bounded_model(program), sizes, rules, within, tables, draws=draws)
+        return bound_operators(bounded_model(program), sizes, rules, options.within, options.per or ROWS, draws=draws)
 
 
 def bound_operators(
@@ -301,26 +296,6 @@ def _tiling(op: BoundedOperator, curve: Curve, words: int, rules: Rules) -> str:
     return f"{text}, {' '.join(loops)} innermost" if loops else text
 
 
-def effectual_buffers(found: BoundsReport) -> tuple[EffectualBuffer, ...]:
-    """Return how large a buffer still saves traffic: of every shape, or operator of a model, that has tilings.
-
-    Raises:
-        UserError: the report has none.
-    """
-    rows = dict.fromkeys(
-        (row.operator, row.type, row.effectual_buffer_bytes, row.compulsory_bytes)
-        for row in (*found.operators, *found.fusions)
-        if not row.is_floor
-    )
-    if not rows:
-        raise UserError("--effectual: found no operator with tilings (a model needs --per operator)")
-    fused = {row.type for row in found.fusions}
-    return tuple(
-        EffectualBuffer(f"{name}, {kind}" if kind in fused else name, effectual, operands)
-        for name, kind, effectual, operands in rows
-    )
-
-
 def powers_of_two(least: int, most: int) -> tuple[int, ...]:
     """Return the powers of two from a size to a larger one, and that; in bytes."""
     powers = [1 << power for power in range((least - 1).bit_length(), most.bit_length()) if 1 << power < most]
@@ -339,53 +314,3 @@ def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
     if any(row.is_floor for row in rows):
         said.append("each word once: no tiling is known, the figures are floors")
     return tuple(said)
-
-
-def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | None]:
-    """Return bounds with what they mean for a machine, and the SRAM of its chip; ``None`` if that is not limited.
-
-    Raises:
-        UserError: there is no such machine, or its file is not right.
-    """
-    chip = load_system(system).one_chip
-    sram = int(chip.accelerator.sram_bytes) or None
-    if sram is None:
-        return found, None
-    notes = list(found.notes)
-    for slope in found.slopes:
-        moved = slope.curve.at(sram)
-        if moved is not None:
-            share = Fraction(moved, slope.curve.least_traffic)
-            notes.append(
-                f"{slope.name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least"
-            )
-    best = _die_share(found.slopes[-1], sram, chip) if found.slopes else None
-    if best is not None:
-        notes.append(
-            f"of a die of {float(best.area_pes):,.0f} areas of a multiply-adder (0.5 x kB of SRAM + multiply-adders "
-            f"[asa23]), {best.sram_share:.1%} are SRAM; least time with {best.memory_share:.1%}: "
-            f"{size_text(best.buffer_bytes)} and {best.multiply_adders:,.0f} multiply-adders, {best.time_ns:,.4g} ns "
-            f"for {best.curve}"
-        )
-    return replace(found, notes=tuple(notes), die=best, sram_bytes=sram), sram
-
-
-def _die_share(slope: Slope, sram: int, chip: System) -> DieRow | None:
-    """Return the best division of the chip's die for a curve: that which comes last holds most on the chip."""
-    if not slope.operations:
-        return None
-    core = chip.accelerator
-    adders = core.cores * core.lanes_per_core * core.stages_per_core
-    die = die_of(sram, adders, Fraction(core.peak_gflops), Fraction(chip.dram_gb_per_s))
-    best = best_share(slope.curve, slope.operations, die)
-    if best is None:
-        return None
-    return DieRow(
-        curve=slope.name,
-        area_pes=float(die.area_pes),
-        sram_share=float(1 - adders / die.area_pes),
-        memory_share=float(best.memory_share),
-        buffer_bytes=best.buffer_bytes,
-        multiply_adders=float(best.pes),
-        time_ns=float(best.time_ns),
-    )

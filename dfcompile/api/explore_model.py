@@ -9,7 +9,7 @@ from typing import Any
 from dfcompile.api.runs import Shown
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
-from dfcompile.exploration import Asked, Explored, explore_space, parse_objectives
+from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
@@ -20,9 +20,8 @@ from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import ExploreOptions, ShowStage, of_stage, read_options, show_nothing, takes
 from dfcompile.options.readers import File
 from dfcompile.plugins import is_own
-from dfcompile.report.exploration import exploration_rows, exploration_text
+from dfcompile.report.exploration import exploration_record, exploration_rows, exploration_table
 from dfcompile.report.plain_values import Json
-from dfcompile.report.report_format import WIDTH
 from dfcompile.scheduler import registered_partitioners
 
 
@@ -42,9 +41,13 @@ class ExplorationRun(Shown):
         """Return a row per point of the Pareto set."""
         return exploration_rows(self.explored)
 
-    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``."""
-        return exploration_text(self.explored, form, width, verbose=verbose)
+    def to_record(self) -> dict[str, Json]:
+        """Return the report as the plain values of its JSON contract."""
+        return exploration_record(self.explored)
+
+    def tables(self, width: int, *, verbose: bool) -> str:
+        """Return the report as tables for people."""
+        return exploration_table(self.explored, width, verbose=verbose)
 
     @property
     def answer(self) -> str:
@@ -94,7 +97,7 @@ def explored(
     asked = Asked(
         pes=options.pes,
         memories=options.on_chip_memory,
-        objectives=parse_objectives(options.objective),
+        objectives=tuple(map(Objective, options.objective)),
         rules=options.expand.rules,
         granularities=tuple(dict.fromkeys(parse_granularity(text) for text in options.granularity)),
         system=load_system(options.system),

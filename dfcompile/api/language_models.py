@@ -4,30 +4,33 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from dfcompile.api.runs import Shown
+from dfcompile.api.runs import PageSource, Shown
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import readable_text
 from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import read_configuration
 from dfcompile.language_models.machines.finding import find_device
+from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
 from dfcompile.language_models.notebook.counting import notebook_machine, notebook_model
 from dfcompile.language_models.notebook.printing import notebook_text
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.deployment import NOTHING
+from dfcompile.language_models.parallel.deployment import NOTHING, Case
 from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
 from dfcompile.language_models.study import Request, Study, study_of
+from dfcompile.language_models.times.step_time import roofline
+from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real, within
-from dfcompile.options.readers import pairs
+from dfcompile.options.readers import File, pairs
 from dfcompile.records import replace
-from dfcompile.report.language_models.figures import KernelFigures, study_json, study_rows
-from dfcompile.report.language_models.mapped import NOT_MAPPED, MappingReport
+from dfcompile.report.language_models.figures import KernelFigures, study_record, study_rows
+from dfcompile.report.language_models.mapped import mapped_lines, mapped_record, mapped_rows
 from dfcompile.report.language_models.tables import study_table
 from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.report_format import WIDTH
-from dfcompile.report.rows import rows_csv, text_names
+from dfcompile.report.rows import text_names
 
 MOST_CHIPS = 2**20
 MOST_SWEPT = 64
@@ -42,32 +45,89 @@ class StudyRun(Shown):
     Attributes:
         study: all figures.
         sweep: a row per value of ``sweep="batch=1,8"`` and step; empty if nobody asked.
-        mapping: of its layers, if it was asked for.
+        mapped: its steps with their layers mapped, if that was asked for.
         files: that were read, or names of what is shipped.
     """
 
     study: Study
     sweep: Sequence[Mapping[str, Json]] = ()
-    mapping: MappingReport = NOT_MAPPED
+    mapped: Sequence[MappedStep] = ()
     files: tuple[Path, ...] = ()
 
-    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``, of which that has the rows."""
-        match form:
-            case "csv":
-                return rows_csv(self.to_rows())
-            case "json":
-                return study_json(self.study, self.sweep, self.mapping.records)
-        return study_table(self.study, width, verbose=verbose, sweep=self.sweep, mapped=self.mapping.lines)
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report: of mapped steps a layer of each kind, in its configurations."""
+        from dfcompile.visualization.dataflow import MappedGraph, dataflow_of_graphs
+
+        graphs = [
+            MappedGraph(
+                f"{part.part}, {step.batch.name}" if len(self.mapped) > 1 else part.part, part.graph, part.mapping
+            )
+            for step in self.mapped
+            for part in step.parts
+        ]
+        return PageSource(self.files, graph=dataflow_of_graphs(graphs, self.study.model.name) if self.mapped else None)
+
+    def tables(self, width: int, *, verbose: bool) -> str:
+        """Return the study as tables, those of its mapping among them."""
+        mapped = [line for step in self.mapped for line in mapped_lines(step, width, verbose=verbose)]
+        return study_table(self.study, width, verbose=verbose, sweep=self.sweep, mapped=mapped)
+
+    def to_record(self) -> dict[str, Json]:
+        """Return the report as the plain values of its JSON contract."""
+        return study_record(self.study, self.sweep, list(map(mapped_record, self.mapped)))
 
     def to_rows(self) -> list[dict[str, Json]]:
         """Return a row per configuration of a mapping, or per value of a sweep and step, else per kernel and step."""
-        return [dict(row) for row in self.mapping.rows or self.sweep] or study_rows(self.study)
+        mapped = [row for step in self.mapped for row in mapped_rows(step)]
+        return [dict(row) for row in mapped or self.sweep] or study_rows(self.study)
 
     @property
     def text_columns(self) -> Collection[str]:
         """Names of columns of texts, as far as their values may not show it."""
         return (*text_names(KernelFigures), "degrees", "assumptions")
+
+
+@takes(LanguageOptions)
+def llm(config: File, system: File, **options: Any) -> StudyRun:
+    """Count and time a language model from its configuration: prompts, decodes, or both in one step.
+
+    Args:
+        config: a file, a folder, or a name.
+        system: a device, a spreadsheet or a system file.
+        options: by name.
+
+    Raises:
+        UserError: the configuration cannot be read, an option has another form, or a step does not fit; or the option
+            asks for something else than a study.
+    """
+    asked = read_options(LanguageOptions, {"config": config, "system": system, **options})
+    for name in ("map", "from_graph", "from_onnx", "compat"):
+        if getattr(asked, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
+    request = request_of(asked)
+    rows = swept(request, asked.sweep) if asked.sweep else ()
+    return StudyRun(study_of(request), rows, files=files_of(asked))
+
+
+def files_of(asked: LanguageOptions) -> tuple[Path, Path]:
+    """Return the files of a model and its machine, or their names."""
+    return Path(asked.config), Path(asked.system)
+
+
+def mapped_steps(study: Study) -> tuple[MappedStep, ...]:
+    """Map a layer of each kind of every step of a study on its system, with as many chips as were at hand.
+
+    Raises:
+        UserError: as `mapped_step`, or a part of caches is offloaded.
+    """
+    request = study.request
+    if request.offload != NOTHING:
+        raise UserError("--map: found --offload against caches in the chip's own memory")
+    batches = counted(request.batches)
+    cases = (Case(study.model, one, study.device, study.precision, request.choices, roofline) for one in batches)
+    return tuple(mapped_step(request.options.system, case, max(request.chips)) for case in cases)
 
 
 def request_of(asked: LanguageOptions) -> Request:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from abc import abstractmethod
+import tempfile
+import webbrowser
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
+from dfcompile.host.printable import json_text
+from dfcompile.options.readers import one_of
+from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
-from dfcompile.report.rows import report_rows, text_names
+from dfcompile.report.rows import AnyReport, report_rows, rows_csv, text_names
+from dfcompile.report.tables import report_table
+from dfcompile.report.text_tables import WIDTH
 from dfcompile.scheduler import Schedule, ScheduleFigures
 from dfcompile.version import __version__
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dfcompile.driver import Exploration
+    from dfcompile.options.readers import File
     from dfcompile.page.provenance import Link
     from dfcompile.visualization.dataflow import Dataflow
 
@@ -116,52 +122,44 @@ class PageSource(Struct, frozen=True, eq=False):
     graph: Dataflow | None = None
 
 
-class Paged(Protocol):
-    """Something with a report that is written as a page."""
-
-    __slots__ = ()
-
-    @property
-    def report_json(self) -> str:
-        """The report as ``--format json`` writes it."""
-
-    @property
-    def page_source(self) -> PageSource:
-        """What a page shows beside the report."""
-
-    def html(self, file: str | PathLike[str], *, command: str = FROM_PYTHON) -> None:
-        """Write the report as a page with charts and tables: one file that needs no network, as ``--html`` does.
-
-        Args:
-            file: to write.
-            command: what the page says of how it is made again.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        check_target(Path(file))
-        write_text(page_html(self.report_json, command, self.page_source), Path(file))
-
-
-class Shown(Paged):
+class Shown(ABC):
     """Something with a report, in the forms in which it can be looked at.
 
     Attributes:
         files: that were read, or may have been.
+        row_names: of the columns of rows, where there may be no rows to show them.
     """
 
     __slots__ = ()
 
     files: tuple[Path, ...]
+    row_names: ClassVar[Sequence[str]] = ()
 
     @property
     def page_source(self) -> PageSource:
         """What a page shows beside the report."""
         return PageSource(self.files)
 
-    @abstractmethod
     def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report as ``table``, ``json`` or ``csv``."""
+        """Return the report as ``table``, ``json`` or ``csv``.
+
+        Raises:
+            UserError: there is no format of that name.
+        """
+        match one_of("format", form, ROW_FORMATS):
+            case "json":
+                return json_text(self.to_record(), indent=2) + "\n"
+            case "csv":
+                return rows_csv(self.to_rows(), self.row_names)
+        return self.tables(width, verbose=verbose)
+
+    @abstractmethod
+    def tables(self, width: int, *, verbose: bool) -> str:
+        """Return the report as tables for people, with ``verbose`` also what it rests on."""
+
+    @abstractmethod
+    def to_record(self) -> dict[str, Json]:
+        """Return the report as the plain values of its JSON contract."""
 
     @abstractmethod
     def to_rows(self) -> list[dict[str, Json]]:
@@ -182,11 +180,6 @@ class Shown(Paged):
         """The report as ``--format json`` writes it."""
         return self.text("json")
 
-    def to_record(self) -> dict[str, Json]:
-        """Return the report as the plain values of its JSON contract."""
-        found: dict[str, Json] = json.loads(self.report_json)
-        return found
-
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a data frame; numbers are ``Float64`` and texts ``string``, be they all missing.
 
@@ -200,6 +193,38 @@ class Shown(Paged):
         frame = pd.DataFrame(self.to_rows())
         frame = frame.astype({name: "string" for name in self.text_columns if name in frame}).convert_dtypes()
         return frame.astype(dict.fromkeys(frame.select_dtypes(["Int64", "object"]), "Float64"))
+
+    def html(self, file: str | PathLike[str], *, command: str = FROM_PYTHON) -> None:
+        """Write the report as a page with charts and tables: one file that needs no network, as ``--html`` does.
+
+        Args:
+            file: to write.
+            command: what the page says of how it is made again.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        check_target(Path(file))
+        write_text(self.page(command), Path(file))
+
+    def page(self, command: str, links: tuple[Link, ...] = ()) -> str:
+        """Return the report as a page that says which command makes it again, with links to files beside it."""
+        from dfcompile.page.document import Content, html_page
+        from dfcompile.page.provenance import provenance_of, subject_of
+        from dfcompile.visualization.timeline import timeline_of
+
+        source = self.page_source
+        ordered = sorted(source.schedules, key=makespan_order)
+        ending = [each for each in ordered if each.result.makespan_cycles is not None]
+        timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
+        provenance = provenance_of(command, __version__, source.files)
+        graph, left_out = source.graph, 0
+        if graph is None and ordered:
+            best = ordered[0]
+            graph = _graph(best, source.dags[source.schedules.index(best)] if source.dags else best.dag)
+            left_out = len(best.dag.scopes) if graph is None else 0
+        subject = subject_of(source.files)
+        return html_page(Content(self.to_record(), provenance, timelines, graph, subject, links, left_out))
 
     def __str__(self) -> str:
         return self.table
@@ -217,23 +242,23 @@ class Shown(Paged):
 
 
 class Reported(Shown):
-    """What has a report of figures, in any format, plug-ins' included."""
+    """What has a report of figures."""
 
     __slots__ = ()
 
     report: AnyReport
 
-    def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
-        """Return the report in a format; see `render`."""
-        return self.render(form, width=width, verbose=verbose)
+    def tables(self, width: int, *, verbose: bool, show: tuple[str, ...] = ()) -> str:
+        """Return the report as tables for people; ``show`` names those below the first screen."""
+        if isinstance(self.report, Report):
+            return report_table(self.report, width, verbose=verbose, show=show)
+        from dfcompile.report.design.tables import design_table  # a model's run needs nothing of designs
+
+        return design_table(self.report, width, verbose=verbose)
 
     def render(self, name: str, *, width: int = WIDTH, verbose: bool = True, show: tuple[str, ...] = ()) -> str:
-        """Return the report in a format, one of our own (``table``, ``json``, ``csv``) or of a plug-in.
-
-        Raises:
-            UserError: there is no format of that name.
-        """
-        return registered_formats().find(name, "format").text_of(self.report, Page(width, verbose, show))
+        """Return the report as `text` does, tables with those that ``show`` names below the first screen."""
+        return self.tables(width, verbose=verbose, show=show) if name == "table" else self.text(name)
 
     def to_record(self) -> dict[str, Json]:
         """Return the report as the plain values of its JSON contract."""
@@ -327,40 +352,6 @@ class ModelRun(Run):
         return PageSource(self.files, self.schedules, [point.variant.dag for point in self.exploration.points])
 
 
-def page_html(report_json: str, command: str, source: PageSource, links: tuple[Link, ...] = ()) -> str:
-    """Return the page of a report.
-
-    Args:
-        report_json: the report as ``--format json`` writes it.
-        command: that makes the page again.
-        source: what else it shows.
-        links: to files that were written beside it.
-
-    Raises:
-        UserError: the report is of no kind that pages show.
-    """
-    from dfcompile.page.document import Content, html_page
-    from dfcompile.page.provenance import provenance_of
-    from dfcompile.visualization.timeline import timeline_of
-
-    ordered = sorted(source.schedules, key=makespan_order)
-    ending = [each for each in ordered if each.result.makespan_cycles is not None]
-    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
-    provenance = provenance_of(command, __version__, source.files)
-    graph, left_out = source.graph, 0
-    if graph is None and ordered:
-        best = ordered[0]
-        graph = _graph(best, source.dags[source.schedules.index(best)] if source.dags else best.dag)
-        left_out = len(best.dag.scopes) if graph is None else 0
-    report, subject = json.loads(report_json), subject_of(source.files)
-    return html_page(Content(report, provenance, timelines, graph, subject, links, left_out))
-
-
-def subject_of(files: Sequence[Path]) -> str:
-    """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
-    return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
-
-
 def makespan_order(found: ScheduleResult) -> tuple[bool, int]:
     """Return what orders schedules by their makespan; one that ends in a deadlock is last."""
     cycles = found.result.makespan_cycles
@@ -385,3 +376,22 @@ def _graph(found: ScheduleResult, dag: CanonicalDag) -> Dataflow | None:
 def _described(result: Result) -> str:
     pairs = (f"{key}={name}" for key, name in result.expansions.items())
     return " ".join((f"pes={result.pes}", f"partition={result.schedule.partition}", *pairs))
+
+
+def open_page(found: Shown, file: File | None = None) -> Path:
+    """Write the page of what a call gave back, and open it in the browser.
+
+    Args:
+        found: what `compile`, `explore`, `bounds`, `llm`, `schedule`, `solve` or `compare` gave back.
+        file: to write; by default one of its own in the folder of temporary files.
+
+    Returns:
+        The file.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    target = Path(tempfile.mkdtemp(prefix="dfcompile-")) / "page.html" if file is None else Path(file)
+    found.html(target)
+    webbrowser.open(target.resolve().as_uri())
+    return target

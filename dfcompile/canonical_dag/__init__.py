@@ -20,8 +20,6 @@ from dfcompile.canonical_dag.dag_pass import DagPass as DagPass
 from dfcompile.canonical_dag.dag_pass import apply_dag_passes as apply_dag_passes
 from dfcompile.canonical_dag.dag_pass import dag_pass as dag_pass
 from dfcompile.canonical_dag.dag_pass import registered_dag_passes as registered_dag_passes
-from dfcompile.canonical_dag.forms.columns_form import dag_from_npz as dag_from_npz
-from dfcompile.canonical_dag.forms.columns_form import dag_to_npz as dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_from_json as dag_from_json
 from dfcompile.canonical_dag.forms.json_form import dag_to_json as dag_to_json
 from dfcompile.canonical_dag.forms.json_form import read_dag as read_dag

@@ -81,10 +81,6 @@ def completion_of(kind: str | tuple[str, ...]) -> Callable[[click.Context, click
                 from dfcompile.dfmodel_backend import fusion_solvers
 
                 return _starting(incomplete, fusion_solvers().by_name)
-            case "format":
-                from dfcompile.report.report_format import registered_formats
-
-                return _starting(incomplete, registered_formats().by_name)
             case "expansion":
                 return _expansions(incomplete)
             case "lowering":

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Final
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.forms.columns_form import dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Point
@@ -45,10 +44,9 @@ def _program(program: Program) -> Files:
 
 
 def _canonical(variant: Variant) -> Files:
-    forms: dict[str, Callable[[CanonicalDag], str | bytes]] = {
+    forms: dict[str, Callable[[CanonicalDag], str]] = {
         "dag": format_dag,
         "json": dag_to_json,
-        "npz": dag_to_npz,
         "dot": to_dot,
         "svg": dag_to_svg,
     }

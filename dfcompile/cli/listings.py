@@ -25,7 +25,6 @@ from dfcompile.lowering import Expansion, ExpansionTable, LoweringPass, register
 from dfcompile.lowering.operators.base import fields_of
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import KindListing, Plugin, is_own
-from dfcompile.report.report_format import REPORT_FORMATS
 from dfcompile.report.text_tables import INDENT, Column, folded, listing_lines, page
 from dfcompile.scheduler.partitioner import PARTITIONERS
 
@@ -224,7 +223,6 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     SOLVERS.listed,
     DIMENSION_KINDS.listed,
     systems_listed,
-    REPORT_FORMATS.listed,
 )
 
 

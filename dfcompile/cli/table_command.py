@@ -16,7 +16,7 @@ from dfcompile.options.option import Group, Option, options_of, read_options
 
 STANDARD_STREAM = Path("-")  # standard input or output, as a file's name
 # What is written, by the names of parameters; whatever else names a file reads it.
-WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save", "save_choice", "svg", "trace"})
+WRITTEN = frozenset({"cache", "emissions", "gantt", "html", "output", "save_choice", "svg", "trace"})
 _NAME = 4096  # bytes of a path that Linux takes
 KEPT = frozenset({"cache"})  # which is read as well
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}

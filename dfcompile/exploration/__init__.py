@@ -2,6 +2,5 @@
 
 from dfcompile.exploration.asked import Asked as Asked
 from dfcompile.exploration.asked import Objective as Objective
-from dfcompile.exploration.asked import parse_objectives as parse_objectives
 from dfcompile.exploration.explored import Explored as Explored
 from dfcompile.exploration.explored import explore_space as explore_space

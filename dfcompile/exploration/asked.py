@@ -1,4 +1,4 @@
-"""What is asked of an exploration, the texts of the command line for it, and which points are best."""
+"""What is asked of an exploration, and which points are best."""
 
 from collections.abc import Sequence
 from enum import StrEnum, unique
@@ -10,7 +10,6 @@ from msgspec import Struct
 from dfcompile.canonical_dag.extraction.granularity import Granularity
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.errors import UserError, nearest
 from dfcompile.options import DEFAULT_TRIES, ExpansionRule
 from dfcompile.scheduler.options import QUICK_PARTITION
 
@@ -157,20 +156,3 @@ class Asked(Struct, frozen=True):
     def machine(self, pes: int, memory_bytes: int) -> Machine:
         """Return the machine of a number of processing elements and an amount of memory."""
         return Machine(pes, memory_bytes, self.system.one_chip.with_cores(pes))
-
-
-def parse_objectives(text: str) -> tuple[Objective, ...]:
-    """Read what is to be small, such as ``makespan,io,area``.
-
-    Raises:
-        UserError: something else, or one objective twice.
-    """
-    known = [objective.value for objective in Objective]
-    found: list[Objective] = []
-    for word in (part.strip() for part in text.split(",")):
-        if word not in known:
-            raise UserError(f"--objective {word!r}: unknown{nearest(word, known)}")
-        if Objective(word) in found:
-            raise UserError(f"--objective: {word} is given twice")
-        found.append(Objective(word))
-    return tuple(found)

@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag import CanonicalDag, dag_to_json, dag_to_npz, format_dag
+from dfcompile.canonical_dag import CanonicalDag, dag_to_json, format_dag
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
@@ -20,7 +20,6 @@ from dfcompile.records import replace
 
 TEXT: Final = "text"
 JSON: Final = "json"
-NPZ: Final = "npz"
 
 Argument = int | str
 Graph = TypeVar("Graph")
@@ -127,7 +126,7 @@ def find_generator(name: str) -> AnyGenerator:
 
 _TEXT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)\.$", re.MULTILINE)  # of an argument in a docstring
 _FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]]
-_FORMS = {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
+_FORMS = {TEXT: format_dag, JSON: dag_to_json}
 
 
 def _settings(function: Callable[..., object]) -> Iterator[Setting]:

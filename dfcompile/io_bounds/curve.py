@@ -80,6 +80,22 @@ class Curve(Struct, frozen=True, eq=False):
         return _curve(self.sizes + words, self.traffic, self.tilings)
 
 
+class Slope(Struct, frozen=True, eq=False):
+    """A curve as it is drawn.
+
+    Attributes:
+        name: of what moves, and what is held.
+        curve: in bytes.
+        operations: additions and multiplications.
+        cloud: of all tilings: bytes of buffer and bytes that move, shape [2, tilings]; empty if nobody asked.
+    """
+
+    name: str
+    curve: Curve
+    operations: int
+    cloud: Int64 = np.empty((2, 0), dtype=np.int64)
+
+
 def front(sizes: Int64, traffic: Int64, tilings: Int64 | None = None) -> Curve:
     """Return the points that no other beats in both, as a curve.
 

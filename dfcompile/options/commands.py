@@ -8,11 +8,10 @@ from dfcompile.errors import UserError
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, sizes, slack, within
 from dfcompile.options.option import Group, counting, first, lowering, machine, option, output, schedules, table
-from dfcompile.options.readers import fifos, joined, names
+from dfcompile.options.readers import fifos, names, some_of
 from dfcompile.options.words import DEFAULT_TRIES, Effort, Expand, Fifos, FixedInput, Objective, Timing
 from dfcompile.records import replace
 
-PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 OBJECTIVES = ("makespan", "io", "area", "energy", "cost")
 SHARDING_OBJECTIVES = ("bytes", "time")
 MOST_JOBS = 1024
@@ -28,21 +27,18 @@ class DagOptions:
 
     dag: Path = option("The graph of tasks: a canonical DAG, or its file.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
-    partition: tuple[str, ...] = first(
-        "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or "
-        "one from a plug-in. Several are compared.",
+    partition: tuple[str, ...] = replace(
+        shared.PARTITION,
+        help=f"{shared.PARTITION.help} Several are compared.",
         read=names,
         default=("best",),
         metavar="NAME[,NAME…]",
-        complete=PARTITIONS,
+        stage="",
+        group=Group.FIRST,
     )
     effort: Effort = replace(shared.EFFORT, default=Effort.DEFAULT)
     barrier: bool | None = shared.BARRIER
-    timing: Timing = schedules(
-        "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
-        default=Timing.EXACT,
-        stage="scheduling",
-    )
+    timing: Timing = shared.TIMING
     fifo: Fifos | None = schedules(
         "Sizes of FIFOs: in-flight (large enough to delay nothing; the default), rule (as published; the default "
         "with --timing steady), minimal (the smallest that delay nothing), or N elements.",
@@ -90,13 +86,12 @@ class ExploreOptions:
         read=sizes("kB"),
         metavar="SIZE[,SIZE…]",
     )
-    objective: str = first(
+    objective: tuple[str, ...] = first(
         "What to minimise: makespan, io, area, energy, cost.",
-        read=joined,
-        default="makespan,io,area",
+        read=some_of(OBJECTIVES),
+        default=OBJECTIVES[:3],
         metavar="NAME[,NAME…]",
         complete=OBJECTIVES,
-        is_repeatable=True,
     )
     expand: Expand = first(
         "Expansions to choose from. Operators without a rule keep their default; without any rule, all expansions "
@@ -196,7 +191,6 @@ class SetupOptions:
 class SetupOutputs(shared.RowOutputs):
     """Where a solved design is written, and how."""
 
-    format: str = shared.FORMAT
     output: Path | None = output(
         "Folder for the solved file, the report and pictures. It has to be new, empty or from an earlier run.",
         flags=("-o", "--output"),
@@ -248,13 +242,12 @@ class BoundsOptions:
         flags=("--buffer",),
         metavar="SIZE[,SIZE…]",
     )
-    per: str = counting(
+    per: tuple[str, ...] = counting(
         "Which tables to show for a model: operator, model, or both (default).",
-        read=joined,
-        default="",
+        read=some_of(ROWS),
+        default=(),
         metavar="NAME[,NAME]",
         complete=ROWS,
-        is_repeatable=True,
     )
     word: int = counting(
         "Size of a number. A model has its own sizes.",
@@ -276,9 +269,7 @@ class BoundsOptions:
         metavar="NAME",
         complete=("true", "forget"),
     )
-    first_read: bool = counting(
-        "Also count a read when a tile of the result is visited for the first time.",
-    )
+    first_read: bool = counting("Also count a read when a tile of the result is visited for the first time.")
     within: float | None = counting(
         "Find the smallest buffer with at most FACTOR times the least traffic.",
         read=real(1, 10**300, FACTOR),
@@ -319,10 +310,7 @@ class BoundsOptions:
 class BoundsOutputs:
     """Where bounds are written, and how."""
 
-    svg: Path | None = output(
-        "Draw traffic against buffer size as an SVG.",
-        more="On logarithmic axes.",
-    )
+    svg: Path | None = output("Draw traffic against buffer size as an SVG.", more="On logarithmic axes.")
     intensity: bool = output("With --svg: draw operations per byte instead of bytes.")
     cloud: bool = output(
         "With --svg: also draw every tiling of a matrix product, as a dot.",

@@ -6,7 +6,6 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.options import shared
-from dfcompile.options.commands import PARTITIONS
 from dfcompile.options.option import first, lowering, machine, option, schedules, table
 from dfcompile.options.readers import passes
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
@@ -45,23 +44,11 @@ class Options:
     volumes: Volumes = lowering(
         "What to count on an edge between two tasks: what the task itself moves, or the whole array.",
     )
-    partition: str = schedules(
-        "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or "
-        "one from a plug-in.",
-        default="best",
-        metavar="NAME",
-        complete=PARTITIONS,
-        stage="scheduling",
-    )
+    partition: str = shared.PARTITION
     effort: Effort = replace(shared.EFFORT, default=Effort.QUICK)
     barrier: bool | None = shared.BARRIER
     max_fifo: int | None = shared.MAX_FIFO
-    timing: Timing = schedules(
-        "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
-        more="*steady* also stands beside what is too large for a replay.",
-        default=Timing.EXACT,
-        stage="scheduling",
-    )
+    timing: Timing = replace(shared.TIMING, more="*steady* also stands beside what is too large for a replay.")
     repeat: int = schedules(
         "Run the model N times, each on its own inputs, all in one schedule.",
         more="See [many iterations](scheduling.md#many-iterations).",

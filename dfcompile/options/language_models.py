@@ -61,12 +61,7 @@ class LanguageOptions:
         default=(),
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
     )
-    chips: str = first(
-        "Numbers of chips to try.",
-        read=joined_counts,
-        default="1",
-        metavar="N[,N…]",
-    )
+    chips: str = first("Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]")
     degrees: str | None = machine(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "
         "micro-batches. Without, all are tried.",

@@ -72,11 +72,6 @@ def names(where: str, given: Names) -> tuple[str, ...]:
     return found
 
 
-def joined(_where: str, given: Names) -> str:
-    """Return what several options of one name list together, as one of them would have it."""
-    return ",".join(parts(given))
-
-
 def joined_counts(_where: str, given: Counts) -> str:
     """Return numbers, which whoever uses them reads, as one option would list them."""
     return ",".join(parts(given))
@@ -108,6 +103,21 @@ def one_of(where: str, given: str, known: Sequence[Word]) -> Word:
         if given == one:
             return one
     raise UserError(f"{where} {given!r}: unknown{nearest(str(given), map(str, known))}")
+
+
+def some_of(known: Sequence[str]) -> Callable[[str, Names], tuple[str, ...]]:
+    """Return what reads several of a few words, each once.
+
+    >>> some_of(("makespan", "io"))("--objective", "io, makespan")
+    ('io', 'makespan')
+    """
+
+    def read(where: str, given: Names) -> tuple[str, ...]:
+        found = tuple(one_of(where, each.strip(), known) for each in parts(given))
+        reject_duplicates(where, found)
+        return found
+
+    return read
 
 
 def expansions(_where: str, given: Rules) -> Expand:

@@ -5,7 +5,8 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
 from dfcompile.options.option import first, inputs, machine, output, schedules, table
-from dfcompile.options.readers import Names, file_or_name, one_of
+from dfcompile.options.readers import Names, file_or_name, one_of, word
+from dfcompile.options.words import Timing
 from dfcompile.records import replace
 
 ROW_FORMATS = ("table", "json", "csv")
@@ -65,6 +66,19 @@ MAX_FIFO = schedules(
     metavar="N",
     stage="scheduling",
 )
+PARTITION = schedules(
+    "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or one from "
+    "a plug-in.",
+    default="best",
+    metavar="NAME",
+    complete=("best", "sb-rlx", "sb-lts", "work-ordered"),
+    stage="scheduling",
+)
+TIMING = schedules(
+    "Take times from a replay of the schedule with its FIFOs, or estimate them from mean intervals.",
+    default=Timing.EXACT,
+    stage="scheduling",
+)
 EFFORT = schedules(
     "How long to look for a shorter schedule.",
     more="Counted in tries, never in seconds: [how many](scheduling.md#partitioners).",
@@ -88,14 +102,9 @@ OUTPUT = output(
     flags=("-o", "--output"),
 )
 VERBOSE = output("Also list the assumptions.", flags=("-v", "--verbose"))
-FORMAT = output(
-    "Format of the report: table, json, csv, or one from a plug-in.",
-    default="table",
-    metavar="NAME",
-    complete="format",
-)
 ROW_FORMAT = output(
     "Format of the report: table, json or csv.",
+    read=word(ROW_FORMATS),
     default="table",
     metavar="NAME",
     complete=ROW_FORMATS,
@@ -107,9 +116,7 @@ class Outputs:
     """Where a report is written, and how."""
 
     html: Path | None = HTML
-    format: str = replace(
-        FORMAT, more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md)."
-    )
+    format: str = replace(ROW_FORMAT, more="See [report format](report-format.md).")
     show: tuple[str, ...] = first(
         f"Tables to add: {', '.join(SECTIONS)}, or all.",
         read=_sections,

@@ -2,8 +2,7 @@
 
 Results, operators and kernels are matched by what names them, not by their places: one that is new shifts no other.
 Where all reports have one result, these are matched whatever they were asked; where they have one of each number of
-processing elements, whatever expansions they have, which may have been chosen. What is found is said to a terminal, as
-JSON and as CSV.
+processing elements, whatever expansions they have, which may have been chosen.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +11,10 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from dfcompile.errors import UserError
-from dfcompile.host.printable import json_text, printable
+from dfcompile.host.printable import printable
 from dfcompile.page.records import Record
 from dfcompile.page.views import kind_of
 from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
 SCHEMA = "dfcompile-comparison/1"
@@ -211,33 +209,17 @@ def _joined(value: Json) -> str:
     return str(value)
 
 
-FORMATS = ("table", "json", "csv")
 MOST_ROWS = 24  # of the table; the other forms have all
-_NAMES = ("report", "where", "figure", "base", "value", "change")
-
-
-def comparison_text(comparison: Comparison, form: str, width: int) -> str:
-    """Return a comparison in one of the `FORMATS`.
-
-    Raises:
-        UserError: there is no such form.
-    """
-    match form:
-        case "json":
-            return json_text(comparison.record(), indent=2) + "\n"
-        case "csv":
-            return rows_csv(comparison_rows(comparison), _NAMES)
-        case "table":
-            return _table(comparison, width)
-    raise UserError(f"--format {form!r}: unknown for comparisons (one of {', '.join(FORMATS)})")
+CHANGE_NAMES = ("report", "where", "figure", "base", "value", "change")
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Json]]:
     """Return a row per change."""
-    return [{name: getattr(change, name) for name in _NAMES} for change in comparison.changes]
+    return [{name: getattr(change, name) for name in CHANGE_NAMES} for change in comparison.changes]
 
 
-def _table(comparison: Comparison, width: int) -> str:
+def comparison_table(comparison: Comparison, width: int) -> str:
+    """Return a comparison as a table for people, what they ask for first."""
     changes = comparison.changes
     if not changes:
         return page(folded(f"no difference: all {comparison.figures:,} figures are the same", width))

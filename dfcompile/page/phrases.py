@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import isfinite
 
 from dfcompile.page.records import Record
-from dfcompile.page.view import TableColumn
 from dfcompile.report.plain_values import Json
+from dfcompile.report.text_tables import Column
 
 _SPAN = 100  # times the least figure of a column in one unit
 _WHOLE = 1000  # from here on three digits are fewer than those before the point
@@ -28,20 +28,20 @@ def quantity(value: float, unit: str) -> str:
     return f"{value:g} {unit}"
 
 
-def column(heading: str, values: Sequence[float | None], unit: str) -> TableColumn:
+def column(heading: str, values: Sequence[float | None], unit: str) -> Column:
     """Return figures as a column in one unit; where they span much each has its own prefix. What is missing is a dash.
 
     >>> column("time", [1.8546e-05, 2.511e-06, None], "s")
-    TableColumn(heading='time, µs', cells=('18.5', '2.51', '-'), is_text=False)
+    Column(heading='time, µs', cells=('18.5', '2.51', '-'), is_text=False)
     >>> column("moved", [1.94e9, 12582912], "B")
-    TableColumn(heading='moved', cells=('1.94 GB', '12.6 MB'), is_text=False)
+    Column(heading='moved', cells=('1.94 GB', '12.6 MB'), is_text=False)
     """
     sizes = [abs(value) for value in values if value]
     if unit and sizes and max(sizes) > _SPAN * min(sizes):
-        return TableColumn(heading, tuple("-" if value is None else quantity(value, unit) for value in values))
+        return Column(heading, tuple("-" if value is None else quantity(value, unit) for value in values))
     factor, prefix = next((pair for pair in _PREFIXES if unit and sizes and max(sizes) >= pair[0]), (1.0, ""))
     named = f"{heading}, {prefix}{unit}" if unit else heading
-    return TableColumn(named, tuple("-" if value is None else figure(value / factor) for value in values))
+    return Column(named, tuple("-" if value is None else figure(value / factor) for value in values))
 
 
 def figure(value: float) -> str:

@@ -41,6 +41,11 @@ def provenance_of(command: str, own_version: str, files: Sequence[Path]) -> Prov
     return Provenance(command, tuple(versions), inputs)
 
 
+def subject_of(files: Sequence[Path]) -> str:
+    """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
+    return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
+
+
 def _sha256(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
@@ -52,7 +57,6 @@ _OPENED = (
     (".onnx", "operators, each with its origin as metadata", "Netron (https://netron.app: Open Model)"),
     (".sdfg", "program as an SDFG", "DaCe's viewer (https://spcl.github.io/dace-webclient, or for VS Code)"),
     (".dag", "canonical DAG as text", "any editor, or dfcompile schedule"),
-    (".npz", "canonical DAG as columns", "dfcompile schedule, or numpy.load"),
     (".dot", "graph for Graphviz", "dot -Tsvg, or xdot"),
     (".svg", "drawing", "any browser"),
     (".json", "canonical DAG, schedule or trace as JSON", "any editor; a DAG also dfcompile schedule"),

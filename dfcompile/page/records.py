@@ -1,9 +1,13 @@
 """JSON of a report, asked by the names that lead to a figure; what a report has not is ``None``, empty or nothing."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
+from dfcompile.errors import UserError
+from dfcompile.host.inputs import parsed_json, read_text
+from dfcompile.host.reasons import reason_of
 from dfcompile.report.plain_values import Json
 
 
@@ -66,3 +70,44 @@ class Record(Struct, frozen=True):
         value = self.at(path)
         texts = value.items() if isinstance(value, dict) else ()
         return {name: text for name, text in texts if isinstance(text, str)}
+
+
+# As the template writes it; JSON inside of a page has no '<'.
+_BEGIN = '<script type="application/json" id="report">'
+_END = "</script>"
+
+
+def read_report(file: Path) -> Record:
+    """Return the report that a file holds, JSON or a page of ``--html``; ``-`` is standard input.
+
+    Raises:
+        UserError: it cannot be read, or holds no report.
+    """
+    try:
+        text = read_text(file)
+    except OSError as error:
+        raise UserError(f"report {str(file)!r}: {reason_of(error)}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"report {str(file)!r}: found no UTF-8 text against JSON or a page of --html") from error
+    return report_in(text, str(file))
+
+
+def report_in(text: str, name: str) -> Record:
+    """Return the report in a text.
+
+    Raises:
+        UserError: there is none; the message has the file's name.
+    """
+    held = text
+    if text.lstrip().startswith("<"):
+        _, begin, rest = text.partition(_BEGIN)
+        held, end, _ = rest.partition(_END)
+        if not (begin and end):
+            raise UserError(f"report {name!r}: found a page without a report against one of --html")
+    try:
+        value = parsed_json(held)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"report {name!r}: found no JSON ({error}) against a report of --format json") from error
+    if not isinstance(value, dict):
+        raise UserError(f"report {name!r}: found a JSON {type(value).__name__} against a report, which is an object")
+    return Record(value)

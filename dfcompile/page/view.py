@@ -5,6 +5,7 @@ from enum import StrEnum
 from math import inf
 
 from dfcompile.report.plain_values import Json
+from dfcompile.report.text_tables import Column
 
 _SHORT = 24  # letters that stay in one line
 _LEAST_PLACES = 3  # of lines
@@ -160,28 +161,6 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of a small table.
-
-    Attributes:
-        heading: with the unit.
-        cells: as they are read.
-        is_text: whether they are words, which stand on the left.
-    """
-
-    heading: str
-    cells: tuple[str, ...]
-    is_text: bool = False
-
-    @property
-    def classes(self) -> str:
-        """How its cells are set: numbers on the right, short words in one line."""
-        if not self.is_text:
-            return "number"
-        return "short" if max(map(len, self.cells), default=0) <= _SHORT else "words"
-
-
-@dataclass(frozen=True, slots=True)
 class SmallTable:
     """Some figures that are read at a glance; all of them, exact, are in the tables of the report.
 
@@ -192,13 +171,20 @@ class SmallTable:
     """
 
     title: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[Column, ...]
     best: int | None = None
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """Cells by row."""
         return tuple(zip(*(column.cells for column in self.columns), strict=True))
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """How the cells of each column are set: numbers on the right, short words in one line."""
+        widths = (max(map(len, column.cells), default=0) for column in self.columns)
+        words = ("short" if width <= _SHORT else "words" for width in widths)
+        return tuple(name if column.is_text else "number" for column, name in zip(self.columns, words, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,12 @@ from dfcompile.exploration import Explored, Objective
 from dfcompile.exploration.asked import MOST_TASKS
 from dfcompile.exploration.search import Point
 from dfcompile.exploration.space import OfferedGroup
-from dfcompile.host.printable import json_text
 from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.rows import rows_csv
 from dfcompile.report.schedule_summary import complex_assumptions
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 SCHEMA: Final = "dfcompile-exploration/2"
 _UNITS = ((1024**3, "GB"), (1024**2, "MB"), (1024, "kB"), (1, "B"))
-
-
-def exploration_text(explored: Explored, form: str, width: int, *, verbose: bool) -> str:
-    """Return an exploration as ``table``, ``json`` or ``csv``."""
-    if form == "json":
-        return json_text(exploration_record(explored), indent=2) + "\n"
-    if form == "csv":
-        return rows_csv(exploration_rows(explored))
-    return _table(explored, width, verbose=verbose)
 
 
 def exploration_rows(explored: Explored) -> list[dict[str, Json]]:
@@ -123,7 +112,8 @@ def _choices(explored: Explored, point: Point) -> dict[str, Json]:
     return {choice.key: choice.name for choice in explored.choices(point.candidate.picks)}
 
 
-def _table(explored: Explored, width: int, *, verbose: bool) -> str:
+def exploration_table(explored: Explored, width: int, *, verbose: bool) -> str:
+    """Return an exploration as tables for people, with ``verbose`` also what it rests on."""
     asked, points, rows = explored.asked, explored.found.front, exploration_rows(explored)
     cycles = (f"{row['makespan_cycles']:,}" + ("" if row["is_replayed"] else " steady") for row in rows)
     columns = [

@@ -31,6 +31,12 @@ class ModelSummary:
     nodes_folded: int = figure("depend on constants alone, computed when the model is read", unit="nodes")
 
 
+def _length_ratio(makespan: int | None, depth: int) -> Fraction | None:
+    if makespan is None:
+        return None
+    return Fraction(makespan, depth) if depth else Fraction(1)
+
+
 @record("schedule")
 class ScheduleSummary:
     """A streaming schedule and its figures [dematteis23]."""
@@ -78,6 +84,7 @@ class ScheduleSummary:
         heading="SSLR",
         table="bounds",
         cell=".2f",
+        of=lambda one: _length_ratio(one.makespan_cycles, one.streaming_depth_cycles),
     )
     io_elements: int = figure("sum of the volumes of all edges that touch a buffer node", heading="I/O\nelements")
     io_bytes: int = figure("the same in bytes", heading="I/O\nbytes")

@@ -3,19 +3,20 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from dfcompile.errors import UserError, nearest
 from dfcompile.host.printable import printable
-from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figure import RecordField, fields_of
 from dfcompile.report.plain_values import Json, held_at, leaves, plain
 
 if TYPE_CHECKING:  # bounds and language models have rows as well, without what a model's report needs
-    from dfcompile.report.report_format import AnyReport
+    from dfcompile.report.design.figures import DesignReport
+    from dfcompile.report.figures import Report
+
+AnyReport: TypeAlias = "Report | DesignReport"
 
 
-def report_rows(report: "AnyReport") -> list[dict[str, Json]]:
+def report_rows(report: AnyReport) -> list[dict[str, Json]]:
     """Return a row per result, or the one of a design, all with the same names in the same order; no lists.
 
     The names are those of JSON, which carry the units. A name that an earlier part of the result has as well has the
@@ -47,17 +48,6 @@ def rows_csv(rows: Sequence[Mapping[str, Json]], names: Sequence[str] = ()) -> s
     for row in rows:
         writer.writerow({name: printable(value) if isinstance(value, str) else value for name, value in row.items()})
     return text.getvalue()
-
-
-def check_row_format(name: str, subject: str) -> str:
-    """Return the name of a form in which rows of a subject, such as bounds, are reported.
-
-    Raises:
-        UserError: it is none.
-    """
-    if name not in ROW_FORMATS:
-        raise UserError(f"--format {name!r}: unknown for {subject}{nearest(name, ROW_FORMATS)}")
-    return name
 
 
 def _named(record: type) -> Iterator[tuple[str, tuple[str, ...], RecordField]]:

@@ -1,7 +1,6 @@
 """Sums up schedules as parts of a report, and what they rest on."""
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -44,14 +43,7 @@ def summarize_schedules(
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
-    sslr = _sslr(scheduled.figures.makespan_cycles, depths.streaming_depth_cycles)
-    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, sslr=sslr)
-
-
-def _sslr(makespan_cycles: int | None, depth_cycles: int) -> Fraction | None:
-    if makespan_cycles is None:
-        return None
-    return Fraction(makespan_cycles, depth_cycles) if depth_cycles else Fraction(1)
+    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled)
 
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:

@@ -11,10 +11,8 @@ from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import AssumptionSummary, HintSummary, Report, Result
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary, TrafficSummary
 from dfcompile.report.operator_figures import AutomaticSummary, OptionSummary, RivalsSummary, best_options, gap_note
-from dfcompile.report.report_format import Page
 from dfcompile.report.screen import BEST, chips_column, labels, lowered, screen_lines
-from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed
-from dfcompile.report.text_tables import page as text_of
+from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed, page
 
 _CHOSEN = "*"
 _MOST_ROWS = 24  # of one number of processing elements, in the table; JSON has all
@@ -116,13 +114,18 @@ MOST_WORST = 3  # operators that the table of traffic names; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
-def report_table(report: Report, page: Page) -> str:
-    """Return the report as text of at most ``page.width`` columns: the first screen, then what is asked for.
+def report_table(report: Report, width: int, *, verbose: bool = True, show: tuple[str, ...] = ()) -> str:
+    """Return the report as text of at most ``width`` columns: the first screen, then what is asked for.
 
     Of a report without mappings, on schedules alone, the first screen is their tables.
+
+    Args:
+        report: on a model or on schedules.
+        width: columns that a reader sees beside each other.
+        verbose: whether the reader wants everything, such as the assumptions.
+        show: sections that are wanted below the first screen, where not everything is.
     """
-    width = page.width
-    asked = SECTIONS if page.verbose else page.show
+    asked = SECTIONS if verbose else show
     shown = asked if report.mapped else (*SCHEDULES, *(name for name in asked if name == "assumptions"))
     lines = screen_lines(report, width) if report.mapped else []
     for name in SECTIONS:
@@ -130,7 +133,7 @@ def report_table(report: Report, page: Page) -> str:
             lines += [*([""] if lines and lines[-1] else []), *_section_lines(report, name, width)]
     if not report.mapped and "assumptions" not in asked:
         lines += counted_assumptions(report.assumptions, width)
-    return text_of(lines)
+    return page(lines)
 
 
 def _section_lines(report: Report, name: str, width: int) -> list[str]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from dfcompile.host.printable import printable
 
+WIDTH: Final = 120  # columns of a page where nobody says how many there are
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 DIGITS = 4
 NO_TIME_S = 1e-21  # a time below it is that of traffic that takes none

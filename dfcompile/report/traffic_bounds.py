@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import numpy as np
 from msgspec import Struct
 
-from dfcompile.host.printable import json_text
-from dfcompile.io_bounds.curve import Curve, Int64
+from dfcompile.io_bounds.curve import Slope
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.report.plain_values import Json, plain_fields, rounded
-from dfcompile.report.rows import rows_csv
 from dfcompile.report.text_tables import Column, Table, folded, page
 
 SCHEMA: Final = "dfcompile-bounds/1"
@@ -91,22 +88,6 @@ class DieRow(Struct, frozen=True):
     time_ns: float
 
 
-class Slope(Struct, frozen=True, eq=False):
-    """A curve as it is drawn.
-
-    Attributes:
-        name: of what moves, and what is held.
-        curve: in bytes.
-        operations: additions and multiplications.
-        cloud: of all tilings: bytes of buffer and bytes that move, shape [2, tilings]; empty if nobody asked.
-    """
-
-    name: str
-    curve: Curve
-    operations: int
-    cloud: Int64 = np.empty((2, 0), dtype=np.int64)
-
-
 class BoundsReport(Struct, frozen=True):
     """I/O bounds of a model or of one shape.
 
@@ -131,15 +112,6 @@ class BoundsReport(Struct, frozen=True):
     fusions: tuple[BoundRow, ...] = ()
     die: DieRow | None = None
     sram_bytes: int | None = None
-
-
-def bounds_text(report: BoundsReport, form: str, width: int) -> str:
-    """Return bounds as ``table``, ``json`` or ``csv``."""
-    if form == "json":
-        return json_text(bounds_record(report), indent=2) + "\n"
-    if form == "csv":
-        return rows_csv(bounds_rows((*report.fusions, *report.operators)))
-    return _table(report, width)
 
 
 def bounds_rows(rows: Sequence[BoundRow]) -> list[dict[str, Json]]:
@@ -183,7 +155,8 @@ def _whole_record(row: WholeRow) -> dict[str, Json]:
     return plain_fields(row, without="plan") | held
 
 
-def _table(report: BoundsReport, width: int) -> str:
+def bounds_table(report: BoundsReport, width: int) -> str:
+    """Return bounds as tables for people, with what is said of them."""
     lines = [line for table in _tables(report) for line in table.lines(width)]
     return page(lines + [line for note in report.notes for line in folded(note, width, "  ")])
 

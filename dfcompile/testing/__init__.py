@@ -8,8 +8,6 @@ from dfcompile.testing.front_ends import check_front_end as check_front_end
 from dfcompile.testing.models import model_of_text as model_of_text
 from dfcompile.testing.partitioners import check_partitioner as check_partitioner
 from dfcompile.testing.passes import check_pass as check_pass
-from dfcompile.testing.report_formats import check_report_format as check_report_format
-from dfcompile.testing.report_formats import sample_reports as sample_reports
 from dfcompile.testing.solvers import check_solver as check_solver
 from dfcompile.testing.systems import check_system as check_system
 from dfcompile.testing.topologies import check_topology as check_topology

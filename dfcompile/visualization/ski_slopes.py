@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, log2
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.io_bounds.curve import Curve, Int64
+from dfcompile.io_bounds.curve import Int64, Slope
 from dfcompile.visualization.gantt.layout import escape
 
 # In the units of the picture, which is as wide as the page up to twice this: letters of 11 are legible on a narrow one.
@@ -23,26 +23,6 @@ _LEAST: Final = 2.0**-20  # of a value that has a logarithm here
 
 Float64: TypeAlias = npt.NDArray[np.float64]
 Number: TypeAlias = Any  # a number or an array of them
-
-
-class Slope(Protocol):
-    """A curve in bytes with what belongs to it."""
-
-    @property
-    def name(self) -> str:
-        """Of what moves."""
-
-    @property
-    def curve(self) -> Curve:
-        """In bytes."""
-
-    @property
-    def operations(self) -> int:
-        """Additions and multiplications."""
-
-    @property
-    def cloud(self) -> Int64:
-        """Bytes of buffer and bytes that move, of all tilings, shape [2, tilings]."""
 
 
 def slopes_to_svg(

@@ -17,7 +17,7 @@ from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.scoring import Limits
 from dfcompile.cli import main as cli
 from dfcompile.options import Effort
-from dfcompile.page.reading import read_report
+from dfcompile.page.records import read_report
 from dfcompile.records import replace
 from dfcompile.report.figures import Report, VerificationSummary
 from dfcompile.report.operator_figures import AutomaticSummary

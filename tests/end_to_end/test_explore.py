@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -43,13 +42,11 @@ def explored(model: Path, cache: Path, *options: str, capsys: pytest.CaptureFixt
 
 
 def test_forms_tell_the_same(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cache, saved = tmp_path / "c.cache", tmp_path / "front.sqlite"
+    cache = tmp_path / "c.cache"
     table = explored(model, cache, "-v", capsys=capsys)
-    record = json.loads(explored(model, cache, "--format", "json", "--save", str(saved), capsys=capsys))
+    record = json.loads(explored(model, cache, "--format", "json", capsys=capsys))
     rows = list(csv.DictReader(io.StringIO(explored(model, cache, "--format", "csv", capsys=capsys))))
-    with sqlite3.connect(saved) as database:
-        frame = pd.read_sql("SELECT * FROM front", database)
-    database.close()
+    frame = pd.DataFrame(rows).astype({"io_bytes": int, "area_pes": float})
 
     assert [row["makespan_cycles"] for row in record["front"]] == [int(row["makespan_cycles"]) for row in rows]
     assert frame["io_bytes"].tolist() == [row["io_bytes"] for row in record["front"]]
@@ -210,7 +207,6 @@ def test_processes_find_the_same(model: Path, tmp_path: Path, capsys: pytest.Cap
         (["--tries", "0"], "--tries: found '0' against 1 to"),
         (["--jobs", "0"], "--jobs: found '0' against 1 to"),
         (["--format", "html"], "--format 'html': unknown"),
-        (["--save", "front.xls"], "against .sqlite or .parquet"),
         (["--expand", "Conv=direct"], "no such operator"),
         (["--expand", "auto"], "an exploration chooses in any case"),
         (["--pes", "8,8"], "8 is given twice"),
@@ -228,12 +224,3 @@ def test_mistakes_are_one_line(
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert message in said.err
-
-
-def test_parquet_needs_its_library(
-    model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-
-    assert main(["explore", str(model), *QUESTION, "--save", "front.parquet"]) == 1
-    assert "'pyarrow' is not installed" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from dfcompile.cli import main as cli
 from dfcompile.dfmodel_backend.machine import systems
 from dfcompile.options.shared import SECTIONS
 from dfcompile.page.comparison import compare_reports
-from dfcompile.page.reading import read_report
+from dfcompile.page.records import read_report
 from dfcompile.records import replace
 from dfcompile.report.screen import screen_lines
 from tests.locations import ROOT

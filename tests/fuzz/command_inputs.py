@@ -88,7 +88,7 @@ def _inputs() -> Mapping[str, bytes]:
     }
 
 
-_FORMS = {"dag": "text", "json": "json", "npz": "npz"}
+_FORMS = {"dag": "text", "json": "json"}
 
 
 def _with_external_data() -> tuple[bytes, bytes]:

@@ -43,14 +43,14 @@ COMMANDS: Sequence[Command] = (
     Command("p/code.py --pes 2 --expand published", ("p/code.py", "p/helper.py", "p/n.npy"), PAGE, FOLDERS),
     Command("bounds m/m.onnx --system s.yaml", ("m/m.onnx", "m/data/w.bin", "s.yaml"), (*PAGE, "--svg")),
     Command("bounds --gemm 4,4,4 --system s.yaml", ("s.yaml",), (*PAGE, "--svg")),
-    *(Command(f"schedule g.{form} --pes 2", (f"g.{form}",), (*PAGE, *PICTURES)) for form in ("dag", "json", "npz")),
+    *(Command(f"schedule g.{form} --pes 2", (f"g.{form}",), (*PAGE, *PICTURES)) for form in ("dag", "json")),
     Command(
         "explore m/m.onnx --pes 2 --on-chip-memory 1 --jobs 1 --expand MatMul=mv --system s.yaml",
-        ("m/m.onnx", "m/data/w.bin", "s.yaml"), (*PAGE, "--save", "--cache"),
+        ("m/m.onnx", "m/data/w.bin", "s.yaml"), (*PAGE, "--cache"),
     ),
     Command("explore p/code.py --pes 2 --on-chip-memory 1 --jobs 1", ("p/code.py", "p/helper.py", "p/n.npy"),
-            (*PAGE, "--save", "--cache")),
-    Command("explore m/m.onnx --pes 2 --on-chip-memory 1 --jobs 1 --cache c.cache", ("c.cache",), (*PAGE, "--save")),
+            (*PAGE, "--cache")),
+    Command("explore m/m.onnx --pes 2 --on-chip-memory 1 --jobs 1 --cache c.cache", ("c.cache",), PAGE),
     Command("compare a.json b.json", ("a.json", "b.json")),
     *(Command(f"{LLM} l/config.json --system {sheet}", ("l/config.json", sheet)) for sheet in SHEETS),
     Command(f"{LLM} l --system s.yaml --expert-histogram h.txt", ("l/config.json", "s.yaml", "h.txt")),
@@ -89,19 +89,18 @@ def _judged(command: Command, name: str, option: str, way: str, draw: Draw) -> O
     source = Path(name).parent if option in command.folders else Path(name)
     if option in command.folders:
         (source / MARKER).touch()  # as an earlier run has left it
-    target = _WAYS[way](source, ".sqlite" if option == "--save" else source.suffix)
+    target = _WAYS[way](source, source.suffix)
     before = _contents(Path())
     refused = _run(command, option, target, draw)
     after = _contents(Path())
-    fresh = Path("fresh", f"new{'.sqlite' if option == '--save' else source.suffix}")
+    fresh = Path("fresh", f"new{source.suffix}")
     fresh.parent.mkdir()
     taken = _run(command, option, str(fresh), draw)
     faults = {
         "an input is changed": any(after.get(file) != content for file, content in before.items()),
         "a draft is left": len(after) > len(before) + 1,
         "not refused": refused.outcome.verdict is not Verdict.REFUSED,
-        "refused for something else": "found a file that this run reads against another file" not in refused.err
-        and not (option == "--save" and "against .sqlite or .parquet" in refused.err),
+        "refused for something else": "found a file that this run reads against another file" not in refused.err,
         "another output is refused": taken.outcome.verdict is not Verdict.ACCEPTED or not fresh.exists(),
         "an input is changed beside another output": any(
             _contents(Path()).get(file) != content for file, content in before.items() if content

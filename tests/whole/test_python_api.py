@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import dfcompile as df
-from dfcompile.api.answers import bounds
+from dfcompile.api.bound_model import bounds
 from dfcompile.api.runs import Shown
 from dfcompile.cli.main import main
 from tests.onnx_files import save_convolution

@@ -97,7 +97,7 @@ class Fields:
         """Return one of several words."""
         text = self.text(name)
         if text not in list(known):
-            raise UserError(f"{self.where}: {name} {text!r} against {', '.join(known)}")
+            raise UserError(f"{self.where}: {name} {text!r} against {', '.join(known)}{nearest(text, known)}")
         return known(text)
 
     def kernel(self, name: str) -> Kernel:

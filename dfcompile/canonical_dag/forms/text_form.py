@@ -22,10 +22,10 @@ string.
 import re
 from collections.abc import Iterator
 
-from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
-from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, KERNEL_FIELDS, Choice, Fields, format_loops, read_edges
-from dfcompile.canonical_dag.forms.reference import numbers_text, parse_numbers, quoted, shortened, unquoted
+from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, KERNEL_FIELDS, Fields, format_loops, read_edges
+from dfcompile.canonical_dag.forms.reference import numbers_text, quoted, shortened, unquoted
 from dfcompile.canonical_dag.forms.runs import NodeRun, edge_runs, node_runs
 from dfcompile.errors import UserError, nearest
 
@@ -131,15 +131,6 @@ class _Words(Fields):
         if len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal():
             return int(text)
         raise UserError(f"{where or self.where}: {name} {shortened(text)!r} against a whole number")
-
-    def numbers(self, name: str) -> Int64:
-        return parse_numbers(self._word(name), name, self.where)
-
-    def choice(self, name: str, known: type[Choice]) -> Choice:
-        text = self._word(name)
-        if text not in list(known):
-            raise UserError(f"{self.where}: {name} {text!r} against {', '.join(known)}{nearest(text, known)}")
-        return known(text)
 
     def _word(self, name: str, default: str | None = None, where: str | None = None) -> str:
         word = self._words.get(name, default)

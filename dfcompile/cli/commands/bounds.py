@@ -1,6 +1,6 @@
 """``dfcompile bounds``: the least traffic of operators and models for every buffer size."""
 
-from dfcompile.cli.pages import files_alone, write_page
+from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
@@ -20,27 +20,19 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
     if outputs.effectual and len(ways) > 1:
         raise UserError(f"--effectual: found beside {ways[0]}, against a picture of one kind")
 
-    from dfcompile.report.rows import check_row_format
-    from dfcompile.report.traffic_bounds import bounds_text
-
-    form = check_row_format(outputs.format, "bounds")
-
-    from dfcompile.api.bound_traffic import bounds_of, effectual_buffers, with_machine
+    from dfcompile.api.bound_model import bounded, effectual_buffers
     from dfcompile.visualization.effectual_buffers import effectual_to_svg
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
     draws = html is not None or (svg is not None and not outputs.effectual)
-    found = bounds_of(options, draws=draws, cloud=outputs.cloud, show=show_stage)
-    sram = None
-    if options.system is not None:
-        found, sram = with_machine(found, options.system)
+    run = bounded(options, draws=draws, cloud=outputs.cloud, show=show_stage)
+    found = run.report
     if svg is not None:
         with show_stage("drawing"):
             if outputs.effectual:
                 picture = effectual_to_svg(found.subject, effectual_buffers(found))
             else:
-                picture = slopes_to_svg(found.subject, found.slopes, sram, is_intensity=outputs.intensity)
+                picture = slopes_to_svg(found.subject, found.slopes, found.sram_bytes, is_intensity=outputs.intensity)
         write_text(picture, svg)
-    files, drawn = files_alone(options.model, options.system), [svg] if svg is not None else []
-    write_page(html, lambda: bounds_text(found, "json", output_width()), files, drawn)
-    write_text(bounds_text(found, form, output_width()), outputs.output)
+    write_page(html, run, [svg] if svg is not None else [])
+    write_text(run.text(outputs.format, output_width()), outputs.output)

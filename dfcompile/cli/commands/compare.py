@@ -1,6 +1,6 @@
 """``dfcompile compare``: what changed between reports."""
 
-from dfcompile.cli.pages import files_alone, write_page
+from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
@@ -19,12 +19,13 @@ def compare(asked: CompareOptions) -> None:
         raise UserError(f"compare: found {len(asked.reports)} reports against two or more")
     check_targets((asked.output, asked.html))
 
-    from dfcompile.page.comparison import compare_reports, comparison_text
-    from dfcompile.page.reading import read_report
+    from dfcompile.api.compare_reports import ComparisonRun
+    from dfcompile.page.comparison import compare_reports
+    from dfcompile.page.records import read_report
 
     with show_stage("reading reports"):
         read = [(str(file), read_report(file)) for file in counted(asked.reports)]
     with show_stage("comparing"):
-        found = compare_reports(read)
-    write_page(asked.html, lambda: comparison_text(found, "json", output_width()), files_alone(*asked.reports))
-    write_text(comparison_text(found, asked.format, output_width()), asked.output)
+        run = ComparisonRun(compare_reports(read), asked.reports)
+    write_page(asked.html, run)
+    write_text(run.text(asked.format, output_width()), asked.output)

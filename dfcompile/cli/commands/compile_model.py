@@ -7,12 +7,12 @@ import click
 import dfcompile
 from dfcompile.cli.completion import PROGRAM
 from dfcompile.cli.endings import warn
-from dfcompile.cli.pages import write_page
+from dfcompile.cli.pages import schedule_pictures, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
-from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
+from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, table
 from dfcompile.options.option import output
 
@@ -62,7 +62,7 @@ class Emissions:
         f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
         "earlier --emit of the same kind, which is replaced.",
         more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
-        "`canonical`: the DAG in its [three forms](dag-files.md), Graphviz and an SVG drawing; "
+        "`canonical`: the DAG in its [two forms](dag-files.md), Graphviz and an SVG drawing; "
         "`schedule`: JSON and a trace.",
         default=(),
         flags=("--emit",),
@@ -94,16 +94,12 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
         if folder in folders[:position]:
             raise UserError(f"--emit: folder {str(emitted.emissions[position][1])!r} is given twice")
 
-    from dfcompile.cli.forms import find_format, page_of, schedule_pictures
-
-    form = find_format(outputs.format)
-
     from dfcompile.api.compile_model import run_of
     from dfcompile.report.screen import saved_choice
 
     run = run_of(options, show_stage)
     warn(*run.report.warnings)
-    text = form.text_of(run.report, page_of(verbose=outputs.verbose, show=outputs.show))
+    text = run.render(outputs.format, width=output_width(), verbose=outputs.verbose, show=outputs.show)
     pictures = schedule_pictures(run.schedules[0], pictured)
     choice = None if emitted.save_choice is None else saved_choice(run.report)  # nothing is written if there is none
     written = list(pictured.targets.values())
@@ -122,5 +118,5 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     # What is chosen by default today.
     params = click.get_current_context().params
     said = () if params["expand"] or params["choice"] else ("--expand", QUICK)
-    write_page(outputs.html, lambda: run.render("json"), lambda: run.page_source, written, said)
+    write_page(outputs.html, run, written, said)
     write_text(text, outputs.output)

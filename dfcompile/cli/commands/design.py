@@ -37,21 +37,16 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
     if output is not None:
         check_folder(output)
 
-    from dfcompile.cli.forms import find_format, page_of
-
-    form = find_format(outputs.format)
-
     from dfcompile.api.solve_design import solved
     from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
-    from dfcompile.report.plain_values import to_json
     from dfcompile.visualization.design import to_dot
 
     with show_stage(f"solving {setup}"):
         run = solved(options)
     warn(*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings))
-    text = form.text_of(run.report, page_of(verbose=outputs.verbose))
+    text = run.render(outputs.format, width=output_width(), verbose=outputs.verbose)
     written: list[Path] = []
     if output is not None:
         message = solved_message(run.message, run.solution)
@@ -59,12 +54,12 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
             "solved.txt": text_of(message),
             "solved.pb": bytes_of(message),
             "report.txt": run.render("table", width=output_width()),
-            "report.json": to_json(run.report),
+            "report.json": run.report_json,
             "graph.dot": to_dot(run.solution),
             "graph.svg": run.graph().svg,
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
         written = [output / name for name in files]
-    write_page(outputs.html, lambda: to_json(run.report), lambda: run.page_source, written)
+    write_page(outputs.html, run, written)
     write_text(text, None)

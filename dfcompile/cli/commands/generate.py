@@ -15,7 +15,7 @@ from dfcompile.host.outputs import check_target, write_text
 if TYPE_CHECKING:
     from dfcompile.generators.catalogue import AnyGenerator, Setting
 
-SUFFIXES = {".json": "json", ".npz": "npz"}  # every other one is text
+SUFFIXES = {".json": "json"}  # every other one is text
 
 
 class GeneratorGroup(click.Group):

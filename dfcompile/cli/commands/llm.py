@@ -1,9 +1,5 @@
 """``dfcompile llm``: a language model from its configuration, kernel by kernel."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
@@ -11,10 +7,6 @@ from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
 from dfcompile.records import replace
-
-if TYPE_CHECKING:
-    from dfcompile.language_models.mapping.mapped_layers import MappedStep
-    from dfcompile.report.plain_values import Json
 
 
 @table_command("llm", LanguageOptions, LanguageOutputs)
@@ -25,8 +17,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     if outputs.html is not None and (asked.compat is not None or is_graph):
         raise UserError("--html: found --compat, --from-graph or --from-onnx against a report (leave one of them out)")
 
-    from dfcompile.api.language_mappings import mapped, page_source_of
-    from dfcompile.api.language_models import StudyRun, notebook_page, request_of, swept
+    from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, notebook_page, request_of, swept
 
     page = None
     if asked.compat is not None:
@@ -46,22 +37,16 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
 
     request = request_of(asked)
     with show_stage(f"studying {asked.config}"):
-        found = study_of(request)
-    rows: Sequence[Mapping[str, Json]] = ()
+        run = StudyRun(study_of(request), files=files_of(asked))
     if asked.sweep:
         with show_stage("studying what changes would bring"):
-            rows = swept(request, asked.sweep)
-    run = StudyRun(found, rows, files=(Path(asked.config), Path(asked.system)))
-    steps: Sequence[MappedStep] = ()
+            run = replace(run, sweep=swept(request, asked.sweep))
     if asked.map:
-        from dfcompile.report.language_models.mapped import mapping_report
-
         if asked.sweep and outputs.format == "csv":
             raise UserError("--format csv: found --sweep and --map against one table")
         with show_stage("mapping layers"):
-            steps = mapped(found)
-            run = replace(run, mapping=mapping_report(steps, output_width(), verbose=outputs.verbose))
-    warn(*found.warnings)
+            run = replace(run, mapped=mapped_steps(run.study))
+    warn(*run.study.warnings)
     text = run.text(outputs.format, output_width(), verbose=outputs.verbose)
-    write_page(outputs.html, lambda: run.report_json, lambda: page_source_of(run, steps))
+    write_page(outputs.html, run)
     write_text(text, outputs.output)

@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from dfcompile.page.phrases import column, four_digits, quantity
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn, View
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, View
+from dfcompile.report.text_tables import Column
 from dfcompile.report.traffic_bounds import size_text
 
 _SHAPES = 2  # in the answer; all are in the table
@@ -73,7 +74,7 @@ def _tables(report: Record) -> Iterator[SmallTable]:
     names, shown = zip(*kept, strict=True)
     heading = "on the chip" if report.parts("fusions") else "shape"
     columns = (
-        TableColumn(heading, names, is_text=True),
+        Column(heading, names, is_text=True),
         _sizes(shown),
         column("at least, proved", [row.number("proved_bytes") for row in shown], "B"),
         column("best tiling", [row.number("tiling_bytes") for row in shown], "B"),
@@ -100,8 +101,8 @@ def _few(rows: Sequence[Record]) -> list[Record]:
     return list(rows[::-1][:: max(step, 1)])[::-1]
 
 
-def _sizes(rows: Sequence[Record]) -> TableColumn:
-    return TableColumn("buffer", tuple(size_text(int(row.number("buffer_bytes") or 0)) for row in rows))
+def _sizes(rows: Sequence[Record]) -> Column:
+    return Column("buffer", tuple(size_text(int(row.number("buffer_bytes") or 0)) for row in rows))
 
 
 class _Line(Struct, frozen=True):

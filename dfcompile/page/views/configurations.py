@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from dfcompile.page.phrases import column, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable
+from dfcompile.report.text_tables import Column
 
 _NAMES = 6  # of kernels in a tooltip
 _FEW = 3  # configurations: a table says them
@@ -62,9 +63,9 @@ def configuration_tables(configurations: Sequence[Record]) -> Iterator[SmallTabl
     times = (column(name, [each.number(path) for each in configurations], "s") for name, path in parts)
     words = (("limited by", tuple(each.text("bound_by") for each in configurations)),
              ("kernels", tuple(map(_kernels, configurations))))  # fmt: skip
-    said = (TableColumn(name, cells, is_text=True) for name, cells in words)
+    said = (Column(name, cells, is_text=True) for name, cells in words)
     numbers = tuple(f"{at}" for at in range(len(configurations)))
-    columns = (TableColumn("configuration", numbers), *times, *said)
+    columns = (Column("configuration", numbers), *times, *said)
     yield SmallTable("Configurations, the sets of kernels that are on the chip together", columns)
 
 

@@ -8,7 +8,8 @@ from msgspec import Struct
 from dfcompile.options.choice_file import choice_options
 from dfcompile.page.phrases import column, counted, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Chart, ChartKind, Mark, SmallTable, TableColumn, View, spread
+from dfcompile.page.view import Chart, ChartKind, Mark, SmallTable, View, spread
+from dfcompile.report.text_tables import Column
 from dfcompile.report.traffic_bounds import size_text
 
 
@@ -150,17 +151,17 @@ def _tables(
     columns = [column("PEs", [point.number("pes") for point in shown], "")]
     if any(point.number("on_chip_memory_bytes") for point in shown):
         sizes = (size_text(int(point.number("on_chip_memory_bytes") or 0)) for point in shown)
-        columns.append(TableColumn("on-chip memory", tuple(sizes)))
+        columns.append(Column("on-chip memory", tuple(sizes)))
     for one in objectives:
         if one.unit == "cycles":
             cells = (f"{one.of(point):,}" + (" steady" if point.at("is_replayed") is False else "") for point in shown)
-            columns.append(TableColumn("makespan, cycles", tuple(cells)))
+            columns.append(Column("makespan, cycles", tuple(cells)))
         else:
             columns.append(column(one.name, [one.of(point) for point in shown], one.short))
     numbers = {lowering: f"{at + 1}" for at, lowering in enumerate(lowerings)}
-    columns.append(TableColumn("lowering", tuple(numbers[point.text("expansions")] for point in shown)))
+    columns.append(Column("lowering", tuple(numbers[point.text("expansions")] for point in shown)))
     if len({point.text("granularity") for point in shown}) > 1:
-        columns.append(TableColumn("tasks", tuple(point.text("granularity") for point in shown), is_text=True))
+        columns.append(Column("tasks", tuple(point.text("granularity") for point in shown), is_text=True))
     more = f" (the first {len(shown)} of {len(front):,})" if len(front) > len(shown) else ""
     yield SmallTable(f"The best points: no other is as good in everything{more}", tuple(columns), 0)
     yield from _lowerings(lowerings)
@@ -172,9 +173,9 @@ def _lowerings(lowerings: Sequence[str]) -> Iterator[SmallTable]:
     keys = dict.fromkeys(key for one in chosen for key in one)
     differing = [key for key in keys if len({one.get(key) for one in chosen}) > 1][:_MOST_ROWS]
     if differing:
-        names = TableColumn("choice", tuple(differing), is_text=True)
+        names = Column("choice", tuple(differing), is_text=True)
         columns = (
-            TableColumn(f"{at + 1}", tuple(one.get(key, "-") for key in differing), is_text=True)
+            Column(f"{at + 1}", tuple(one.get(key, "-") for key in differing), is_text=True)
             for at, one in enumerate(chosen[:_MOST_LOWERINGS])
         )
         yield SmallTable("Where the lowerings differ", (names, *columns))

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.page.phrases import column, four_digits, quantity, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, TableColumn, View
+from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, View
 from dfcompile.page.views.roofline import roof
 from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.report.text_tables import Column
 
 _LONGEST = 160  # letters of an answer
 _STEPS = 2  # in the answer; all are in the table
@@ -55,9 +56,9 @@ def _answer(steps: Sequence[Record]) -> str:
 def _table(steps: Sequence[Record]) -> SmallTable:
     """Return a row per step: how fast, how near to the limits, and what a chip holds."""
     columns = [
-        TableColumn("step", tuple(step.text("step") for step in steps), is_text=True),
+        Column("step", tuple(step.text("step") for step in steps), is_text=True),
         column("chips", [step.number("chips") for step in steps], ""),
-        TableColumn("shared as", tuple(step.text("degrees") or "-" for step in steps), is_text=True),
+        Column("shared as", tuple(step.text("degrees") or "-" for step in steps), is_text=True),
     ]
     for heading, path, unit in (
         ("time", "time_s", "s"),
@@ -72,7 +73,7 @@ def _table(steps: Sequence[Record]) -> SmallTable:
         values = [step.number(path) for step in steps]
         if any(values) and unit == "%":
             shares = ("-" if value is None else f"{100 * value:.1f}" for value in values)
-            columns.append(TableColumn(heading, tuple(shares)))
+            columns.append(Column(heading, tuple(shares)))
         elif any(values):
             columns.append(column(heading, values, unit))
     return SmallTable("Steps; weights and caches are of a chip", tuple(columns))

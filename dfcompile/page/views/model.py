@@ -20,11 +20,7 @@ _BY_PES = (
     ("mapping.cost_usd", "Cost", "USD"),
 )
 # Series of brackets, and where their figures are.
-_TIMES = (
-    ("proved bound", "mapping.bound_time_s"),
-    ("ideal", "mapping.ideal_time_s"),
-    ("attained", "mapping.time_s"),
-)
+_TIMES = (("proved bound", "mapping.bound_time_s"), ("ideal", "mapping.ideal_time_s"), ("attained", "mapping.time_s"))
 _CYCLES = (
     ("proved bound", "schedule.lower_bound_cycles"),
     ("attained", "schedule.makespan_cycles"),

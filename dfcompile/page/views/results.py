@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from dfcompile.page.phrases import choices, column, share
 from dfcompile.page.records import Record
-from dfcompile.page.view import SmallTable, TableColumn
+from dfcompile.page.view import SmallTable
+from dfcompile.report.text_tables import Column
 
 
 class ResultRow(Struct, frozen=True):
@@ -74,9 +75,9 @@ def results_table(rows: Sequence[ResultRow], best: ResultRow) -> SmallTable:
     shown = [row for row in rows if id(row) in kept]
     columns = [column("PEs", [row.pes for row in shown], "")]
     if any(row.lowering for row in shown):
-        columns.append(TableColumn("lowering", tuple(shortened(row.lowering) for row in shown), is_text=True))
+        columns.append(Column("lowering", tuple(shortened(row.lowering) for row in shown), is_text=True))
     makespans = tuple(f"{row.makespan:,}" if isfinite(row.makespan) else "-" for row in shown)
-    columns.append(TableColumn("makespan, cycles", makespans))
+    columns.append(Column("makespan, cycles", makespans))
     columns += _measured(shown)
     title = "Results" if len(shown) == len(rows) else f"The {len(shown)} shortest of {len(rows):,} results"
     return SmallTable(title, tuple(columns), next(at for at, row in enumerate(shown) if row is best))
@@ -90,7 +91,7 @@ def shortened(lowering: str) -> str:
 _WHOLE = {"USD": ",.2f", "elements": ","}  # units without prefixes, and how their figures are written
 
 
-def _measured(rows: Sequence[ResultRow]) -> Iterator[TableColumn]:
+def _measured(rows: Sequence[ResultRow]) -> Iterator[Column]:
     """Yield the columns that some result has a figure for."""
     for heading, path, unit in (
         ("time", "mapping.time_s", "s"),
@@ -106,9 +107,9 @@ def _measured(rows: Sequence[ResultRow]) -> Iterator[TableColumn]:
             continue
         if unit == "%":
             cells = tuple("-" if value is None else share(value).removesuffix(" %") for value in values)
-            yield TableColumn(f"{heading}, %", cells)
+            yield Column(f"{heading}, %", cells)
         elif unit in _WHOLE:
             cells = tuple("-" if each is None else format(each, _WHOLE[unit]) for each in values)
-            yield TableColumn(f"{heading}, {unit}", cells)
+            yield Column(f"{heading}, {unit}", cells)
         else:
             yield column(heading, values, unit)

@@ -5,9 +5,10 @@ from math import inf
 
 from dfcompile.page.phrases import column, exact
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable, TableColumn
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
+from dfcompile.report.text_tables import Column
 
 _NAMES = 4  # of equal kernels in a tooltip
 _FEW = 4  # kernels: a table says them
@@ -71,10 +72,10 @@ def kernel_tables(mapping: Record) -> Iterator[SmallTable]:
     kernels = [group for group in mapping.parts("kernels") if group.number("flop") and group.number("time_s")]
     if not 0 < len(kernels) < _FEW:
         return
-    named = TableColumn("kernel", tuple(", ".join(group.texts("kernels")[:_NAMES]) for group in kernels), is_text=True)
+    named = Column("kernel", tuple(", ".join(group.texts("kernels")[:_NAMES]) for group in kernels), is_text=True)
     flop, moved, times = ([group.number(path) for group in kernels] for path in ("flop", "dram_bytes", "time_s"))
     ratios = [None if not b or a is None else a / b for a, b in zip(flop, moved, strict=True)]
-    limited = TableColumn("limited by", tuple(group.text("bound_by") for group in kernels), is_text=True)
+    limited = Column("limited by", tuple(group.text("bound_by") for group in kernels), is_text=True)
     figures = column("operations", flop, "FLOP"), column("DRAM", moved, "B"), column("operations per byte", ratios, "")
     yield SmallTable("Kernels of one chip", (named, *figures, column("time", times, "s"), limited))
 

@@ -6,7 +6,6 @@ And a study as plain values: JSON, and the rows of CSV; integers stay exact.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dfcompile.host.printable import json_text
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
@@ -159,8 +158,8 @@ Record = dict[str, Json]
 FORMAT: Final = "dfcompile-language-model/1"
 
 
-def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
-    """Return all of a study as JSON; times in seconds, sizes in bytes or elements."""
+def study_record(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> Record:
+    """Return all of a study as plain values; times in seconds, sizes in bytes or elements."""
     model, parameters, device = study.model, study.parameters, study.device
     record: Record = {
         "format": FORMAT,
@@ -190,7 +189,7 @@ def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: S
         record["sweep"] = [dict(row) for row in sweep]
     if mapped:
         record["mapped"] = list(mapped)
-    return json_text(record, indent=2) + "\n"
+    return record
 
 
 def study_rows(study: Study) -> list[dict[str, Json]]:

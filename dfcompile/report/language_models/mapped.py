@@ -1,8 +1,6 @@
 """Layers of a language model as the back end maps them: plain values and tables."""
 
-from collections.abc import Mapping, Sequence
-
-from msgspec import Struct
+from collections.abc import Iterator, Mapping
 
 from dfcompile.dfmodel_backend import Mapping as BackEndMapping
 from dfcompile.dfmodel_backend import tensor_layouts
@@ -74,38 +72,22 @@ class PartFigures:
     mapping: MappingFigures | None = figure("of a layer", is_spread=True, default=None)
 
 
-class MappingReport(Struct, frozen=True):
-    """The mapping of all steps, in every form."""
+def mapped_record(step: MappedStep) -> Record:
+    """Return a mapped step as plain values."""
+    return {
+        "step": step.batch.name,
+        "system": step.system.name,
+        "time_s": None if step.time_s is None else rounded(step.time_s),
+        "assumptions": [*_assumptions(step)],
+        "parts": [to_record(_figures(part)) for part in step.parts],
+    }
 
-    records: tuple[Record, ...] = ()
-    rows: tuple[Mapping[str, Json], ...] = ()
-    lines: tuple[str, ...] = ()
 
-
-NOT_MAPPED = MappingReport()
-
-
-def mapping_report(steps: Sequence[MappedStep], width: int, *, verbose: bool) -> MappingReport:
-    """Return mapped steps as plain values, rows (one per configuration of a layer of each part) and lines."""
-    records: list[Record] = []
-    rows: list[Record] = []
-    lines: list[str] = []
-    for step in steps:
-        parts = [_figures(part) for part in step.parts]
-        records.append(
-            {
-                "step": step.batch.name,
-                "system": step.system.name,
-                "time_s": None if step.time_s is None else rounded(step.time_s),
-                "assumptions": [*_assumptions(step)],
-                "parts": [to_record(part) for part in parts],
-            }
-        )
-        for part in parts:
-            own: Record = {"step": step.batch.name, "part": part.part, "count": part.count}
-            rows += [own | to_record(one) for one in (part.mapping.configurations if part.mapping else ())]
-        lines += _lines(step, parts, width, verbose=verbose)
-    return MappingReport(tuple(records), tuple(rows), tuple(lines))
+def mapped_rows(step: MappedStep) -> Iterator[Record]:
+    """Yield a row per configuration of a layer of each part."""
+    for part in map(_figures, step.parts):
+        own: Record = {"step": step.batch.name, "part": part.part, "count": part.count}
+        yield from (own | to_record(one) for one in (part.mapping.configurations if part.mapping else ()))
 
 
 def _figures(part: MappedPart) -> PartFigures:
@@ -128,8 +110,9 @@ def _mapping_figures(part: MappedPart, mapping: BackEndMapping) -> MappingFigure
     return filled(MappingFigures, mapping, **of_it)
 
 
-def _lines(step: MappedStep, parts: Sequence[PartFigures], width: int, *, verbose: bool) -> list[str]:
+def mapped_lines(step: MappedStep, width: int, *, verbose: bool) -> list[str]:
     """Return a mapped step as tables."""
+    parts = [_figures(part) for part in step.parts]
     mapped = [part for part in parts if part.mapping is not None]
     labels = Column("part", tuple(part.part for part in mapped), is_text=True)
     configs = Derived[PartFigures](

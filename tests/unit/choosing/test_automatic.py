@@ -20,7 +20,6 @@ from dfcompile.frontend import Program
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
-from dfcompile.report.report_format import Page
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
 from dfcompile.scheduler import ScheduleOptions
@@ -234,7 +233,7 @@ def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
     assert found is not None
     assert not found.is_taken
     assert f"--expand auto may take {found.estimated_cycles:,} cycles instead of" in " ".join(
-        report_table(report, Page(400, verbose=False, show=("operators",))).split()
+        report_table(report, 400, verbose=False, show=("operators",)).split()
     )
 
 

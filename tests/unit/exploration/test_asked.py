@@ -4,12 +4,19 @@ import pytest
 
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
-from dfcompile.exploration import Objective, parse_objectives
+from dfcompile.exploration import Objective
 from dfcompile.exploration.asked import Machine, figures_of
+from dfcompile.options import ExploreOptions, read_options
+from dfcompile.options.commands import OBJECTIVES
+
+ASKED = {"model": "m.onnx", "pes": 4, "on_chip_memory": 256}
 
 
 def test_objectives() -> None:
-    assert parse_objectives("io, makespan") == (Objective.IO, Objective.MAKESPAN)
+    asked = read_options(ExploreOptions, {**ASKED, "objective": "io, makespan"})
+
+    assert tuple(map(Objective, asked.objective)) == (Objective.IO, Objective.MAKESPAN)
+    assert tuple(map(Objective, OBJECTIVES)) == tuple(Objective)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +24,7 @@ def test_objectives() -> None:
 )
 def test_no_objectives(text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        parse_objectives(text)
+        read_options(ExploreOptions, {**ASKED, "objective": text})
 
 
 def test_memory_that_takes_longer_makes_the_makespan() -> None:

@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.api.bound_traffic import bounds_of, effectual_buffers
+from dfcompile.api.bound_model import effectual_buffers
+from dfcompile.api.bound_traffic import bounds_of
 from dfcompile.io_bounds.curve import front
 from dfcompile.options import read_options
 from dfcompile.options.commands import BoundsOptions

@@ -9,9 +9,10 @@ from typing import Any, get_args
 import click
 import pytest
 
-from dfcompile.api.answers import bounds, llm
+from dfcompile.api.bound_model import bounds
 from dfcompile.api.compile_model import compile_model
 from dfcompile.api.explore_model import explore_model
+from dfcompile.api.language_models import llm
 from dfcompile.api.schedule_dag import schedule
 from dfcompile.api.solve_design import solve
 from dfcompile.cli.table_command import table_command

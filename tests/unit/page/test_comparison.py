@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.api.compare_reports import ComparisonRun
 from dfcompile.errors import UserError
-from dfcompile.page.comparison import Change, compare_reports, comparison_text
+from dfcompile.page.comparison import Change, compare_reports
 from dfcompile.page.records import Record
 from dfcompile.report.plain_values import Json
 from tests.unit.page.reports import HOSTILE, exploration_report, model_report
@@ -38,7 +39,7 @@ def test_a_report_is_the_same_as_itself() -> None:
     found = compare_reports([("a", record(model_report())), ("b", record(model_report()))])
 
     assert found.changes == ()
-    assert comparison_text(found, "table", 120).startswith("no difference: all ")
+    assert ComparisonRun(found).text("table", 120).startswith("no difference: all ")
 
 
 @given(st.integers(1, 10**6), st.permutations(range(4)))
@@ -86,10 +87,10 @@ def test_every_form_says_the_changes_and_obeys_no_name() -> None:
     base, other = record(model_report(HOSTILE[5], HOSTILE[4])), record(model_report(HOSTILE[4], HOSTILE[5]))
     found = compare_reports([("a", base), ("b", other)])
 
-    assert json.loads(comparison_text(found, "json", 120)) == found.record()
-    assert comparison_text(found, "csv", 120).count("\n") == len(found.changes) + 1
+    assert json.loads(ComparisonRun(found).text("json", 120)) == found.record()
+    assert ComparisonRun(found).text("csv", 120).count("\n") == len(found.changes) + 1
     for form in ("json", "csv", "table"):
-        assert not set("\u202e\u2066\u200b\x00\x1b\x9b") & set(comparison_text(found, form, 120))
+        assert not set("\u202e\u2066\u200b\x00\x1b\x9b") & set(ComparisonRun(found).text(form, 120))
 
 
 def test_a_changed_choice_is_said_first_then_what_one_asks_for() -> None:
@@ -104,7 +105,9 @@ def test_a_changed_choice_is_said_first_then_what_one_asks_for() -> None:
 
     base = report("direct", [group("direct", "a", "b")], 10)
     other = report("im2col", [group("im2col", "a", "b")], 30)
-    first, blank, title, *rows = comparison_text(compare_reports([("A", base), ("B", other)]), "table", 100).split("\n")
+    first, blank, title, *rows = (
+        ComparisonRun(compare_reports([("A", base), ("B", other)])).text("table", 100).split("\n")
+    )
 
     assert first == "lowering changed, results: Conv direct -> im2col"
     assert (blank, title) == ("", "against A, results and largest changes first")
@@ -113,5 +116,5 @@ def test_a_changed_choice_is_said_first_then_what_one_asks_for() -> None:
 
     left = report("direct+im2col", [group("direct", "a"), group("im2col", "b")], 10)
     right = report("direct+im2col", [group("direct", "b"), group("im2col", "a")], 10)
-    told = comparison_text(compare_reports([("A", left), ("B", right)]), "table", 100)
+    told = ComparisonRun(compare_reports([("A", left), ("B", right)])).text("table", 100)
     assert told.startswith("lowering changed, results: the same expansions of other operators\n")

@@ -12,7 +12,7 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.page.document import MOST_TASKS, Content, html_page
 from dfcompile.page.provenance import Provenance, provenance_of
-from dfcompile.page.reading import read_report, report_in
+from dfcompile.page.records import read_report, report_in
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.timeline import Timeline
 from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, operators_report

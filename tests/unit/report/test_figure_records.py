@@ -17,9 +17,9 @@ from dfcompile.report.figures import Report, report_schema
 from dfcompile.report.plain_values import Json, schema_of, to_record
 from dfcompile.report.rows import rows_of
 from dfcompile.report.text_tables import Column
-from dfcompile.testing import sample_reports
 from tests.field_table import field_table, records_in
 from tests.report_schemas import validate
+from tests.sample_reports import sample_reports
 
 # What a contributor writes to have a figure in the report, and no more: one class, or one more line in one.
 

@@ -30,7 +30,8 @@ from dfcompile.report.mapping_figures import (
     TimePartsSummary,
 )
 from dfcompile.report.plain_values import rounded, to_json, to_record
-from dfcompile.report.report_format import Page, registered_formats
+from dfcompile.report.rows import report_rows, rows_csv
+from dfcompile.report.tables import report_table
 from tests.report_schemas import validate
 
 SCHEDULE = filled(
@@ -125,7 +126,7 @@ REPORT = Report(
 
 
 def render(report: Report, form: str, width: int) -> str:
-    return registered_formats().by_name[form].text_of(report, Page(width))
+    return rows_csv(report_rows(report)) if form == "csv" else report_table(report, width)
 
 
 def faster(result: Result, makespan_cycles: int, **expansions: str) -> Result:

@@ -1,95 +1,66 @@
-"""Report formats: ours pass the checks for everybody, and what a bad one does is told."""
+"""The formats of a report: all of it as JSON, rows as CSV, tables that fit the page, none with a hostile name."""
 
 import csv
 import io
 import json
+from itertools import product
 
 import pytest
 
 from dfcompile.cli.main import main
-from dfcompile.errors import PluginError, UserError
-from dfcompile.records import replace
+from dfcompile.host.printable import printable
+from dfcompile.report.design.tables import design_table
+from dfcompile.report.figures import Report
 from dfcompile.report.html_page import report_html
-from dfcompile.report.plain_values import to_record
-from dfcompile.report.report_format import AnyReport, Page, Render, ReportFormat, registered_formats
-from dfcompile.testing import check_report_format, sample_reports
+from dfcompile.report.plain_values import to_json, to_record
+from dfcompile.report.rows import AnyReport, report_rows, rows_csv
+from dfcompile.report.tables import report_table
+from tests.sample_reports import sample_reports
 
 DESIGN = "tests/data/dfmodel/fft_a100_1024.txt"
 NAMES = ("csv", "json", "table")
+WIDTHS = (20, 80, 200)
 
 
-def test_formats_of_our_own() -> None:
-    found = registered_formats()
-
-    assert tuple(found.by_name) == NAMES
-    assert [form.media_type for form in found.by_name.values()] == ["text/csv", "application/json", "text/plain"]
+def text_of(report: AnyReport, form: str, width: int = 120, *, verbose: bool = True) -> str:
+    match form:
+        case "json":
+            return to_json(report)
+        case "csv":
+            return rows_csv(report_rows(report))
+    if isinstance(report, Report):
+        return report_table(report, width, verbose=verbose)
+    return design_table(report, width, verbose=verbose)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_our_own_pass_the_checks_for_everybody(name: str) -> None:
-    check_report_format(name)
+def test_every_text_is_the_same_twice_ends_a_line_and_obeys_no_name(name: str) -> None:
+    for report in sample_reports():
+        for width, verbose in product(WIDTHS, (True, False)):
+            text = text_of(report, name, width, verbose=verbose)
+
+            assert text == text_of(report, name, width, verbose=verbose)
+            assert text.endswith("\n")
+            assert not {sign for sign in text if sign != "\n" and printable(sign) != sign}
 
 
 def test_json_is_all_of_the_report() -> None:
     for report in sample_reports():
-        assert json.loads(registered_formats().by_name["json"].text_of(report, Page())) == to_record(report)
+        assert json.loads(to_json(report)) == to_record(report)
 
 
 def test_csv_of_a_design_is_one_row() -> None:
-    text = registered_formats().by_name["csv"].text_of(sample_reports()[2], Page())
-    (row,) = csv.DictReader(io.StringIO(text))
+    (row,) = csv.DictReader(io.StringIO(text_of(sample_reports()[2], "csv")))
 
     assert (row["chips"], row["time_s"], row["points"]) == ("8", "0.5", "3")
 
 
 def test_the_page_tells_how_much_is_written() -> None:
-    table = registered_formats().by_name["table"]
     report = sample_reports()[0]
 
-    assert "1 assumptions: -v lists them" in table.text_of(report, Page(verbose=False))
-    assert " cores: 16 — --pes" in table.text_of(report, Page(verbose=True))
-    assert max(map(len, table.text_of(report, Page(60)).splitlines())) <= 60
-
-
-def broken(report: AnyReport, _page: Page) -> str:
-    return str(report.format)[10**6]
-
-
-def of_bytes(_report: AnyReport, _page: Page) -> str:
-    return b"bytes"  # type: ignore[return-value]
-
-
-@pytest.mark.parametrize(
-    ("render", "reason"),
-    [
-        (broken, "in report format otherlab.forms.broken: IndexError: string index out of range"),
-        (of_bytes, "in report format otherlab.forms.of_bytes: found a value of type bytes against a text"),
-    ],
-)
-def test_a_format_that_fails_is_its_own_fault(render: Render, reason: str) -> None:
-    form = ReportFormat("forms", "text/x-forms", "otherlab24", "otherlab.forms", render)
-
-    with pytest.raises(PluginError, match=f"^{reason}$"):
-        form.text_of(sample_reports()[0], Page())
-
-
-def endless(_report: AnyReport, _page: Page) -> str:
-    return "no line end"
-
-
-def coloured(report: AnyReport, _page: Page) -> str:
-    return f"{report.format}\x1b[31m\n"
-
-
-def test_the_checker_finds_what_a_text_must_not_be() -> None:
-    form = replace(registered_formats().by_name["json"], name="mine", module="otherlab.forms", render=endless)
-
-    with pytest.raises(AssertionError, match="mine of dfcompile-report/4: no line end at the end"):
-        check_report_format(form)
-    with pytest.raises(AssertionError, match=r"control characters \['\\x1b'\]"):
-        check_report_format(replace(form, render=coloured))
-    with pytest.raises(UserError, match="report format 'mien': unknown"):
-        check_report_format("mien")
+    assert "1 assumptions: -v lists them" in text_of(report, "table", verbose=False)
+    assert " cores: 16 — --pes" in text_of(report, "table")
+    assert max(map(len, text_of(report, "table", 60).splitlines())) <= 60
 
 
 def test_every_command_knows_the_formats(capsys: pytest.CaptureFixture[str]) -> None:

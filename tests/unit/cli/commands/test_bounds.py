@@ -137,7 +137,7 @@ def test_a_model_has_a_curve_of_plans_where_it_is_drawn(capsys: Capture, tmp_pat
         ("--gemm 4,4,4 --word 0", "--word: found '0' against 1 to 16 bytes"),
         ("--gemm 4,4,4 --within 0.5", "--within: found '0.5' against a number of 1 or more"),
         ("--gemm 4,4,4 --tiles square", "--tiles 'square': unknown"),
-        ("--gemm 4,4,4 --format xml", "--format 'xml': unknown for bounds"),
+        ("--gemm 4,4,4 --format xml", "--format 'xml': unknown"),
         ("--bmm 8,4,4,4,groups=3", "8 heads against a multiple of 3 groups"),
         ("--bmm 8,4,4,4,own", "against H,M,K,N or"),
         ("--conv 4,4,8x8", "against C,K,PxQ,RxS"),

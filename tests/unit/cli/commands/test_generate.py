@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.canonical_dag import CanonicalDag, dag_from_npz, parse_dag, read_dag
+from dfcompile.canonical_dag import CanonicalDag, parse_dag, read_dag
 from dfcompile.cli import main as cli
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.generators import canonical_dags as dags
@@ -61,15 +61,6 @@ def test_large_arrays_of_few_tasks_are_no_large_graph(capsys: Capture) -> None:
 
     assert len(text) < 1100
     assert read_dag(text).tasks_count == 20_002
-
-
-def test_suffix_or_option_also_says_columns(capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
-    file = tmp_path / "graph.npz"
-    assert cli.main(["generate", "chain", "--size", "2", "-o", str(file)]) == 0
-    assert cli.main(["generate", "chain", "--size", "2", "--format", "npz"]) == 0
-
-    assert capsysbinary.readouterr().out == file.read_bytes()
-    assert dag_from_npz(file.read_bytes()) == dags.chain(2)
 
 
 def test_convolution_is_that_of_the_published_table(capsys: Capture, tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.api.runs import subject_of
 from dfcompile.canonical_dag import dag_to_json
 from dfcompile.cli import main as cli
 from dfcompile.generators.canonical_dags import gaussian
-from dfcompile.page.reading import read_report
+from dfcompile.page.provenance import subject_of
+from dfcompile.page.records import read_report
 from tests.locations import DESIGNS
 from tests.onnx_files import save_convolution
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.api.answers import llm
-from dfcompile.api.language_models import offload_of
+from dfcompile.api.language_models import llm, offload_of
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform

@@ -1,19 +1,15 @@
-"""Checks for report formats, ours and those of plug-ins: every shape of report, every page, determinism.
+"""Reports of every shape, small and written down."""
 
-And reports of every shape, small and written down.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from dfcompile.host.printable import printable
 from dfcompile.report import figures as report
 from dfcompile.report.design.figures import DesignReport, DesignSummary
 from dfcompile.report.figure import fields_of
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.report_format import AnyReport, Page, ReportFormat, registered_formats
+from dfcompile.report.rows import AnyReport
 
 RecordT = TypeVar("RecordT")
 HOSTILE = "conv|1\n\x1b[31m"  # a name that breaks lines and tables, and colours a terminal
@@ -59,33 +55,3 @@ def sampled(described: type[RecordT], **given: object) -> RecordT:
                 found = _PLAIN.get(field.kind, {})
             values[field.name] = (found,) if field.is_list else found
     return cast("RecordT", cast("Any", described)(**values))
-
-
-WIDTHS = (20, 80, 200)
-
-
-def check_report_format(form: ReportFormat | str, reports: Iterable[AnyReport] = ()) -> None:
-    """Check a report format on `sample_reports`, and on others.
-
-    * Each report gives a text that ends with a line end, on narrow and wide pages, with all details and without.
-    * A terminal shows the text as it is: control characters that stand in a user's names are not passed on.
-    * Determinism: a second call gives the same text.
-
-    Args:
-        form: the value, or its name if it is registered.
-        reports: to be taken as well.
-
-    Raises:
-        AssertionError: a text is no such text, or two calls differ.
-        DfcompileError: there is no such format, or it raises.
-    """
-    found = registered_formats().find(form, "report format") if isinstance(form, str) else form
-    assert "/" in found.media_type, f"{found.name}: media type {found.media_type!r} against one such as text/csv"
-    for each in (*sample_reports(), *reports):
-        for page in (Page(width, verbose) for width in WIDTHS for verbose in (True, False)):
-            text, again = (found.text_of(each, page) for _ in range(2))
-            where = f"{found.name} of {each.format}"
-            assert text == again, f"{where}: two calls give two texts"
-            assert text.endswith("\n"), f"{where}: no line end at the end"
-            hidden = {sign for sign in text if sign != "\n" and printable(sign) != sign}
-            assert not hidden, f"{where}: control characters {sorted(hidden)} in the text"

@@ -1,1 +1,0 @@
-"""Report formats, one per file."""
