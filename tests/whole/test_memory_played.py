@@ -169,12 +169,11 @@ def small_fifos(found: TaskConfiguration) -> TaskConfiguration:
     return replace(found, schedule=replace(found.schedule, fifo_capacity=found.schedule.fifo_capacity * 0))
 
 
-def sooner(found: TaskConfiguration) -> TaskConfiguration:
-    """Return it with tasks that all begin at once."""
-    return replace(found, schedule=replace(found.schedule, start=found.schedule.start * 0))
+def on_one_element(found: TaskConfiguration) -> TaskConfiguration:
+    return replace(found, schedule=replace(found.schedule, pe=np.minimum(found.schedule.pe, 0)))
 
 
-@pytest.mark.parametrize("wrong", [fewer_bytes, all_held, less_sram, fewer_cycles, small_fifos, sooner])
+@pytest.mark.parametrize("wrong", [fewer_bytes, all_held, less_sram, fewer_cycles, small_fifos, on_one_element])
 def test_what_is_wrong_is_noticed(wrong: Callable[[TaskConfiguration], TaskConfiguration]) -> None:
     player, found = first_mapping()
     player.mapping = replace(player.mapping, configurations=(wrong(found),))
