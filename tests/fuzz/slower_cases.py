@@ -3,7 +3,7 @@
 That is the published lowering, uniform choices, another limit to FIFOs, or the choice for a machine that has less.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -15,7 +15,7 @@ from tests.fuzz.kind import Case, ShowPhase
 from tests.fuzz.outcome import Outcome, Verdict
 from tests.fuzz.small_models import small_model
 
-_UNIFORM = {
+_UNIFORM: Mapping[str, Mapping[str, Sequence[str]]] = {
     "MatMul": {"MatMul": ("mv", "op", "lmv", "ip", "columns", "rows")},
     "Conv": {"Conv": ("direct", "im2col"), "Convolution": ("filters", "windows"), "MatMul": ("rows", "columns", "ip")},
     "Transpose": {"Transpose": ("data-order", "result-order")},

@@ -36,7 +36,9 @@ class _Replay:
         self._held = [0] * dag.edges_count
         self._earliest = np.where(dag.is_computational, schedule.start, 0).tolist()
         self._start, self._end = [-1] * dag.nodes_count, [-1] * dag.nodes_count
-        self._inputs, self._outputs, self._before = ([[] for _ in nodes] for _ in range(3))
+        self._inputs: list[list[int]] = [[] for _ in nodes]
+        self._outputs: list[list[int]] = [[] for _ in nodes]
+        self._before: list[list[int]] = [[] for _ in nodes]
         ends = zip(dag.edge_source.tolist(), dag.edge_target.tolist(), schedule.streamed.tolist(), strict=True)
         for edge, (source, target, is_streamed) in enumerate(ends):
             if is_streamed:

@@ -196,14 +196,14 @@ class _Configuration:
                 writes[keeper].append(edge)
         through_memory = ~player.mapping.schedule.streamed & (inside[dag.edge_source] | inside[dag.edge_target])
         real = player.is_task | dag.is_buffer
-        edges = np.flatnonzero(through_memory & real[dag.edge_source] & real[dag.edge_target])
-        assert sorted(self._fetch) == edges.tolist(), "an edge of which nothing is said"
+        moving = np.flatnonzero(through_memory & real[dag.edge_source] & real[dag.edge_target])
+        assert sorted(self._fetch) == moving.tolist(), "an edge of which nothing is said"
         for edge in np.flatnonzero(player.mapping.schedule.streamed & inside[dag.edge_source]).tolist():
             assert inside[dag.edge_target[edge]], "a stream that leaves the configuration"
             self._put_fifo(edge)
         on_chip = {keeper: self._write(keeper, edges, reads.get(keeper, [])) for keeper, edges in writes.items()}
-        for keeper, edges in reads.items():
-            self._read(keeper, edges, writes.get(keeper, []), on_chip.get(keeper))
+        for keeper, own in reads.items():
+            self._read(keeper, own, writes.get(keeper, []), on_chip.get(keeper))
         self._check_sram()
         self._check_stores()
         moved = sum(store.dram_bytes for store in found.stores)
@@ -236,7 +236,8 @@ class _Configuration:
         return self._dag.scopes[self._dag.node_scope[keeper]].origin if self._dag.is_buffer[keeper] else f"task {name}"
 
     def _store(self, keeper: int) -> str:
-        return self._dag.scopes[self._dag.node_scope[keeper]].name
+        name: str = self._dag.scopes[self._dag.node_scope[keeper]].name
+        return name
 
     def _put_fifo(self, edge: int) -> None:
         dag, mapping = self._dag, self._player.mapping
