@@ -299,13 +299,13 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
         for each, own, found in zip(operators, types, known, strict=True):
             pieces = candidate.granularity.pieces_of(each.origins[0])
             key = (pieces, *map(names.get, own))
-            if key not in found:
+            if key not in found:  # not every combination is known: then the one that differs last, level after level
                 takes = (
-                    option.alone.time
+                    ([names.get(of, name) != name for of, name in option.expansions], option.alone.time)
                     for option in each.known
-                    if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
+                    if option.pieces == pieces
                 )
-                found[key] = min(takes, default=0)  # 0: it is not known
+                found[key] = min(takes, default=([], 0))[1]
             total += found[key] * len(each.origins)
         return total
 

@@ -16,12 +16,14 @@ from tests.fuzz.figure_cases import judge_figures
 from tests.fuzz.function_cases import with_functions
 from tests.fuzz.generated_models import MOST_NODES, ModelCase, generated_model
 from tests.fuzz.kind import Case, Kind
+from tests.fuzz.memory_cases import judge_memory
 from tests.fuzz.model_judge import judge_model
 from tests.fuzz.model_mutations import mutated
 from tests.fuzz.overwrite_cases import drawn_overwrite, judge_overwrite
 from tests.fuzz.published_models import published_model
 from tests.fuzz.quantised_cases import drawn_configuration, judge_configuration
 from tests.fuzz.setup_cases import judge_setup, mutated_setup
+from tests.fuzz.slower_cases import drawn_small_model, judge_slower
 from tests.fuzz.system_cases import judge_system, mutated_system
 
 
@@ -112,5 +114,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "caches": Kind(damaged_cache, judge_cache),
         "overwrites": Kind(drawn_overwrite, judge_overwrite),
         "quantised": Kind(drawn_configuration, judge_configuration),
+        "memory": Kind(drawn_small_model, judge_memory),
+        "slower": Kind(drawn_small_model, judge_slower),
     }
 )

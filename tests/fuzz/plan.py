@@ -7,6 +7,8 @@ MODEL_KINDS: Mapping[str, int] = {
     "published": 11,
 }  # per cent  # fmt: skip
 FILES_PER_CACHE = 10
+MODELS_PER_MEMORY = 40  # that is played
+MODELS_PER_COMPARISON = 100  # of the default choice with others, which takes seconds
 MODELS_PER_COMPILATION = 500  # a compilation takes as long as two hundred interpreted models
 
 
@@ -17,7 +19,7 @@ def planned(
 
     Args:
         seed: of the campaign.
-        models: .onnx files.
+        models: .onnx files; one in so many whose memory is played, and whose choices are compared, come on top.
         dags: canonical DAG files.
         files: set-up and system files, one half each; a tenth as many damaged caches, and outputs that are inputs, come
             on top.
@@ -29,6 +31,7 @@ def planned(
     counts = {kind: models * part // whole for kind, part in shares.items()}
     counts["node"] += models - sum(counts.values())
     counts["compiled"] = models // MODELS_PER_COMPILATION
+    counts["memory"], counts["slower"] = models // MODELS_PER_MEMORY, models // MODELS_PER_COMPARISON
     counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2, "quantised": configurations}
     counts["caches"] = counts["overwrites"] = files // FILES_PER_CACHE
     cases = [

@@ -1,8 +1,10 @@
 """Mappings are played element by element: SRAM is never exceeded, nothing is read that is not there."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph, flow_of
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
+from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical
@@ -20,9 +24,9 @@ from dfcompile.options import Choice
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
-from tests.onnx_text import program_from_text
+from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.automatic_choices import TABLE
-from tests.whole.memory_player import Player
+from tests.whole.memory_player import Player, player_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +43,6 @@ def played(
     mapping = map_tasks(TaskModel(dag, system, scheduling, scheduling, Overlap.PERFECT_OVERLAP))
     player = Player(flow_of(graph, options), mapping, system.accelerator.sram_bytes or float("inf"))
     player.play()
-    assert player.read_bytes + player.written_bytes == mapping.dram_bytes
     return player
 
 
@@ -97,13 +100,83 @@ def test_what_mappings_say_of_memory_holds_for_every_element(
     played(program, (Choice("MatMul", names[0]), Choice("Conv", names[1])), count, system, partition)
 
 
-@pytest.mark.parametrize(
-    ("model", "pes"), [(Path("examples/lenet/model.py"), 128), (Path("tests/models/encoder_layer.py"), 16)], ids=str
-)
-def test_what_the_mapping_of_a_whole_model_says_of_memory_holds(model: Path, pes: int) -> None:
-    (point,) = df.compile(ROOT / model, pes=(pes,)).exploration.points
-    variant = point.variant
-    player = Player(flow_of(graph_of(variant.lowered), variant.extraction), point.attained, point.sram_bytes)
+@pytest.fixture(scope="module")
+def residual_block(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two convolutions of 3 x 3, and the input added to their result."""
+    conv = "Conv<kernel_shape=[3,3], pads=[1,1,1,1]>"
+    text = (
+        f"g (float[1,24,8,8] x) => (float[1,24,8,8] y) {{ a = {conv}(x, v) b = BatchNormalization(a, s, s, s, s) "
+        f"r = Relu(b) c = {conv}(r, w) d = Add(c, x) y = Relu(d) }}"
+    )
+    weight = np.ones((24, 24, 3, 3), np.float32)
+    file = tmp_path_factory.mktemp("models") / "residual_block.onnx"
+    onnx.save(model_from_text(text, v=weight, w=weight, s=np.ones(24, np.float32)), file)
+    return file
+
+
+def check_whole(model: Path, pes: int) -> None:
+    """Play the default choice for a model on the canonical machine, and compare with the report."""
+    run = df.compile(model, pes=(pes,))
+    (point,), (result,) = run.exploration.points, run.report.results
+    player = player_of(point)
     player.play()
 
-    assert player.read_bytes + player.written_bytes == point.attained.dram_bytes
+    assert result.mapping is not None
+    assert result.mapping.dram_bytes == player.read_bytes + player.written_bytes
+    assert player.most_held <= result.mapping.sram_bytes <= player.sram_bytes
+
+
+@pytest.mark.parametrize(("model", "pes"), [("examples/lenet/model.py", 128), ("tests/models/encoder_layer.py", 16)])
+def test_what_the_mapping_of_a_whole_model_says_of_memory_holds(model: str, pes: int) -> None:
+    check_whole(ROOT / model, pes)
+
+
+@pytest.mark.parametrize("pes", [16, 128])
+def test_what_the_mapping_of_a_residual_block_says_of_memory_holds(residual_block: Path, pes: int) -> None:
+    check_whole(residual_block, pes)
+
+
+def first_mapping() -> tuple[Player, TaskConfiguration]:
+    """Return the player of a product and a Relu on a chip that has room for some of it, and its one configuration."""
+    program = program_from_text(
+        "g (float[6,5] x) => (float[6,4] y) { p = MatMul(x, w) h = Relu(p) y = Softmax<axis=1>(h) }",
+        w=np.ones((5, 4), np.float32),
+    )
+    player = played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 4.0))
+    (found,) = player.mapping.configurations
+    return Player(player.flow, player.mapping, player.sram_bytes), found
+
+
+def fewer_bytes(found: TaskConfiguration) -> TaskConfiguration:
+    (first, *others) = found.stores
+    return replace(found, stores=(replace(first, dram_read_bytes=first.dram_read_bytes - 4), *others))
+
+
+def all_held(found: TaskConfiguration) -> TaskConfiguration:
+    fetch = np.full_like(found.residency.fetch, HELD_WHOLE)
+    return replace(found, residency=replace(found.residency, fetch=fetch))
+
+
+def less_sram(found: TaskConfiguration) -> TaskConfiguration:
+    return replace(found, residency=replace(found.residency, sram_bytes=found.residency.sram_bytes - 1))
+
+
+def fewer_cycles(found: TaskConfiguration) -> TaskConfiguration:
+    return replace(found, schedule=replace(found.schedule, makespan_cycles=found.schedule.makespan_cycles - 1))
+
+
+def small_fifos(found: TaskConfiguration) -> TaskConfiguration:
+    return replace(found, schedule=replace(found.schedule, fifo_capacity=found.schedule.fifo_capacity * 0))
+
+
+def on_one_element(found: TaskConfiguration) -> TaskConfiguration:
+    return replace(found, schedule=replace(found.schedule, pe=np.minimum(found.schedule.pe, 0)))
+
+
+@pytest.mark.parametrize("wrong", [fewer_bytes, all_held, less_sram, fewer_cycles, small_fifos, on_one_element])
+def test_what_is_wrong_is_noticed(wrong: Callable[[TaskConfiguration], TaskConfiguration]) -> None:
+    player, found = first_mapping()
+    player.mapping = replace(player.mapping, configurations=(wrong(found),))
+
+    with pytest.raises(AssertionError):
+        player.play()
