@@ -59,7 +59,7 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
         memory: of the chip.
     """
     stays = {name for name, use in flow.uses.items() if _stays(flow, use, memory)}
-    part_of = _moved_slices(flow, pes, memory)
+    part_of = moved_slices(flow, pes, memory)
     stays.update(name for name, part in part_of.items() if not part)
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
@@ -91,7 +91,7 @@ def _is_made(use: ArrayUse) -> bool:
     return bool(use.writers) and bool(use.readers) and use.array.is_transient
 
 
-def _moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
+def moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
     """Return about which part of each array in slices does not stay on the chip, of those that are made for others.
 
     Depth first as many slices are worked on as P tasks touch; each is in memory until the last family has
