@@ -9,6 +9,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 
+_LARGEST_FAMILY = 64  # of more, compilers of simulators take long for the signals of a family
 MOST_ACCESSES = 2**30 - 1  # of a task: twice as many fit in a parameter of Verilog
 
 
@@ -133,8 +134,10 @@ class _Layout:
         # What has no work accesses nothing, and ends when it may run, as buffers do.
         tasks = np.flatnonzero(dag.work > 0).tolist()
         pulls = pushes = 0
-        for (scope, *shape), members in groupby(sorted(tasks, key=self._key), self._key):
-            nodes = list(members)
+        equal = [list(members) for _, members in groupby(sorted(tasks, key=self._key), self._key)]
+        parts = (nodes[at : at + _LARGEST_FAMILY] for nodes in equal for at in range(0, len(nodes), _LARGEST_FAMILY))
+        for nodes in parts:
+            scope, *shape = self._key(nodes[0])
             reads, writes, inputs, outputs = shape
             first = len(self.number)
             if max(reads, writes) > MOST_ACCESSES:

@@ -92,7 +92,7 @@ def _circuits(ports: Sequence[tuple[str, int, int]]) -> str:
             "",
             f"    wire moves_{number}, ended_{number};",
             f"    {module} #(.REGISTERED(REGISTERED), .EXTRA(EXTRA)) circuit_{number} (",
-            f"        .clk(clk), .reset(reset), .go(go & ~is_over[{number}]),",
+            f"        .clk(clk & ~is_over[{number}]), .reset(reset), .go(go & ~is_over[{number}]),",
             f"        .load(), .loadable({{{sizes[0]}{{1'b1}}}}),",
             f"        .store(), .storable({{{sizes[1]}{{1'b1}}}}),",
             f"        .moves(moves_{number}), .ended(ended_{number})",

@@ -2,12 +2,14 @@
 
 import re
 import textwrap
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from dfcompile.host.printable import printable
-from dfcompile.rtl.circuit import Circuit, Family, Fifo, Waits
-from dfcompile.rtl.regular_rows import RegularRows, regular_rows
+from dfcompile.rtl.circuit import Circuit, Family, Fifo
+from dfcompile.rtl.regular_rows import regular_rows
 
+_OF_FAMILIES = ("may_run", "moving", "ended", "pull", "available", "push", "space")
 _WIDTH = 120  # of a line
 _PORTS = """\
     parameter REGISTERED = 0,  // 1: both ends of a FIFO see registers alone; 0: it passes through
@@ -25,15 +27,19 @@ _PORTS = """\
 );"""
 
 
-def identifier(name: str, taken: set[str]) -> str:
-    """Return a name for Verilog like another one, and add it to those that are taken."""
-    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+def identifier(name: str, taken: set[str], *, prefix: str = "") -> str:
+    """Return a name for Verilog like another one; it, and the names of its signals, are taken from then on."""
+    plain = prefix + re.sub(r"\W", "_", name, flags=re.ASCII)
     plain = plain if plain[:1].isalpha() else f"n{plain}"
     found, number = plain, 2
-    while found in taken:
+    while not taken.isdisjoint(_names(found)):
         found, number = f"{plain}_{number}", number + 1
-    taken.add(found)
+    taken.update(_names(found))
     return found
+
+
+def _names(label: str) -> list[str]:
+    return [label, *(f"{label}_{signal}" for signal in _OF_FAMILIES)]
 
 
 def top_module(name: str, title: str, circuit: Circuit) -> str:
@@ -48,121 +54,164 @@ def top_module(name: str, title: str, circuit: Circuit) -> str:
     return "\n".join((f"// A circuit of {printable(title)}.", f"module {name} #(", ports, *_body(circuit), "endmodule", ""))
 
 
+class _Signals:
+    """Names of the signals: each family has vectors of its own, with a bit for each task, or for each port."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        families, taken = circuit.families, set[str]()
+        # No keyword and no other signal begins like these.
+        self.labels = [*(identifier(family.scope, taken, prefix="t_") for family in families), "memory"]
+        self._nodes = [*(family.first for family in families), circuit.tasks]
+        self._pulls = [family.first_pull for family in families]
+        self._pushes = [family.first_push for family in families]
+
+    def node(self, number: int) -> tuple[int, int]:
+        """Return the family of a node, of memory the one behind the last, and its number in it."""
+        return _place(self._nodes, number)
+
+    def pull(self, port: int) -> tuple[int, int]:
+        """Return the family of a reading port, and its number in it."""
+        return _place(self._pulls, port)
+
+    def push(self, port: int) -> tuple[int, int]:
+        """Return the family of a writing port, and its number in it."""
+        return _place(self._pushes, port)
+
+    def spans(self, nodes: Iterable[int]) -> list[tuple[int, int, int]]:
+        """Return nodes as rows in one family: the family, how many follow one another, and the first one."""
+        spans: list[tuple[int, int, int]] = []
+        for family, number in map(self.node, nodes):
+            if spans and spans[-1][0] == family and sum(spans[-1][1:]) == number:
+                spans[-1] = (family, spans[-1][1] + 1, spans[-1][2])
+            else:
+                spans.append((family, 1, number))
+        return spans
+
+    def ended(self, family: int, width: int, first: str) -> str:
+        """Return whether nodes that follow one another have ended, a bit for each."""
+        return f"{self.labels[family]}_ended[{first}{f' +: {width}' if width > 1 else ''}]"
+
+
+def _place(firsts: list[int], number: int) -> tuple[int, int]:
+    place = bisect_right(firsts, number) - 1
+    return place, number - firsts[place]
+
+
 def _body(circuit: Circuit) -> Iterator[str]:
-    sizes = {
-        **dict.fromkeys(("may_run", "moving"), circuit.tasks),
-        "has_ended": len(circuit.waits),
-        **dict.fromkeys(("pull", "available"), circuit.pulls),
-        **dict.fromkeys(("push", "space"), circuit.pushes),
-    }
-    for name, size in sizes.items():
-        yield f"    wire [{max(size, 1) - 1}:0] {name};"
-    yield f"    assign moves = {'|moving' if circuit.tasks else _NO};"
-    yield f"    assign ended = {'&has_ended' if circuit.waits else _YES};"
+    signals = _Signals(circuit)
     yield "    genvar i;"
-    taken: set[str] = set()
-    for family in circuit.families:
-        yield from _tasks(identifier(f"tasks_{family.scope}", taken), family)
-    yield from _fifos(circuit.fifos)
-    yield from _memory("load", "pull", "available", circuit.loads)
-    yield from _memory("store", "push", "space", circuit.stores)
+    for label, family in zip(signals.labels, circuit.families, strict=False):
+        yield from _tasks(label, family)
+    memory = len(circuit.waits) - circuit.tasks
+    if memory:
+        yield ""
+        yield "    // buffers, and the ends of the graph"
+        yield f"    wire [{memory - 1}:0] memory_ended;"
+    tasks, nodes = signals.labels[:-1], signals.labels if memory else signals.labels[:-1]
+    yield ""
+    for result, sign, words in (
+        ("moves", "|", [f"{label}_moving" for label in tasks] or [_NO]),
+        ("ended", "&", [f"{label}_ended" for label in nodes] or [_YES]),
+    ):
+        yield from _wrapped(f"assign {result} = {sign}{{{', '.join(words)}}};", "    ")
+    yield from _fifos(circuit.fifos, signals)
+    places = [signals.pull(port) for port in circuit.loads], [signals.push(port) for port in circuit.stores]
+    yield from _memory(("load", "pull", "available"), places[0], signals.labels)
+    yield from _memory(("store", "push", "space"), places[1], signals.labels)
     if circuit.blocks:
-        yield from _barriers(circuit.blocks)
-    yield from _waits("what tasks wait for", "may_run", 0, circuit.waits[: circuit.tasks])
-    yield from _waits("buffers, and the ends of the graph", "has_ended", circuit.tasks, circuit.waits[circuit.tasks :])
+        yield from _barriers(circuit.blocks, signals)
+    yield from _waits(circuit, signals)
 
 
 _NO, _YES = "1'b0", "1'b1"
 
 
 def _tasks(label: str, family: Family) -> Iterator[str]:
-    ports = (family.first, family.first_pull, family.first_push), (1, family.inputs, family.outputs)
-    rows = RegularRows((), *ports, family.count)
-    task = rows.text(0)
+    count = family.count
     yield ""
     yield f"    // tasks of {printable(family.scope)}"
-    yield f"    for (i = 0; i < {family.count}; i = i + 1) begin : {label}"
+    yield f"    wire [{count - 1}:0] {label}_may_run, {label}_moving, {label}_ended;"
+    ports = (("pull", "available", family.inputs), ("push", "space", family.outputs))
+    for asks, answers, width in ports:
+        if width:
+            yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers};"
+    yield f"    for (i = 0; i < {count}; i = i + 1) begin : {label}"
     shape = f".READS({family.reads}), .WRITES({family.writes})"
     yield f"        dataflow_task #({shape}, .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)})) one ("
-    yield f"            .clk(clk), .reset(reset), .go(go), .may_run(may_run[{task}]),"
-    for asks, answers, place, width in (("pull", "available", 1, family.inputs), ("push", "space", 2, family.outputs)):
-        ports = f"[{rows.text(place)} +: {width}]"
-        asked, answered = (f"{asks}{ports}", f"{answers}{ports}") if width else ("", _YES)  # nothing holds it up
+    yield f"            .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run[i]),"
+    for asks, answers, width in ports:
+        bits = "i" if width == 1 else f"{width} * i +: {width}"
+        asked, answered = (f"{label}_{asks}[{bits}]", f"{label}_{answers}[{bits}]") if width else ("", _YES)
         yield f"            .{asks}({asked}), .{answers}({answered}),"
-    yield f"            .moves(moving[{task}]), .ended(has_ended[{task}])"
+    yield f"            .moves({label}_moving[i]), .ended({label}_ended[i])"
     yield "        );"
     yield "    end"
 
 
-def _fifos(fifos: Iterable[Fifo]) -> Iterator[str]:
+def _fifos(fifos: Iterable[Fifo], signals: _Signals) -> Iterator[str]:
     yield ""
     yield "    // FIFOs"
-    for rows in regular_rows([((fifo.capacity,), (fifo.push, fifo.pull)) for fifo in fifos]):
+    found = []
+    for fifo in fifos:
+        (writer, push), (reader, pull) = signals.push(fifo.push), signals.pull(fifo.pull)
+        found.append(((writer, reader, fifo.capacity), (push, pull)))
+    for number, rows in enumerate(regular_rows(found)):
+        writer, reader = (signals.labels[family] for family in rows.key[:2])
         push, pull = rows.text(0), rows.text(1)
-        yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : fifos_{rows.first[1]}"
-        yield f"        fifo #(.REGISTERED(REGISTERED), .CAPACITY({rows.key[0]} + EXTRA)) one ("
-        yield f"            .clk(clk), .reset(reset), .push(push[{push}]), .space(space[{push}]),"
-        yield f"            .pull(pull[{pull}]), .available(available[{pull}])"
+        yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : fifos_{number}"
+        yield f"        fifo #(.REGISTERED(REGISTERED), .CAPACITY({rows.key[2]} + EXTRA)) one ("
+        yield f"            .clk(clk), .reset(reset), .push({writer}_push[{push}]), .space({writer}_space[{push}]),"
+        yield f"            .pull({reader}_pull[{pull}]), .available({reader}_available[{pull}])"
         yield "        );"
         yield "    end"
 
 
-def _memory(access: str, asks: str, answers: str, ports: Iterable[int]) -> Iterator[str]:
+def _memory(words: tuple[str, str, str], places: list[tuple[int, int]], labels: list[str]) -> Iterator[str]:
+    access, asks, answers = words
     yield ""
     yield f"    // {access}s"
-    rows = list(regular_rows([((), row) for row in enumerate(ports)]))
-    if not rows:
+    if not places:
         yield f"    assign {access} = {_NO};"
-    for one in rows:
-        mine, port = one.text(0), one.text(1)
-        yield f"    for (i = 0; i < {one.count}; i = i + 1) begin : {access}s_{one.first[0]}"
-        yield f"        assign {access}[{mine}] = {asks}[{port}];"
-        yield f"        assign {answers}[{port}] = {access.removesuffix('e')}able[{mine}];"
+    for rows in regular_rows([((family,), (mine, port)) for mine, (family, port) in enumerate(places)]):
+        mine, port, label = rows.text(0), rows.text(1), labels[rows.key[0]]
+        yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : {access}s_{rows.first[0]}"
+        yield f"        assign {access}[{mine}] = {label}_{asks}[{port}];"
+        yield f"        assign {label}_{answers}[{port}] = {access.removesuffix('e')}able[{mine}];"
         yield "    end"
 
 
-def _barriers(blocks: tuple[tuple[int, ...], ...]) -> Iterator[str]:
+def _barriers(blocks: tuple[tuple[int, ...], ...], signals: _Signals) -> Iterator[str]:
     yield ""
     yield "    // barriers: whether all nodes of the blocks before one have ended"
     for block, nodes in enumerate(blocks[:-1], 1):
         awaited = [f"passed_{block - 1}"] if block > 1 else []
-        awaited += [_ended(str(begin), width) for begin, width in _spans(nodes)]
+        awaited += [signals.ended(family, width, str(first)) for family, width, first in signals.spans(nodes)]
         yield from _wrapped(f"wire passed_{block} = {_all(awaited)};", "    ")
 
 
-def _waits(title: str, result: str, first: int, waits: tuple[Waits, ...]) -> Iterator[str]:
-    """Yield what some nodes wait for: those of equal waits, or of such that move on evenly, in a loop."""
-    if waits:
-        yield ""
-        yield f"    // {title}"
+def _waits(circuit: Circuit, signals: _Signals) -> Iterator[str]:
+    """Yield what nodes wait for: those of equal waits, or of such that move on evenly, in a loop."""
+    yield ""
+    yield "    // what tasks and buffers wait for"
     found = []
-    for number, one in enumerate(waits):
-        spans = _spans(one.nodes)
-        widths, begins = [width for _, width in spans], [begin for begin, _ in spans]
-        found.append(((one.block, *widths), (first + number, *begins)))
+    for node, one in enumerate(circuit.waits):
+        family, number = signals.node(node)
+        spans = signals.spans(one.nodes)
+        alike = [value for awaited, width, _ in spans for value in (awaited, width)]
+        found.append(((family, one.block, *alike), (number, *(first for *_, first in spans))))
     for rows in regular_rows(found):
-        block, *widths = rows.key
-        awaited = [_ended(rows.text(place), width) for place, width in enumerate(widths, 1)]
+        family, block, *alike = rows.key
+        awaited = [
+            signals.ended(other, width, rows.text(place))
+            for place, (other, width) in enumerate(zip(alike[::2], alike[1::2], strict=True), 1)
+        ]
         awaited += [f"passed_{block}"] if block else []
+        label = signals.labels[family]
+        result = f"{label}_{'may_run' if family < len(circuit.families) else 'ended'}[{rows.text(0)}]"
         is_loop = rows.count > 1
         if is_loop:
             yield f"    for (i = 0; i < {rows.count}; i = i + 1)"
-        text = f"assign {result}[{rows.text(0)}] = {_all(awaited)};"
-        yield from _wrapped(text, "        " if is_loop else "    ")
-
-
-def _spans(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return where numbers that follow one another begin, and how many they are."""
-    rows = regular_rows([((), (number,)) for number in numbers])
-    spans: list[tuple[int, int]] = []
-    for row in rows:
-        step = row.steps[0] if row.count > 1 else 1
-        spans += [(row.first[0], row.count)] if step == 1 else [(row.first[0] + step * i, 1) for i in range(row.count)]
-    return spans
-
-
-def _ended(begin: str, width: int) -> str:
-    return f"has_ended[{begin}]" if width == 1 else f"has_ended[{begin} +: {width}]"
+        yield from _wrapped(f"assign {result} = {_all(awaited)};", "        " if is_loop else "    ")
 
 
 def _all(signals: list[str]) -> str:

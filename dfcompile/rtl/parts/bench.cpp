@@ -21,11 +21,9 @@ int main() {
         all.p_clk.set(clk), all.p_reset.set(reset), all.p_go.set(go);
         all.step();
     };
-    step(false, true, false), step(true, true, false), step(false, false, false);
+    step(false, true, false), step(true, true, false), step(false, true, false), step(false, false, false);
     for (size_t over = 0; over < count;) {
-        step(false, false, true);  // handshakes begin from 0,
-        step(true, false, true);   // and registers take what they have come to
-        step(false, false, false);
+        step(false, false, true), step(true, false, true), step(true, false, false), step(false, false, false);
         while (over < count && bits(all.p_is__over, over, 1)) over++;
     }
     for (size_t one = 0; one < count; one++)

@@ -15,12 +15,12 @@ module bench;
     initial begin
         #1 clk = 1;
         #1 clk = 0;
-        reset = 0;
+        #1 reset = 0;
         while (!(&is_over)) begin
-            #1 go = 1;   // handshakes begin from 0,
-            #1 clk = 1;  // and registers take what they have come to
+            #1 go = 1;
+            #1 clk = 1;
             #1 go = 0;
-            clk = 0;
+            #1 clk = 0;
         end
         // SHOWN
         $finish;

@@ -15,11 +15,14 @@ module fifo_pass_through #(
     assign space = (held != CAPACITY) | pull;
     assign available = (held != 0) | push;
 
-    wire is_written = push & space;
-    wire is_read = pull & available;
+    reg is_written, is_read;  // in this cycle
 
-    always_ff @(posedge clk)
+    always_ff @(posedge clk) begin
+        is_written <= push & space;
+        is_read <= pull & available;
+    end
+
+    always_ff @(negedge clk)
         if (reset) held <= 0;
-        else if (is_written & ~is_read) held <= held + 1'b1;
-        else if (is_read & ~is_written) held <= held - 1'b1;
+        else held <= held + is_written - is_read;
 endmodule
