@@ -1,6 +1,6 @@
 """What of a schedule becomes hardware: families of equal tasks, FIFOs, memory ports, and who waits for whose end."""
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -14,7 +14,7 @@ MOST_ACCESSES = 2**30 - 1  # of a task: twice as many fit in a parameter of Veri
 
 
 class Family(Struct, frozen=True):
-    """Tasks of one scope that have the same numbers of accesses and of edges; numbers of ports count from 0 in a circuit.
+    """Tasks of one scope that have the same numbers of accesses and of edges; ports of a circuit count from 0.
 
     Attributes:
         scope: that they come from.
@@ -147,7 +147,9 @@ class _Layout:
             self.families.append(Family(name, reads, writes, inputs, outputs, first, len(nodes), pulls, pushes))
             self.number.update(zip(nodes, range(first, first + len(nodes)), strict=True))
             for place in range(inputs):
-                self.pull_of.update((self._inputs[node][place], pulls + i * inputs + place) for i, node in enumerate(nodes))
+                self.pull_of.update(
+                    (self._inputs[node][place], pulls + i * inputs + place) for i, node in enumerate(nodes)
+                )
             for place in range(outputs):
                 self.push_of.update(
                     (self._outputs[node][place], pushes + i * outputs + place) for i, node in enumerate(nodes)
@@ -199,4 +201,4 @@ class _Layout:
 
 
 def _rows(values: list[int], start: list[int]) -> list[list[int]]:
-    return [values[begin:end] for begin, end in zip(start, start[1:], strict=False)]
+    return [values[begin:end] for begin, end in pairwise(start)]

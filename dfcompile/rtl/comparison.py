@@ -41,7 +41,7 @@ def chosen_simulator(asked: str, printed: tuple[Printed, ...]) -> str:
     if asked in SIMULATORS or not installed:
         found, name = ", ".join(installed) or "none", asked if asked in SIMULATORS else "a simulator"
         raise UserError(
-            f"rtl: found {found} against {name} (apt-get install iverilog make, or pip install 'dfcompile[rtl]' with g++)"
+            f"rtl: found {found} against {name} (apt-get install iverilog make; or pip install 'dfcompile[rtl]', g++)"
         )
     work = sum(one.tasks * (one.cycles or 0) for one in printed)
     fast = [name for name in installed if name != "icarus"] if work > _INTERPRETED_WORK else []

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.host.child_processes import ending_with_us
-from dfcompile.host.private_folder import private_folder
 from dfcompile.host.printable import printable
+from dfcompile.host.private_folder import private_folder
 
 SIMULATORS = ("icarus", "cxxrtl", "verilator")
 _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)
@@ -55,7 +55,11 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int 
     Raises:
         UserError: the simulator fails.
     """
-    with private_folder() as build, as_file(files("dfcompile.rtl") / "parts" / "Makefile") as makefile, ending_with_us():
+    with (
+        private_folder() as build,
+        as_file(files("dfcompile.rtl") / "parts" / "Makefile") as makefile,
+        ending_with_us(),
+    ):
         settings = {"REGISTERED": int(fifos.registered), "EXTRA": fifos.places, "BUILD": build}
         if simulator == "cxxrtl":
             settings |= {"YOSYS": _yosys(), "CXXRTL": _cxxrtl_headers()}

@@ -51,7 +51,9 @@ def top_module(name: str, title: str, circuit: Circuit) -> str:
         circuit: the hardware.
     """
     ports = _PORTS.format(loads=max(len(circuit.loads), 1) - 1, stores=max(len(circuit.stores), 1) - 1)
-    return "\n".join((f"// A circuit of {printable(title)}.", f"module {name} #(", ports, *_body(circuit), "endmodule", ""))
+    return "\n".join(
+        (f"// A circuit of {printable(title)}.", f"module {name} #(", ports, *_body(circuit), "endmodule", "")
+    )
 
 
 class _Signals:
@@ -137,7 +139,8 @@ def _tasks(label: str, family: Family) -> Iterator[str]:
             yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers};"
     yield f"    for (i = 0; i < {count}; i = i + 1) begin : {label}"
     shape = f".READS({family.reads}), .WRITES({family.writes})"
-    yield f"        dataflow_task #({shape}, .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)})) one ("
+    shape += f", .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)})"
+    yield f"        dataflow_task #({shape}) one ("
     yield f"            .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run[i]),"
     for asks, answers, width in ports:
         bits = "i" if width == 1 else f"{width} * i +: {width}"
@@ -153,15 +156,15 @@ def _fifos(fifos: Iterable[Fifo], signals: _Signals) -> Iterator[str]:
     yield "    // FIFOs"
     found = []
     for fifo in fifos:
-        (writer, push), (reader, pull) = signals.push(fifo.push), signals.pull(fifo.pull)
-        found.append(((writer, reader, fifo.capacity), (push, pull)))
+        (source, push), (target, pull) = signals.push(fifo.push), signals.pull(fifo.pull)
+        found.append(((source, target, fifo.capacity), (push, pull)))
     for number, rows in enumerate(regular_rows(found)):
         writer, reader = (signals.labels[family] for family in rows.key[:2])
-        push, pull = rows.text(0), rows.text(1)
+        place, other = rows.text(0), rows.text(1)
         yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : fifos_{number}"
         yield f"        fifo #(.REGISTERED(REGISTERED), .CAPACITY({rows.key[2]} + EXTRA)) one ("
-        yield f"            .clk(clk), .reset(reset), .push({writer}_push[{push}]), .space({writer}_space[{push}]),"
-        yield f"            .pull({reader}_pull[{pull}]), .available({reader}_available[{pull}])"
+        yield f"            .clk(clk), .reset(reset), .push({writer}_push[{place}]), .space({writer}_space[{place}]),"
+        yield f"            .pull({reader}_pull[{other}]), .available({reader}_available[{other}])"
         yield "        );"
         yield "    end"
 
@@ -173,10 +176,10 @@ def _memory(words: tuple[str, str, str], places: list[tuple[int, int]], labels: 
     if not places:
         yield f"    assign {access} = {_NO};"
     for rows in regular_rows([((family,), (mine, port)) for mine, (family, port) in enumerate(places)]):
-        mine, port, label = rows.text(0), rows.text(1), labels[rows.key[0]]
+        bit, place, label = rows.text(0), rows.text(1), labels[rows.key[0]]
         yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : {access}s_{rows.first[0]}"
-        yield f"        assign {access}[{mine}] = {label}_{asks}[{port}];"
-        yield f"        assign {label}_{answers}[{port}] = {access.removesuffix('e')}able[{mine}];"
+        yield f"        assign {access}[{bit}] = {label}_{asks}[{place}];"
+        yield f"        assign {label}_{answers}[{place}] = {access.removesuffix('e')}able[{bit}];"
         yield "    end"
 
 

@@ -1,6 +1,6 @@
 """``python -m tests.rtl``: simulates circuits of random schedules, and compares their cycles with the printed ones.
 
-Says also what registered FIFOs cost, of the printed sizes and with a place more. Seeds are 0, 1, 2, … of one design each.
+Says also what registered FIFOs cost, of the printed sizes and with a place more. Each design has a seed.
 """
 
 import argparse
@@ -54,10 +54,10 @@ def main(words: Sequence[str]) -> int:
             chosen = ((one, cycles) for one, cycles in both if one.circuit.fifos and not one.name.startswith("wild"))
             ratios[fifos] += [cycles / one.cycles for one, cycles in chosen if cycles and one.cycles]
         print(f"{done} circuits, {deadlocks} deadlocks, {differing} differ", flush=True)
-    for fifos, found in ratios.items():
+    for fifos, times in ratios.items():
         more = f", each {fifos.places} larger" if fifos.places else ""
-        spread = f"{statistics.median(found):.3f} times the printed cycles in the median, {max(found):.3f} at most"
-        print(f"registered FIFOs{more}: {spread} ({len(found)} schedules)")
+        spread = f"{statistics.median(times):.3f} times the printed cycles in the median, {max(times):.3f} at most"
+        print(f"registered FIFOs{more}: {spread} ({len(times)} schedules)")
     return int(differing > 0)
 
 

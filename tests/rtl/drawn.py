@@ -1,8 +1,7 @@
 """Schedules drawn at random, and circuits of them."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
@@ -13,13 +12,14 @@ from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join,
 from dfcompile.generators.single_operators import convolution, matmul
 from dfcompile.options import Fifos
 from dfcompile.rtl.circuit import circuit_of
-from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
+from dfcompile.rtl.folder import NamedCircuit, scheduled_circuit
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checked_schedule import Scheduling
-from dfcompile.scheduler.simulation import NEVER, simulate
+from dfcompile.scheduler.simulation import NEVER, Replay, simulate
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.plain_replay import replays
 
+Drawn = TypeVar("Drawn")
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 MOST_WORK = 1500  # cycles of all tasks of a graph: Icarus simulates some 20,000 in a second
 FIFOS: tuple[Fifos | None, ...] = (None, None, "in-flight", "rule", "minimal", 1, 2, 7)
@@ -38,7 +38,7 @@ def drawn_circuits(count: int, seed: int) -> list[NamedCircuit]:
     return [*found, *(_of_schedule(f"{dag.name}_{number}", dag, random) for number, dag in enumerate(graphs))]
 
 
-def _of_replay(name: str, dag: CanonicalDag, replay: object) -> NamedCircuit:
+def _of_replay(name: str, dag: CanonicalDag, replay: Replay) -> NamedCircuit:
     cycles = simulate(dag, replay, details=False).makespan_cycles
     return NamedCircuit(name, circuit_of(dag, replay), None if cycles == NEVER else cycles)
 
@@ -72,15 +72,19 @@ def _generated(random: Random) -> CanonicalDag:
             return dag
 
 
-def _drawn(strategy: SearchStrategy, count: int, seed: int) -> list:
-    found: list = []
+def _drawn(strategy: SearchStrategy[Drawn], count: int, seed: int) -> list[Drawn]:
+    found: list[Drawn] = []
 
     @seeded(seed)
     @settings(
-        max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
-    def draw(one: object) -> None:
+    def draw(one: Drawn) -> None:
         found.append(one)
 
     draw()
