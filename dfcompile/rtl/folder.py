@@ -56,7 +56,7 @@ def scheduled_circuit(name: str, dag: CanonicalDag, schedule: Schedule, *, ends:
     """
     if ends and not schedule.timing.is_exact:  # what ends in a deadlock was replayed
         raise UserError(
-            f"--emit rtl: found {schedule.timing.value} times of {name!r} against those of a replay, which circuits take "
+            f"--emit rtl: found {schedule.timing.value} times of {name!r} against those of a replay, as circuits take "
             "(with --timing exact; the model may be too large)"
         )
     return NamedCircuit(name, circuit_of(dag, replay_of(schedule)), schedule.makespan_cycles if ends else None)
