@@ -14,6 +14,7 @@ from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 from dfcompile.rtl.simulation import Fifos, installed_simulators
 from dfcompile.rtl.top_module import identifier
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
+from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.rtl.__main__ import counted
 from tests.rtl.drawn import drawn_circuits
@@ -45,6 +46,23 @@ def test_registered_fifos_take_longer_and_places_help() -> None:
     assert registered is not None
     assert larger is not None
     assert printed < larger < registered
+
+
+@simulated
+def test_fifos_hold_as_many_elements_as_in_the_replay() -> None:
+    dag = stream_graph(
+        [("in", "fork", 8), ("fork", "sum", 8), ("sum", "spread", 1), ("spread", "join", 8), ("fork", "join", 8),
+         ("join", "out", 8)]
+    )  # fmt: skip
+    circuits = []
+    for places in range(1, 10):
+        found = Scheduling(dag).on(ScheduleOptions(4, "sb-rlx", fifos=places))
+        circuits.append(scheduled_circuit(f"c{places}", dag, found.schedule, ends=found.ends))
+    (cycles,) = counted(circuits, INSTALLED[0])
+
+    assert cycles == [one.cycles for one in circuits]
+    assert None in cycles
+    assert cycles[-1] is not None
 
 
 @simulated
