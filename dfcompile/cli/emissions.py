@@ -1,10 +1,11 @@
 """The files that --emit writes: what stages handed over, to look at, compare and read back."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from dfcompile.api.runs import ScheduleResult
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
@@ -13,6 +14,7 @@ from dfcompile.frontend import Program
 from dfcompile.frontend.sdfg.onnx_form import program_to_onnx
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
+from dfcompile.rtl.folder import rtl_files, scheduled_circuit
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant
 from dfcompile.visualization.dag_drawing import dag_to_svg
@@ -23,7 +25,13 @@ Files = dict[str, str | bytes]  # content by name
 
 
 def emitted_files(exploration: Exploration, kind: str) -> Files:
-    """Return the files for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``; variants have folders."""
+    """Return the files of a kind of ``--emit``; variants have folders, but all circuits are in one.
+
+    Raises:
+        UserError: a schedule that cannot be a circuit.
+    """
+    if kind == "rtl":
+        return _circuits(exploration.points)
     if kind == "onnx":
         program = exploration.model.program
         return _program(program) | {f"{program.name}.onnx": program_to_onnx(program)}
@@ -36,6 +44,21 @@ def emitted_files(exploration: Exploration, kind: str) -> Files:
         folder = f"{variant.label.replace('/', '_')}/" if len(exploration.variants) > 1 else ""
         files |= {f"{folder}{name}": content for name, content in made.items()}
     return files
+
+
+def emitted_schedules(schedules: Sequence[ScheduleResult]) -> Files:
+    """Return the circuits of the schedules of a canonical DAG, in one folder.
+
+    Raises:
+        UserError: a schedule that cannot be a circuit.
+    """
+    several = len({one.schedule.partition for one in schedules}) > 1
+    found = []
+    for one in schedules:
+        name = f"{one.dag.name}-{one.schedule.pes}" + (f"-{one.schedule.partition}" if several else "")
+        ends = one.figures.makespan_cycles is not None
+        found.append(scheduled_circuit(name, one.dag, one.schedule, ends=ends))
+    return rtl_files(found)
 
 
 def _program(program: Program) -> Files:
@@ -51,6 +74,15 @@ def _canonical(variant: Variant) -> Files:
         "svg": dag_to_svg,
     }
     return {f"{variant.dag.name}.{suffix}": form(variant.dag) for suffix, form in forms.items()}
+
+
+def _circuits(points: Sequence[Point]) -> Files:
+    labels = len({point.variant.label for point in points}) > 1
+    found = []
+    for point in points:
+        name = f"{point.variant.dag.name}-{point.pes}" + (f"-{point.variant.label}" if labels else "")
+        found.append(scheduled_circuit(name, *point.shown_schedule, ends=True))
+    return rtl_files(found)
 
 
 def _schedule(point: Point) -> Files:

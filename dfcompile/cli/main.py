@@ -32,9 +32,9 @@ HELP = "help"
 # Where each command is; its options are read when it is asked for.
 COMMANDS: Final[Mapping[str, str]] = {
     "schedule": "schedule.schedule_dag_file", "generate": "generate.generate", "explore": "explore.explore",
-    "bounds": "bounds.bounds", "compare": "compare.compare", "llm": "llm.llm", "configs": "lists.list_configs",
-    "systems": "lists.list_systems", "expansions": "lists.list_expansions", "ops": "lists.list_ops",
-    "passes": "lists.list_passes", "plugins": "lists.list_plugins",
+    "bounds": "bounds.bounds", "rtl": "rtl.rtl", "compare": "compare.compare", "llm": "llm.llm",
+    "configs": "lists.list_configs", "systems": "lists.list_systems", "expansions": "lists.list_expansions",
+    "ops": "lists.list_ops", "passes": "lists.list_passes", "plugins": "lists.list_plugins",
 }  # fmt: skip
 
 

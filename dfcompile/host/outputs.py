@@ -79,6 +79,16 @@ def check_folder(folder: Path) -> None:
     _check_parent(folder)
 
 
+def check_folders(folders: Sequence[Path]) -> None:
+    """Check that folders of ``--emit`` can be written, and that they are different ones; see `check_folder`."""
+    for folder in folders:
+        check_folder(folder)
+    named = [folder.absolute() for folder in folders]
+    for position, folder in enumerate(folders):
+        if named[position] in named[:position]:
+            raise UserError(f"--emit: folder {str(folder)!r} is given twice")
+
+
 def write_text(text: str | bytes, target: Path | None) -> None:
     """Write a text, or bytes, to a file, whole or not at all, or to standard output if there is no file.
 

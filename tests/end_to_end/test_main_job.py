@@ -69,7 +69,7 @@ WHOLE_ARRAYS = {
 OWN_SHARES = {"mv": (26_738, 21_938), "op": (28_225, 24_769), "lmv": (35_735, 35_735)}
 
 PUBLISHED = ("--expand", "published")
-KINDS = ("onnx", "library", "maps", "canonical", "schedule")
+KINDS = ("onnx", "library", "maps", "canonical", "schedule", "rtl")
 
 
 def test_published_table_with_volumes_of_whole_arrays(convolution: Path, capsys: Capture) -> None:
@@ -160,7 +160,7 @@ def test_stages_are_written_with_the_same_bytes_each_time(convolution: Path, cap
         {file.relative_to(tmp_path / run): file.read_bytes() for file in sorted((tmp_path / run).rglob("conv1*"))}
         for run in ("first", "second")
     )
-    assert len(first) == 13
+    assert len(first) == 14
     assert first == second
 
 
@@ -186,6 +186,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
         "maps": [".sdfg", ".txt"],
         "canonical": [".dag", ".dot", ".json", ".svg"],
         "schedule": [".json", ".json"],
+        "rtl": [".sv"],
     }
 
 

@@ -15,7 +15,7 @@ from tests.fuzz.kind import Case, ShowPhase
 from tests.fuzz.outcome import Outcome, Verdict
 
 PAGE, PICTURES = ("-o", "--html"), ("--gantt", "--trace")
-FOLDERS = tuple(f"--emit {kind}" for kind in ("onnx", "library", "maps", "canonical", "schedule"))
+FOLDERS = tuple(f"--emit {kind}" for kind in ("onnx", "library", "maps", "canonical", "schedule", "rtl"))
 LLM = "llm --decode 64 --config"
 SHEETS = ("d.csv", "d.tsv", "d.toml", "d.json", "d.xlsx")
 

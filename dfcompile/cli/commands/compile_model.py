@@ -10,13 +10,12 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import schedule_pictures, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
-from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
-from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
+from dfcompile.host.outputs import check_folders, check_targets, output_width, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, table
 from dfcompile.options.option import output
 
-EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
+EMITTED = ("onnx", "library", "maps", "canonical", "schedule", "rtl")
 
 COMMANDS = """\
 \b
@@ -25,6 +24,7 @@ Compile:
   SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
   schedule         schedule a canonical DAG file
   generate         write a graph: a canonical DAG, or a workload for DFModel
+  rtl              simulate the circuits that --emit rtl wrote
 
 \b
 Explore:
@@ -63,7 +63,7 @@ class Emissions:
         "earlier --emit of the same kind, which is replaced.",
         more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
         "`canonical`: the DAG in its [two forms](dag-files.md), Graphviz and an SVG drawing; "
-        "`schedule`: JSON and a trace.",
+        "`schedule`: JSON and a trace; `rtl`: a [circuit](hardware.md) that takes the cycles of the schedule.",
         default=(),
         flags=("--emit",),
         metavar="KIND DIR",
@@ -87,12 +87,7 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     lowerings = 1 if options.expand.chooses else len(options.expand.combinations)
     pictured.check_one(len(options.pes) * lowerings)
     check_targets((outputs.output, *pictured.targets.values(), outputs.html, emitted.save_choice))
-    for _, folder in emitted.emissions:
-        check_folder(folder)
-    folders = [folder.absolute() for _, folder in emitted.emissions]
-    for position, folder in enumerate(folders):
-        if folder in folders[:position]:
-            raise UserError(f"--emit: folder {str(emitted.emissions[position][1])!r} is given twice")
+    check_folders([folder for _, folder in emitted.emissions])
 
     from dfcompile.api.compile_model import run_of
     from dfcompile.report.screen import saved_choice

@@ -1,21 +1,43 @@
 """``dfcompile schedule``: schedules of a canonical DAG from a file."""
 
+from pathlib import Path
+
 from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import schedule_pictures, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
-from dfcompile.host.outputs import check_targets, output_width, write_text
-from dfcompile.options import DagOptions, Outputs, Pictures
+from dfcompile.host.outputs import check_folders, check_targets, output_width, write_folder, write_text
+from dfcompile.options import DagOptions, Outputs, Pictures, table
+from dfcompile.options.option import output
+
+EMITTED = ("rtl",)
 
 
-@table_command("schedule", DagOptions, Pictures, Outputs)
-def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs) -> None:
+@table
+class DagEmissions:
+    """Values of schedules that are written."""
+
+    emissions: tuple[tuple[str, Path], ...] = output(
+        f"Write the schedules to a folder; KIND is {', '.join(EMITTED)}. The folder is new, empty or an earlier --emit "
+        "of the same kind, which is replaced.",
+        more="`rtl`: a [circuit](hardware.md) for each, that takes its cycles.",
+        default=(),
+        flags=("--emit",),
+        metavar="KIND DIR",
+        choices=EMITTED,
+        is_pair=True,
+    )
+
+
+@table_command("schedule", DagOptions, DagEmissions, Pictures, Outputs)
+def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pictures, outputs: Outputs) -> None:
     """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
     pictured.check_one(len(options.pes) * len(options.partition))
     for name in pictured.targets if options.front else ():
         raise UserError(f"{name}: found a front of schedules against one (leave out --front)")
     check_targets((outputs.output, *pictured.targets.values(), outputs.html))
+    check_folders([folder for _, folder in emitted.emissions])
 
     from dfcompile.api.schedule_dag import run_of, schedule_choices
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
@@ -28,7 +50,15 @@ def schedule_dag_file(options: DagOptions, pictured: Pictures, outputs: Outputs)
         check_drawable(graph)
     run = run_of(options, graph, show_stage, (options.dag,))
     text = run.render(outputs.format, width=output_width(), verbose=outputs.verbose, show=outputs.show)
+    written = list(pictured.targets.values())
+    for kind, folder in emitted.emissions:
+        from dfcompile.cli.emissions import emitted_schedules  # which draws: most runs emit nothing
+
+        with show_stage(f"emitting {kind}"):
+            files = emitted_schedules(run.schedules)
+        write_folder(files, folder)
+        written += [folder / name for name in files]
     for target, picture in schedule_pictures(run.schedules[0], pictured).items():
         write_text(picture, target)
-    write_page(outputs.html, run, list(pictured.targets.values()))
+    write_page(outputs.html, run, written)
     write_text(text, outputs.output)

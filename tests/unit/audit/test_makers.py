@@ -13,7 +13,7 @@ from dfcompile.io_bounds.fusion.residency import _Search
 from dfcompile.io_bounds.operators import BoundedModel
 from dfcompile.lowering.alternatives import bound
 from dfcompile.options import Options
-from dfcompile.report import schedule_summary, summary
+from dfcompile.report import summary
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import checked_schedule, evaluation, operator_times, repetition, streaming_schedule
 from dfcompile.scheduler.evaluation import ScheduleFigures
@@ -47,7 +47,6 @@ MADE = (
     (operator_options, "estimate", 0.5),
     (operator_times, "shared", 2),
     (repetition, "_most_at_once", 0.5),
-    (schedule_summary, "_sslr", 2),
     (sketches, "estimate", 0.5),
     (streaming_schedule, "lower_bound_cycles", 2),
     (streaming_schedule, "lower_bound_cycles", 0.5),

@@ -1,0 +1,1 @@
+"""Schedules as circuits: SystemVerilog that takes the printed cycles, and its simulation."""

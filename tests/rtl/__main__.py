@@ -1,0 +1,65 @@
+"""``python -m tests.rtl``: simulates circuits of random schedules, and compares their cycles with the printed ones.
+
+Says also what registered FIFOs cost, of the printed sizes and with a place more. Each design has a seed.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dfcompile.host.outputs import write_folder
+from dfcompile.rtl.comparison import read_printed
+from dfcompile.rtl.folder import NamedCircuit, rtl_files
+from dfcompile.rtl.simulation import SIMULATORS, Fifos, counted_cycles, installed_simulators
+from tests.rtl.drawn import drawn_circuits
+
+Cycles = list[int | None]
+KINDS = (Fifos(), Fifos(registered=True), Fifos(registered=True, places=1))
+
+
+def counted(circuits: Sequence[NamedCircuit], simulator: str, kinds: Sequence[Fifos] = KINDS[:1]) -> list[Cycles]:
+    """The cycles of circuits that are simulated in one design, with each kind of FIFOs."""
+    with TemporaryDirectory() as parent:
+        folder = Path(parent) / "design"
+        write_folder(rtl_files(circuits), folder)
+        modules = [one.module for one in read_printed(folder)]
+        found = [counted_cycles(folder, simulator, fifos) for fifos in kinds]
+    return [[cycles[module] for module in modules] for cycles in found]
+
+
+def main(words: Sequence[str]) -> int:
+    """Simulate designs; 1 if a circuit takes other cycles than are printed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rtl", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="schedules")
+    parser.add_argument("--size", type=int, default=100, help="schedules in a design")
+    parser.add_argument("--seed", type=int, default=0, help="of the first design")
+    parser.add_argument("--simulator", choices=SIMULATORS, default=installed_simulators()[0])
+    asked = parser.parse_args(words)
+    differing = deadlocks = done = 0
+    ratios: dict[Fifos, list[float]] = {fifos: [] for fifos in KINDS[1:]}
+    for design in range(-(-asked.count // asked.size)):
+        circuits = drawn_circuits(asked.size, asked.seed + design)
+        printed, *others = counted(circuits, asked.simulator, KINDS)
+        for one, cycles in zip(circuits, printed, strict=True):
+            if cycles != one.cycles:
+                differing += 1
+                print(f"seed {asked.seed + design}, {one.name}: {cycles} cycles against {one.cycles} printed")
+        done, deadlocks = done + len(circuits), deadlocks + printed.count(None)
+        for fifos, found in zip(KINDS[1:], others, strict=True):
+            both = zip(circuits, found, strict=True)
+            # Schedules that nobody would choose, and such without FIFOs, say nothing of what printed sizes cost.
+            chosen = ((one, cycles) for one, cycles in both if one.circuit.fifos and not one.name.startswith("wild"))
+            ratios[fifos] += [cycles / one.cycles for one, cycles in chosen if cycles and one.cycles]
+        print(f"{done} circuits, {deadlocks} deadlocks, {differing} differ", flush=True)
+    for fifos, times in ratios.items():
+        more = f", each {fifos.places} larger" if fifos.places else ""
+        spread = f"{statistics.median(times):.3f} times the printed cycles in the median, {max(times):.3f} at most"
+        print(f"registered FIFOs{more}: {spread} ({len(times)} schedules)")
+    return int(differing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
