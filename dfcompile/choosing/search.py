@@ -26,7 +26,7 @@ from dfcompile.options import Choice
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _TOO_LONG = 1.05  # estimates of choices of many pieces are up to a twentieth longer than their schedules
-_TIMES_FOR_DRAM = 3  # as many tasks of a model in slices that waits for DRAM
+_TIMES_FOR_DRAM = 5  # as many tasks of a model in slices that waits for DRAM
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
@@ -110,7 +110,7 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
             if (
                 is_in_slices and own and own[0].estimate.waits_for_dram
             ):  # of shorter tasks fewer slices are there at once
-                own = _improved(operators, space, sketches, _TIMES_FOR_DRAM * most, own)
+                own = _improved(operators, space, sketches, max(most, _TIMES_FOR_DRAM * limits.own_tasks), own)
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
             chosen, least, rivals = _compared(found, default, scores)
