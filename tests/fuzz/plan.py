@@ -7,8 +7,8 @@ MODEL_KINDS: Mapping[str, int] = {
     "published": 11,
 }  # per cent  # fmt: skip
 FILES_PER_CACHE = 10
-MODELS_PER_MEMORY = 40  # that is played
-MODELS_PER_COMPARISON = 100  # of the default choice with others, which takes seconds
+MODELS_PER_MEMORY = 100  # that is played
+MODELS_PER_COMPARISON = 500  # of the default choice with others, which takes seconds
 MODELS_PER_COMPILATION = 500  # a compilation takes as long as two hundred interpreted models
 
 
