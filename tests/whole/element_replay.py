@@ -1,9 +1,9 @@
 """Replays a schedule element by element: tasks read and write through FIFOs, wait for memory and for their elements.
 
-Of the schedule it knows which task runs where, which edges stream, how large FIFOs are, and the cycle before which no
-task begins, as some are postponed; the times follow from that. A task takes an element of each input in a cycle and
-gives one of each output in the next, as often as its volumes say [dematteis23 4.1]; it writes before it reads, and
-stops where a FIFO is empty or full.
+Of the schedule it knows which task runs where, which edges stream, how large FIFOs are, and where nothing streams the
+cycle before which no task begins, as some are postponed; the times follow from that. A task takes an element of each
+input in a cycle and gives one of each output in the next, as often as its volumes say [dematteis23 4.1]; it writes
+before it reads, and stops where a FIFO is empty or full.
 """
 
 from collections import defaultdict
@@ -34,7 +34,9 @@ class _Replay:
         nodes = range(dag.nodes_count)
         self._capacity, self._block = schedule.fifo_capacity.tolist(), schedule.block.tolist()
         self._held = [0] * dag.edges_count
-        self._earliest = np.where(dag.is_computational, schedule.start, 0).tolist()
+        # Tasks are postponed where nothing streams; others may take what is there before they have all of the first.
+        is_postponed = dag.is_computational & ~schedule.streamed.any()
+        self._earliest = np.where(is_postponed, schedule.start, 0).tolist()
         self._start, self._end = [-1] * dag.nodes_count, [-1] * dag.nodes_count
         self._inputs: list[list[int]] = [[] for _ in nodes]
         self._outputs: list[list[int]] = [[] for _ in nodes]
