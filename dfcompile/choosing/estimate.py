@@ -49,9 +49,8 @@ def traffic(flow: Flow, pes: int, memory: Memory) -> int:
 
     Tasks of a family run in rounds of P. What several of a round read comes once, at least as one stream; what SRAM has
     room for stays for the round, or for all rounds. An array that is made here and is no larger than half of SRAM is
-    not moved, one that several families read is then moved once; of arrays in slices a part is moved
-    if they find no room beside one another. Streams count as if they went through memory: of many
-    tasks few run at a time.
+    not moved, one that several families read is then moved once; of arrays in slices the part is moved for which there
+    is no room. Streams count as if they went through memory: of many tasks few run at a time.
 
     Args:
         flow: families of tasks.
@@ -94,8 +93,8 @@ def _is_made(use: ArrayUse) -> bool:
 def moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
     """Return about which part of each array in slices does not stay on the chip, of those that are made for others.
 
-    Depth first as many slices are worked on as P tasks touch; each is in memory until the last family has
-    read it. What is there at a time on the average, and finds no room, is moved.
+    Depth first, tasks work on as many slices as P of them touch. Each slice is in memory until the last family has read
+    it. SRAM holds what is there on the average, as far as there is room; the rest is moved.
     """
     if memory.sram_bytes == inf:
         return {}

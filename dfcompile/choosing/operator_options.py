@@ -202,21 +202,23 @@ class OptionTable:
     def _in_short_tasks(
         self, names: Names, part: LoweredGraph, known: Sequence[OperatorOption]
     ) -> Iterator[OperatorOption]:
-        """Yield options of more pieces of a lowering in slices that waits for DRAM, until it no longer does.
+        """Yield options of more pieces, if a lowering works on slices and waits for DRAM, until it no longer waits.
 
-        The more tasks work on a slice the fewer slices are in memory at a time.
+        The more tasks work on a slice, the fewer slices are in memory at a time.
         """
+        origin = part.scopes[0].origin
         least = min((each.alone for each in known), key=lambda alone: alone.time, default=None)
-        if least is None or 2 * least.apart_cycles <= least.work_cycles or len(self._space.granularities) == 1:
+        is_given = len(self._space.granularities) == 1 or bool(self._fixed(origin))  # by the user
+        if least is None or is_given or 2 * least.apart_cycles <= least.work_cycles:
             return
         largest = max(part.scopes, key=lambda scope: prod(scope.extents))
-        pieces = next(extent for extent in largest.extents if extent > 1)
-        origin, most = part.scopes[0].origin, max((each.pieces or 0 for each in known), default=0)
+        pieces = next((extent for extent in largest.extents if extent > 1), 1)
+        most = max(each.pieces or 0 for each in known)
         while least.waits_for_dram and 2 * pieces <= _MOST_PER_ELEMENT * self._sketches.pes:
             pieces *= 2
             if pieces <= most:
                 continue
-            found = self._estimate(part, Granularity(pieces=pieces), (_shape(part), self._fixed(origin)))
+            found = self._estimate(part, Granularity(pieces=pieces), (_shape(part), ()))
             if found is None:
                 return
             yield OperatorOption(names, pieces, found)

@@ -26,7 +26,7 @@ from dfcompile.options import Choice
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _TOO_LONG = 1.05  # estimates of choices of many pieces are up to a twentieth longer than their schedules
-_TIMES_FOR_DRAM = 5  # as many tasks of a model in slices that waits for DRAM
+_TIMES_FOR_DRAM = 5  # as many tasks may be, where most work is on slices and DRAM takes longer than tasks
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
@@ -107,10 +107,9 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         with work.part(changes):
             few = [each for each in uniform if each.estimate.tasks <= most][:1]
             own = _improved(operators, space, sketches, most, few)
-            if (
-                is_in_slices and own and own[0].estimate.waits_for_dram
-            ):  # of shorter tasks fewer slices are there at once
-                own = _improved(operators, space, sketches, max(most, _TIMES_FOR_DRAM * limits.own_tasks), own)
+            if is_in_slices and own and own[0].estimate.waits_for_dram:
+                shorter = max(most, _TIMES_FOR_DRAM * limits.own_tasks)  # so that fewer slices are there at a time
+                own = _improved(operators, space, sketches, shorter, own)
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
             chosen, least, rivals = _compared(found, default, scores)

@@ -9,6 +9,7 @@ import pytest
 
 import dfcompile as df
 from dfcompile.report.figures import Result
+from tests.fuzz.drawn_machines import DrawnMachine
 
 FOLDER = Path(__file__).parents[2] / "examples" / "pusch_mimo"
 
@@ -29,6 +30,21 @@ def test_matrices_are_inverted_one_after_the_other() -> None:
 
     assert mapping.dram_bytes <= 3 * mapping.ideal.memory_s * 300e9
     assert mapping.time_s <= 1.2 * mapping.ideal.compute_s
+
+
+@pytest.mark.parametrize("rules", [(), ("inv_line29:pieces=12",)])
+def test_shorter_tasks_are_chosen_for_a_slow_dram_unless_the_user_says_how_many(
+    rules: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    machine = DrawnMachine(pes=32, sram_bytes=87_381, gb_per_s=3.0).file()
+    sizes = {"N": 12, "R": 24, "L": 4}
+    run = df.compile(FOLDER / "mimo.py", pes=[32], dims=sizes, system=machine, granularity=rules or ())
+
+    (point,) = run.exploration.points
+    pieces = point.variant.extraction.granularity.pieces_of("inv_line29")
+
+    assert pieces == 12 if rules else pieces is not None and pieces > 32 * 4
 
 
 @pytest.fixture

@@ -313,7 +313,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     def _with_less_in_memory(self, units: int, part: DagPart, known: TaskConfiguration) -> TaskConfiguration:
         """Return a configuration, or a faster one of schedules that hold less in memory.
 
-        Of none that streams nothing and does not wait for DRAM: these are slower.
+        These take more cycles than a schedule that streams nothing, so they are not tried where its cycles decide.
         """
         if known.schedule.streamed.any() or not self._waits_for_compute(known):
             for schedule in self._ways(part).with_less_in_memory():
