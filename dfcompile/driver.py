@@ -211,11 +211,12 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     chip = system.accelerator
     ghz = chip.frequency_ghz
 
-    def time_of(dag: CanonicalDag, timed: TimedSchedule) -> float:
-        return _tasks(dag, schedule, system, plan).whole_ns(timed.schedule) * ghz
+    def fastest(dag: CanonicalDag, timed: TimedSchedule) -> tuple[float, Schedule]:
+        whole = _tasks(dag, schedule, system, plan).whole(timed.schedule)
+        return (0.0, timed.schedule) if whole is None else (whole.time_ns * ghz, whole.schedule)
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
-    return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), time_of)
+    return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), fastest)
 
 
 class _MappedScores:
@@ -288,8 +289,10 @@ def _points(
     named = "".join(f"{choice} " for choice in variant.choices)
     with work_of(1 + len(chip_counts)) as steps:
         with show(f"scheduling {named}on {pes} processing elements"):
-            made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
-            found = variant.scheduling.on(schedule, made)
+            made = None if selection is None else selection.made
+            if made is not None and not made.is_of(variant.dag):
+                made = None
+            found = variant.scheduling.on(schedule, None if made is None else made.timed)
             steps.add()
         repetition = best_repetition(variant.scheduling, schedule, repeat) if repeat > 1 else None
         system = plan.system.with_cores(pes)
@@ -297,7 +300,8 @@ def _points(
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
             exact = found.schedule if found.schedule.timing.is_exact else None
-            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=exact)
+            on_machine = None if made is None or exact is None else made.on_machine
+            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=exact, chosen=on_machine)
         # Work in shares is no less than as a whole: not of volumes or tasks that depend on all of it.
         adds_up = variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
         attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=adds_up).fastest()

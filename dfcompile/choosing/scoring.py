@@ -15,7 +15,7 @@ from dfcompile.choosing.estimate import Memory
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
-from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.evaluation import io_bytes
 from dfcompile.scheduler.listing.listed_schedules import ListedPlan, is_listable, listed_plan
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
@@ -86,16 +86,17 @@ class MadeSchedule(Struct, frozen=True, eq=False):
     Attributes:
         dag: that it schedules.
         timed: the schedule.
+        on_machine: the fastest that was found for the same tasks on a machine with its memory.
     """
 
     dag: CanonicalDag
     timed: TimedSchedule
+    on_machine: Schedule | None = None
 
-    def of(self, dag: CanonicalDag) -> TimedSchedule | None:
-        """Return the schedule if a DAG has the same tasks and edges; ``None`` if it has others."""
+    def is_of(self, dag: CanonicalDag) -> bool:
+        """Return whether a DAG has the same tasks and edges."""
         columns = ("kind", "volume_in", "volume_out", "edge_source", "edge_target", "edge_volume")
-        same = all(np.array_equal(getattr(dag, name), getattr(self.dag, name)) for name in columns)
-        return self.timed if same else None
+        return all(np.array_equal(getattr(dag, name), getattr(self.dag, name)) for name in columns)
 
 
 class Scores(Protocol):
@@ -129,11 +130,12 @@ class Machine(Struct, frozen=True):
 
     Attributes:
         memory: of a chip.
-        time_of: gives the cycles that a schedule of a DAG takes on it, memory included.
+        fastest: gives the cycles that a DAG takes on it, memory included, by a schedule that is known or by another
+            one, and the schedule that is faster there.
     """
 
     memory: Memory
-    time_of: Callable[[CanonicalDag, TimedSchedule], float]
+    fastest: Callable[[CanonicalDag, TimedSchedule], tuple[float, Schedule]]
 
 
 class Makespans:
@@ -178,9 +180,13 @@ class Makespans:
         if found.deadlock:
             return NEVER
         makespan = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
-        score: Score = makespan if self._machine is None else (self._machine.time_of(dag, found), *makespan)
+        score: Score = makespan
+        on_machine = None
+        if self._machine is not None:
+            cycles, on_machine = self._machine.fastest(dag, found)
+            score = (cycles, *makespan)
         if self._least is None or score < self._least[0]:
-            self._least = score, MadeSchedule(dag, found)
+            self._least = score, MadeSchedule(dag, found, on_machine)
         return score
 
     @property

@@ -123,6 +123,7 @@ MANY = 1_000_000  # graphs of more tasks only as a whole, and each kernel alone
 SMALL = 1_000  # of graphs of more tasks
 REFINED_TIMES = 12  # not more of the sets of least bounds than so many times all tasks: bounds are not plans
 NEARLY = 1.05  # of the time: mean intervals are as wrong as that
+NEAR_ENOUGH = 1.01  # of what every schedule takes: no kernels are parted for less
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 
@@ -187,6 +188,11 @@ class _Search:
         is_quick = self._model.scheduling == self._model.planning or self._model.scheduling.effort is Effort.QUICK
         if everything <= most and is_quick:  # lower bounds, replaced by true figures where the shortest path runs
             return self._replayed(_BOUNDED)
+        if self._model.known is not None and self._whole is not None:
+            self._replay(self._whole)
+            bound_ns, whole_ns = self._least.bound_ns(), float(self._time[self._whole])
+            if whole_ns <= bound_ns * NEAR_ENOUGH:
+                return self._found([self._whole], is_optimal=whole_ns <= bound_ns * (1 + TIE))
         self._plan_some()
         return self._replayed(_PLANNED)
 

@@ -143,6 +143,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         chips: that share the model, of which the lowering is one chip's; ``None``: one has all of it.
         least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
         known: a schedule of all tasks on the chip, replayed, if there is one already.
+        chosen: the schedule of all tasks that `whole` took of a large lowering: no other is looked for again.
     """
 
     dag: CanonicalDag
@@ -153,6 +154,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     chips: ChipsInUse | None = None
     least_cycles: int = 0
     known: Schedule | None = None
+    chosen: Schedule | None = None
 
     @cached_property
     def units(self) -> TaskUnits:
@@ -202,26 +204,26 @@ class TaskModel(Struct, frozen=True, dict=True):
             for kernels in self.units.kernels
         )
 
-    def whole_ns(self, known: Schedule) -> float:
-        """Return about what all units take as one configuration, by a schedule of all tasks or if nothing streams.
+    def whole(self, known: Schedule) -> TaskConfiguration | None:
+        """Return all units as one configuration, by a schedule of all tasks or if nothing streams; ``None`` of none.
 
         Args:
             known: of the lowering, with words of an element.
         """
         if not self.units.count:
-            return 0.0
+            return None
         everything = (1 << self.units.count) - 1
         part = self.units.part(everything, self.machine_dag)
         is_of_machine = self.machine_dag is self.dag
-        if part.dag.nodes_count <= _FEW_NODES:
+        if not self._is_large_whole(everything, part):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
-            return self.configuration(everything).time_ns
+            return self.configuration(everything)
         ways = self._ways(part)
         found = self._configuration(everything, part, ways.nothing_streams())
         if is_of_machine and self._fits(part, known):
             found = self._faster(found, everything, part, known)
-        return self._with_less_in_memory(everything, part, found).time_ns
+        return self._with_less_in_memory(everything, part, found)
 
     def configuration(self, units: int) -> TaskConfiguration:
         """Return the configuration of a set of units; where no FIFOs fit or no replay is feasible, nothing streams.
@@ -277,6 +279,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         )
 
     def _configuration_of(self, units: int, part: DagPart) -> TaskConfiguration:
+        if self.chosen is not None and self._is_large_whole(units, part):
+            return self._configuration(units, part, self.chosen)
         fastest: TaskConfiguration | None = None
 
         def may_help(planned: Schedule | None) -> bool:
@@ -297,10 +301,15 @@ class TaskModel(Struct, frozen=True, dict=True):
             fastest = self._faster(fastest, units, part, schedule)
         return fastest
 
+    def _is_large_whole(self, units: int, part: DagPart) -> bool:
+        return units.bit_count() == self.units.count and part.dag.nodes_count > _FEW_NODES
+
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def _plan_of(self, units: int, part: DagPart, least_ns: float) -> TaskConfiguration:
+        if self.chosen is not None and self._is_large_whole(units, part):
+            return self._configuration(units, part, self.chosen)
         found: TaskConfiguration | None = None
         for schedule in self._ways(part).planned():
             found = self._faster(found, units, part, schedule)

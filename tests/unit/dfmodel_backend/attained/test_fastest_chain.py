@@ -18,8 +18,10 @@ from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
 from dfcompile.errors import InfeasibleError
+from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.streaming_schedule import timed_schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 
@@ -125,6 +127,23 @@ def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, parti
 
     check_task_mapping(dag, system, Overlap.PERFECT_OVERLAP, found)
     assert found.bound_time_s <= found.time_s * (1 + 1e-12)
+
+
+def test_kernels_are_not_parted_where_the_schedule_that_is_known_is_near_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dag = parse_dag("dfcompile-dag/1 chain\ntask a\ntask b\nedge a -> b volume=1000\n")
+    system = machine(2, 0.0, 64.0)
+    known = timed_schedule(dag, replace(ScheduleOptions(2), timing=Timing.EXACT)).schedule
+    for name in ("REPLAYED", "REPLAYED_OF_TINY"):
+        monkeypatch.setattr(search, name, 0)
+    planned: list[int] = []
+    monkeypatch.setattr(TaskModel, "planned", lambda _, units, __: planned.append(units))
+
+    (found,), is_proved = fastest_chain(replace(model_of(dag, system), known=known))
+
+    assert (found.cycles, found.kernels, planned) == (1001, ("a", "b"), [])
+    assert is_proved == (known.makespan_cycles == 1001)
 
 
 @examples(60)

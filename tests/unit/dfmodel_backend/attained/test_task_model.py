@@ -3,12 +3,14 @@
 import pytest
 
 from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
-from dfcompile.dfmodel_backend.attained import part_schedules
+from dfcompile.dfmodel_backend.attained import part_schedules, task_model
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.generators.canonical_dags import cholesky
+from dfcompile.options import Timing
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler import schedule as schedule_of
 
 DAG = cholesky(3, 16, 1)
 PES = 2
@@ -56,3 +58,20 @@ def test_where_nothing_overlaps_the_sum_of_both_counts(monkeypatch: pytest.Monke
     both = whole(planned="work-ordered", asked="sb-lts", gb_per_s=0.01, overlap=Overlap.NO_OVERLAP)
 
     assert both.time_ns == min(each.time_ns for each in ways)
+
+
+def test_the_schedule_that_a_choice_took_of_a_large_lowering_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_model, "_FEW_NODES", 0)
+    options, system = ScheduleOptions(PES, "sb-lts"), load_system(None).with_cores(PES)
+    model = TaskModel(DAG, system, options, options, Overlap.PERFECT_OVERLAP)
+    slower = schedule_of(DAG, replace(options, partition="work-ordered", timing=Timing.EXACT))
+    taken = model.whole(slower)
+    assert taken is not None
+    assert taken.cycles < slower.makespan_cycles  # nothing that streams so badly
+
+    again = replace(model, chosen=slower)
+    everything = (1 << model.units.count) - 1
+    assert again.configuration(everything).schedule is slower
+    assert again.planned(everything).schedule is slower
+    monkeypatch.setattr(task_model, "_FEW_NODES", DAG.nodes_count)
+    assert replace(model, chosen=slower).configuration(everything).cycles < slower.makespan_cycles
