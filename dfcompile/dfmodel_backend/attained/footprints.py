@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.part import DagPart
 from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.distinct import first_places
+from dfcompile.scheduler import Schedule
 
 Numbers = npt.NDArray[np.integer]
 
@@ -43,6 +45,19 @@ class Spans(Struct, frozen=True, eq=False):
         change = np.concatenate([-self.size, self.size])
         load = np.cumsum(change[np.argsort(cycles, kind="stable")])
         return int(load.max(initial=0))
+
+
+def fifos_of(dag: CanonicalDag, part: DagPart, found: Schedule) -> Spans:
+    """Return what FIFOs take, words as wide as the machine's, from the start of who writes to the end of who reads."""
+    edges = np.flatnonzero(found.streamed)
+    begin, end = found.start[part.dag.edge_source[edges]], found.last_out[part.dag.edge_target[edges]]
+    return Spans(begin, np.maximum(end, begin), found.fifo_capacity[edges] * word_bytes(dag, part, edges))
+
+
+def word_bytes(dag: CanonicalDag, part: DagPart, edges: Int64) -> Int64:
+    """Return the bytes of a word of the machine on some edges of a part."""
+    width = -(-dag.edge_volume[part.edge[edges]] // np.maximum(part.dag.edge_volume[edges], 1))
+    return np.asarray(width * dag.edge_element_bytes[part.edge[edges]])
 
 
 def sums(row: Numbers, values: Int64 | Bool, count: int) -> Int64:

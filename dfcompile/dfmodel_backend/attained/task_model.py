@@ -12,7 +12,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import OUTSIDE, DagPart
 from dfcompile.dfmodel_backend.attained.cores import on_cores
-from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, Spans
+from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, fifos_of, word_bytes
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules, PartWays
 from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
@@ -346,7 +346,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         return self._schedules.of(part.dag, lambda schedule: self._fits(part, schedule))
 
     def _fits(self, part: DagPart, schedule: Schedule) -> bool:
-        return _fifos(self.dag, part, schedule).peak <= self.sram_bytes
+        return fifos_of(self.dag, part, schedule).peak <= self.sram_bytes
 
     def _edges(self, part: DagPart, found: Schedule) -> MemoryEdges:
         edges = np.flatnonzero(~found.streamed & self.stores.moves_data[part.edge])
@@ -359,8 +359,8 @@ class TaskModel(Struct, frozen=True, dict=True):
             reader=np.stack([found.start[target], found.last_out[target]]),
             writer=np.where(is_written, np.stack([found.start[source], found.last_out[source]]), 0),
             work=part.dag.work[target],
-            word_bytes=_word_bytes(self.dag, part, edges),
-            fifos=_fifos(self.dag, part, found),
+            word_bytes=word_bytes(self.dag, part, edges),
+            fifos=fifos_of(self.dag, part, found),
         )
 
     def _configuration(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
@@ -389,16 +389,3 @@ class TaskModel(Struct, frozen=True, dict=True):
             network_ns=network_ns,
             time_ns=self.overlap.time_ns(compute_ns, memory_ns, network_ns),
         )
-
-
-def _fifos(dag: CanonicalDag, part: DagPart, found: Schedule) -> Spans:
-    """Return what FIFOs take, words as wide as the machine's, from the start of who writes to the end of who reads."""
-    edges = np.flatnonzero(found.streamed)
-    begin, end = found.start[part.dag.edge_source[edges]], found.last_out[part.dag.edge_target[edges]]
-    return Spans(begin, np.maximum(end, begin), found.fifo_capacity[edges] * _word_bytes(dag, part, edges))
-
-
-def _word_bytes(dag: CanonicalDag, part: DagPart, edges: Int64) -> Int64:
-    """Return the bytes of a word of the machine on some edges of a part."""
-    width = -(-dag.edge_volume[part.edge[edges]] // np.maximum(part.dag.edge_volume[edges], 1))
-    return np.asarray(width * dag.edge_element_bytes[part.edge[edges]])
