@@ -9,7 +9,6 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import OUTSIDE, DagPart
 from dfcompile.dfmodel_backend.attained.cores import on_cores
 from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, fifos_of, word_bytes
