@@ -28,7 +28,8 @@ _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tas
 _ACCESSES_QUICKLY = 2**27  # two or three seconds
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
-_GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
+# Of gangs that are no longer by steady times; quickly, of a hundred tasks.
+_GANG_ACCESSES = {Effort.QUICK: 2**16, Effort.DEFAULT: 2**20, Effort.HIGH: 2**20}
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
@@ -128,8 +129,8 @@ def _listed_or_gangs(
         return TimedSchedule(listed.planned, sample=listed.sample)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     is_bounded = options.max_fifo is not None
-    most = exact.MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
-    if accesses > most:
+    most = exact.MOST_ACCESSES if is_bounded else _GANG_ACCESSES[options.effort]
+    if accesses > most or (options.effort is Effort.QUICK and listed.found.schedule.makespan_cycles <= listed.bound):
         return TimedSchedule(_with_fifos(dag, listed.found, options), is_replayed=accesses > _RECHECKED_ACCESSES)
     own = _planned(dag, partitioner, options, barrier=False)
     planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]

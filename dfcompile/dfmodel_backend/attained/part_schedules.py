@@ -7,6 +7,7 @@ from enum import Enum, unique
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_MEMBER, CanonicalDag
 from dfcompile.errors import ReplayTooLargeError
@@ -27,11 +28,20 @@ class Order(Enum):
     DEPTH_FIRST = "depth first"
 
 
+class NothingStreams(Struct, frozen=True):
+    """A way to schedule without streams."""
+
+    order: Order
+    pes: int
+
+
 _NON_STREAMING = {Order.BY_RANK: schedule_non_streaming, Order.DEPTH_FIRST: schedule_depth_first}
-_Key = tuple[bytes, ScheduleOptions | Order]
+_Way = ScheduleOptions | NothingStreams
+_Key = tuple[bytes, _Way]
 
 _SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
 _SMALLER_FIFOS = (64, 4, 1)  # elements, where those of lists do not fit
+_FEWER = 4  # one element in so many less at a time
 _REPLAYED_BOTH_WAYS = 100_000  # nodes; of more, where it is planned already, too
 
 
@@ -77,7 +87,7 @@ class PartWays:
 
     def nothing_streams(self, order: Order = Order.BY_RANK) -> Schedule:
         """Return the schedule in which all data goes through memory."""
-        return self._plan(order)
+        return self._plan(self._without_streams(order))
 
     def with_less_in_memory(self) -> Iterator[Schedule]:
         """Yield schedules in which less is in memory at a time: where arrays are in slices, one result after the other.
@@ -85,7 +95,7 @@ class PartWays:
         Without slices whoever reads an array waits for all who write it, in any order of tasks.
         """
         if (self._dag.is_buffer & (self._dag.node_member != NO_MEMBER)).any():
-            yield self._plan(Order.DEPTH_FIRST)
+            yield self._plan(self._without_streams(Order.DEPTH_FIRST))
 
     def with_small_fifos(self) -> Iterator[Schedule]:
         """Yield replayed list schedules of a part that has one, with smaller and smaller FIFOs."""
@@ -94,12 +104,30 @@ class PartWays:
             if timed is not None:
                 yield timed
 
+    def on_fewer_elements(self, may_help: Callable[[int], bool]) -> Iterator[Schedule]:
+        """Yield schedules on a quarter fewer elements, and again: fewer tasks at a time hold less in memory.
+
+        Args:
+            may_help: whether a schedule may be of use that takes so many cycles at least.
+        """
+        planning, work = self._all.planning, int(self._dag.work.sum())
+        pes = min(planning.pes, self._dag.tasks_count)  # no more are at work
+        while pes > 1:
+            pes -= -(-pes // _FEWER)
+            if not may_help(-(-work // pes)):
+                return
+            ways: list[_Way] = [NothingStreams(order, pes) for order in Order]
+            for options in (*ways, replace(planning, pes=pes)):
+                timed = self._replayed_if_it_fits(options)
+                if timed is not None:
+                    yield replace(timed, pes=planning.pes)
+
     def planned(self) -> Iterator[Schedule]:
         """Yield schedules with the times that were planned: one in which nothing streams, and one that does if it fits.
 
         Where FIFOs do not fit, streams whose FIFO would hold nearly all of them go through memory instead.
         """
-        yield self._plan(Order.BY_RANK)
+        yield self.nothing_streams()
         for options in self._with_smaller_fifos(self._all.planning):
             if self._fits(found := self._plan(options)):
                 yield found
@@ -127,11 +155,11 @@ class PartWays:
                     yield timed
                     break
 
-    def _replayed_if_it_fits(self, options: ScheduleOptions | Order) -> Schedule | None:
+    def _replayed_if_it_fits(self, options: _Way) -> Schedule | None:
         """Return a schedule with the times of its replay; ``None`` if its FIFOs do not fit, or that is too large."""
         if not self._fits(found := self._plan(options)):
             return None
-        if isinstance(options, Order):
+        if isinstance(options, NothingStreams):
             return found
         key = self._shape, options
         if key not in self._all.replays:
@@ -141,16 +169,19 @@ class PartWays:
                 return None
         return self._all.replays[key]
 
-    def _ways(self) -> Iterable[ScheduleOptions | Order]:
+    def _without_streams(self, order: Order) -> NothingStreams:
+        return NothingStreams(order, self._all.planning.pes)
+
+    def _ways(self) -> Iterable[_Way]:
         ways = self._all.planning, self._all.scheduling
         known = self._all.replays.get((self._shape, self._all.scheduling))
         is_first = known is not None and self._dag.nodes_count > _SCHEDULED_BOTH_WAYS and self._fits(known)
-        return (*dict.fromkeys(reversed(ways) if is_first else ways), Order.BY_RANK)
+        return (*dict.fromkeys(reversed(ways) if is_first else ways), self._without_streams(Order.BY_RANK))
 
-    def _with_smaller_fifos(self, options: ScheduleOptions | Order) -> Iterator[ScheduleOptions | Order]:
+    def _with_smaller_fifos(self, options: _Way) -> Iterator[_Way]:
         """Yield options, then what is tried where its FIFOs do not fit."""
         yield options
-        if isinstance(options, Order):
+        if isinstance(options, NothingStreams):
             return
         if self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS:
             yield from self._small_fifos(options)
@@ -162,9 +193,9 @@ class PartWays:
         if (self._shape, asked) in self._all.replays and options == asked and options.max_fifo is None:
             yield from (replace(options, timing=Timing.EXACT, max_fifo=most) for most in _SMALLER_FIFOS)
 
-    def _is_worth_it(self, options: ScheduleOptions | Order, may_help: Callable[[Schedule | None], bool]) -> bool:
+    def _is_worth_it(self, options: _Way, may_help: Callable[[Schedule | None], bool]) -> bool:
         """Return whether another schedule is looked for."""
-        if isinstance(options, Order):
+        if isinstance(options, NothingStreams):
             return may_help(self._plan(options))
         key = self._shape, options
         if self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS or key in self._all.replays:
@@ -174,12 +205,12 @@ class PartWays:
             return False
         return (planned is None or self._fits(planned)) and may_help(planned)
 
-    def _plan(self, options: ScheduleOptions | Order) -> Schedule:
+    def _plan(self, options: _Way) -> Schedule:
         key = self._shape, options
         if key not in self._all.plans:
             planning = self._all.planning
-            if isinstance(options, Order):
-                alone = _NON_STREAMING[options](self._dag, planning.pes)
+            if isinstance(options, NothingStreams):
+                alone = _NON_STREAMING[options.order](self._dag, options.pes)
                 planned = through_memory(self._dag, planning, postponed(self._dag, alone))
                 # Every task begins when all that it reads is there: nothing is early or late.
                 found = replace(planned, timing=Timing.EXACT)

@@ -296,12 +296,18 @@ class TaskModel(Struct, frozen=True, dict=True):
         fastest = self._with_less_in_memory(units, part, fastest)
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
+        most_ns = fastest.time_ns
         for schedule in ways.with_small_fifos():  # which leave more room for data
+            fastest = self._faster(fastest, units, part, schedule)
+        for schedule in ways.on_fewer_elements(lambda cycles: self._compute_ns(cycles) < most_ns):
             fastest = self._faster(fastest, units, part, schedule)
         return fastest
 
     def _is_large_whole(self, units: int, part: DagPart) -> bool:
         return units.bit_count() == self.units.count and part.dag.nodes_count > _FEW_NODES
+
+    def _compute_ns(self, cycles: int) -> float:
+        return cycles / self.system.accelerator.frequency_ghz
 
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
@@ -335,7 +341,7 @@ class TaskModel(Struct, frozen=True, dict=True):
 
         Where cycles alone take no less, what of the data SRAM holds is not looked for.
         """
-        compute_ns = schedule.makespan_cycles / self.system.accelerator.frequency_ghz
+        compute_ns = self._compute_ns(schedule.makespan_cycles)
         if known is not None and self.overlap.time_ns(compute_ns, 0.0, known.network_ns) >= known.time_ns:
             return known
         found = self._configuration(units, part, schedule)
@@ -374,7 +380,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     def _configured(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
         stores, residency = self.stores.uses(self._edges(part, found), self.sram_bytes)
         members = self.units.members(units)
-        compute_ns = found.makespan_cycles / self.system.accelerator.frequency_ghz
+        compute_ns = self._compute_ns(found.makespan_cycles)
         memory_ns = sum(store.dram_bytes for store in stores) / self.system.dram_gb_per_s
         network_ns = sum(self.network_ns[unit] for unit in members)
         return TaskConfiguration(
