@@ -1,7 +1,7 @@
 """Families of tasks placed one after another, whole rounds over the elements at once."""
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from msgspec import Struct
@@ -175,7 +175,7 @@ class Family(Struct, frozen=True):
         longest = max(tasks.whole, tasks.last, 1)
         least = max(longest, -(-tasks.total // pes))
         shortest = max(min(tasks.whole, tasks.last), 1)
-        return cls(tasks, longest, shortest, least, tuple(dict.fromkeys(_producers(flow, number))))
+        return cls(tasks, longest, shortest, least, _producers(flow, number))
 
     def through_memory(self) -> "Family":
         """Return the family where nothing streams."""
@@ -183,17 +183,19 @@ class Family(Struct, frozen=True):
         return replace(self, producers=tuple(stored))
 
 
-def _producers(flow: Flow, number: int) -> Iterator[Producer]:
-    """Yield the families that write what one reads."""
+def _producers(flow: Flow, number: int) -> tuple[Producer, ...]:
+    """Return the families that write what one reads."""
     members = flow.families[number].members
-    for read in flow.families[number].scope.reads:
-        use = flow.uses[read.array]
-        streams = use.stream_of(number, read) is not None
-        in_slices = flow.slices.get(read.array)
-        for producer, _ in use.writers:
+    found: dict[tuple[int, bool, int], Producer] = {}
+    reads = ((read.array, flow.uses[read.array].stream_of(number, read)) for read in flow.families[number].scope.reads)
+    for array, streams in dict.fromkeys((array, stream is not None) for array, stream in reads):
+        in_slices = flow.slices.get(array)
+        for producer, _ in flow.uses[array].writers:
             others = flow.families[producer].members
             slices = (others if others == members else 1) if streams else 1 if in_slices is None else in_slices.count
-            yield Producer(producer, streams, others, slices)
+            if (producer, streams, slices) not in found:
+                found[producer, streams, slices] = Producer(producer, streams, others, slices)
+    return tuple(found.values())
 
 
 _Ended = tuple[int, int]  # a cycle, and how many tasks of a family have ended by then

@@ -171,14 +171,10 @@ def prove_streams(families: Sequence[TaskFamily], use: ArrayUse) -> tuple[Stream
 
 def _dependence_order(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse]) -> tuple[int, ...]:
     """Producers before consumers; otherwise in the order of the SDFG."""
-    ends = [
-        (writer, reader)
-        for use in uses.values()
-        for writer in dict.fromkeys(number for number, _ in use.writers)
-        for reader in dict.fromkeys(number for number, _ in use.readers)
-    ]
-    if all(writer < reader for writer, reader in ends):
+    used = [tuple({number for number, _ in each} for each in (use.writers, use.readers)) for use in uses.values()]
+    if all(max(writers) < min(readers) for writers, readers in used if writers and readers):
         return tuple(range(len(families)))
+    ends = [(writer, reader) for writers, readers in used for writer in writers for reader in readers]
     order = lowest_order(len(families), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
     if len(order) < len(families):
         scope = families[min(set(range(len(families))) - set(order))].scope
