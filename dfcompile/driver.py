@@ -9,7 +9,7 @@ from msgspec import Struct
 from dfcompile import choosing, expansion_names
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
-from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
+from dfcompile.canonical_dag.extraction import DECLARED, DEFAULT_OPTIONS
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
@@ -162,7 +162,7 @@ def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlter
         granularity=granularity if plan.chooses and asked.every is not None else None,
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
-        own=granularity.own if plan.chooses else (),
+        own=granularity if plan.chooses else DECLARED,
         limits=choosing.QUICK if plan.options.expand.rest == expansion_names.QUICK else choosing.THOROUGH,
     )
 

@@ -281,11 +281,13 @@ def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) 
     options = [(each.origins[0], option) for each in selection.operators for option in each.known]
     for at, found, (origin, option) in expect_rows(f"{where}.options", summary.options, options):
         known = range_of(option.alone, point.pes)
-        expect_figures(at, found, pieces=option.pieces, tasks=known.tasks, work_cycles=known.work_cycles)
+        expect_figures(at, found, pieces=option.pieces, rest=option.rest)
+        expect_figures(at, found, tasks=known.tasks, work_cycles=known.work_cycles)
         expect_figures(at, found, least_cycles=known.least_cycles, alone_cycles=option.alone.cycles)
         _expect_in_range(f"{at}.alone_cycles", option.alone.cycles, known)
-        pieces = selection.sketch.candidate.granularity.pieces_of(origin)
-        is_chosen = (pieces, dict(selection.expansions.get(origin, {}))) == (option.pieces, dict(option.expansions))
+        granularity = selection.sketch.candidate.granularity
+        taken = granularity.pieces_of(origin), granularity.rest_of(origin), dict(selection.expansions.get(origin, {}))
+        is_chosen = taken == (option.pieces, option.rest, dict(option.expansions))
         expect_figures(at, found, is_chosen=is_chosen)
 
 

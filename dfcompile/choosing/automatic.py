@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.canonical_dag.extraction import DECLARED, Granularity
 from dfcompile.choosing.candidate import Space, granularities, space_of
 from dfcompile.choosing.estimate import Memory
 from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
@@ -26,7 +26,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         table: what is registered.
         rules: of the user, which limit what is chosen from.
         granularity: of the user; ``None``: it is chosen.
-        own: pieces that the user wants of single operators, where others are chosen.
+        own: what the user wants of single operators, where others are chosen.
         limits: to what is compared with a choice for the time or the makespan.
         volumes: of edges.
         finish: passes over canonical DAGs.
@@ -39,7 +39,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
     granularity: Granularity | None
     volumes: Volumes
     finish: Callable[[CanonicalDag], CanonicalDag]
-    own: tuple[tuple[str, int | None], ...] = ()
+    own: Granularity = DECLARED
     limits: Limits = THOROUGH
 
     def on(self, options: ScheduleOptions, scores: Scores | None = None, machine: Machine | None = None) -> Selection:
@@ -76,6 +76,6 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))
         if self.granularity is not None:
             looked_at = (self.granularity,)
-        elif self.own:
-            looked_at = tuple(replace(each, own=self.own) for each in looked_at)
+        else:
+            looked_at = tuple(replace(each, own=self.own.own, rest=self.own.rest) for each in looked_at)
         return space_of(self.known, self.table, self.rules, looked_at, pes)

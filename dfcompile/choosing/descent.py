@@ -1,8 +1,9 @@
 """Choices of single operators: what is fastest alone, then changes while the estimate of the whole gets shorter."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Candidate, Space
@@ -71,16 +72,17 @@ def candidate_of(operators: Sequence[OperatorOptions], options: Sequence[Operato
     choices = (choice for origin, option in pairs for choice in option.choices(origin))
     granularity = space.granularities[0]  # of the user, who left no other
     if len(space.granularities) > 1:
-        granularity = _granularity({origin: option.pieces for origin, option in pairs})
+        granularity = _granularity(pairs)
     return Candidate((*space.fixed, *choices), granularity)
 
 
-def _granularity(pieces: Mapping[str, int | None]) -> Granularity:
+def _granularity(pairs: Sequence[tuple[str, OperatorOption]]) -> Granularity:
     """Return the granularity with the most frequent number of pieces for all, and the others for single operators."""
-    counts = list(pieces.values())
+    counts = [option.pieces for _, option in pairs]
     usual = max(dict.fromkeys(counts), key=counts.count, default=None)
-    own = tuple((origin, count) for origin, count in pieces.items() if count != usual)
-    return Granularity(pieces=usual, own=own)
+    own = tuple((origin, option.pieces) for origin, option in pairs if option.pieces != usual)
+    rest = tuple((origin, option.rest) for origin, option in pairs if option.rest is not None)
+    return Granularity(pieces=usual, own=own, rest=rest)
 
 
 _ESTIMATED_SCOPES = 1_000  # in all tries: some tenths of a second
@@ -161,11 +163,10 @@ class Descent:
     def _options(self, sketch: Sketch) -> tuple[OperatorOption, ...] | None:
         """Return the options that a choice consists of; ``None`` if one of them was not looked at."""
         names = self._space.expansions_of(sketch.outline.chosen)
-        found = []
+        found: list[OperatorOption] = []
         for each in self._operators:
             origin = each.origins[0]
-            pieces = sketch.candidate.granularity.pieces_of(origin)
             own = names.get(origin, {})
-            fitting = [option for option in each.known if option.pieces == pieces and dict(option.expansions) == own]
-            found.extend(fitting[:1])
+            fitting = (option for option in each.known if option.is_of(origin, own, sketch.candidate.granularity))
+            found.extend(islice(fitting, 1))
         return tuple(found) if len(found) == len(self._operators) else None

@@ -1,6 +1,6 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.families import MOST_TASKS, divided
+from dfcompile.canonical_dag.extraction.families import MOST_TASKS, are_large, divided
 from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
@@ -22,6 +22,7 @@ from dfcompile.records import replace
 
 _MOST_PER_ELEMENT = 16  # pieces: more are more to schedule, and hardly fill better
 _FEWER = 4  # pieces, one in so many elements: where memory bounds the time they need less of it
+_LESS_DRAM = 4  # a cycle of DRAM counts as one in so many of tasks where most operators need less of it
 _SLACK = (100, 20)  # fewer pieces may take longer by one part in so many
 
 
@@ -85,6 +86,11 @@ def both_alone(alone: Estimate) -> int:
     return alone.cycles + alone.memory_cycles
 
 
+def mostly_cycles(alone: Estimate) -> int:
+    """Return the cycles of its tasks and some of those of DRAM: of these the others need less."""
+    return alone.cycles + alone.memory_cycles // _LESS_DRAM
+
+
 Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
 
 
@@ -95,15 +101,22 @@ class OperatorOption(Struct, frozen=True):
         expansions: of it and of the canonical operators in it that offer several.
         pieces: of each of its scopes, at most; ``None``: as declared.
         alone: what it takes if everything it reads is there.
+        rest: of its scopes with less than half the iterations of the largest; ``None``: as of the others.
     """
 
     expansions: Names
     pieces: int | None
     alone: Estimate
+    rest: int | None = None
 
     def choices(self, origin: str) -> tuple[Choice, ...]:
         """Return the choices that give it."""
         return tuple(Choice(op_type, name, origin) for op_type, name in self.expansions)
+
+    def is_of(self, origin: str, expansions: Mapping[str, str], granularity: Granularity) -> bool:
+        """Return whether an operator has it, of which the expansions and of the model the granularity are known."""
+        pieces, rest = granularity.pieces_of(origin), granularity.rest_of(origin)
+        return (self.pieces, self.rest) == (pieces, rest) and dict(self.expansions) == dict(expansions)
 
 
 class OperatorOptions(Struct, frozen=True, dict=True):
@@ -185,8 +198,9 @@ class OptionTable:
         return tuple(OperatorOptions(tuple(equal), self._known(equal[0])) for equal in counted(origins.values()))
 
     def _fixed(self, origin: str) -> tuple[int | None, ...]:
-        """Return into how many pieces the user wants an operator, if anything is said of it."""
-        return (self._own[origin],) if origin in self._own else ()
+        """Return into how many pieces the user wants an operator, and of the rest of it, if anything is said of it."""
+        own = self._space.granularities[0]
+        return (self._own[origin], own.rest_of(origin)) if origin in self._own else ()
 
     def _known(self, origin: str) -> tuple[OperatorOption, ...]:
         found = []
@@ -195,7 +209,8 @@ class OptionTable:
             for granularity in self._granularities(origin, part):
                 alone = self._estimate(part, granularity, shape)
                 if alone is not None:
-                    found.append(OperatorOption(names, granularity.pieces_of(origin), alone))
+                    pieces, rest = granularity.pieces_of(origin), granularity.rest_of(origin)
+                    found.append(OperatorOption(names, pieces, alone, rest))
             found += self._in_short_tasks(names, part, [each for each in found if each.expansions == names])
         return tuple(found)
 
@@ -225,12 +240,20 @@ class OptionTable:
             least = min(least, found, key=lambda alone: alone.time)
 
     def _granularities(self, origin: str, part: LoweredGraph) -> Sequence[Granularity]:
-        """Return those that all scopes may have, and if the user left it open those that fill the elements."""
-        every = self._space.granularities
+        """Return those that all scopes may have, and if the user left it open those that fill the elements.
+
+        More pieces than there are elements are looked at for the largest scopes alone, too: these share what they read
+        with fewer others at a time, and what is small beside them need not be more tasks.
+        """
+        every, pes = self._space.granularities, self._sketches.pes
         if self._fixed(origin):
             return every[:1]
-        fitting = fitting_pieces(part.scopes, self._sketches.pes) if len(every) > 1 else ()
-        return tuple(dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting))))
+        fitting = fitting_pieces(part.scopes, pes) if len(every) > 1 else ()
+        found = dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting)))
+        several = dict.fromkeys(each.pieces for each in found if each.pieces is not None and each.pieces > pes)
+        if len(every) > 1 and not all(are_large(part.scopes)):
+            found |= {Granularity(pieces=pieces, rest=((origin, pes),)): None for pieces in several}
+        return tuple(found)
 
     def _estimate(self, part: LoweredGraph, granularity: Granularity, shape: object) -> Estimate | None:
         key = shape, granularity

@@ -16,6 +16,7 @@ from dfcompile.choosing.operator_options import (
     OptionTable,
     both_alone,
     cycles_alone,
+    mostly_cycles,
     time_alone,
 )
 from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
@@ -122,7 +123,7 @@ def _improved(
     operators: tuple[OperatorOptions, ...], space: Space, sketches: Sketches, most: int, known: Sequence[Sketch]
 ) -> tuple[Sketch, ...]:
     """Return the best choices of at most so many tasks that are found from options alone and from known choices."""
-    costs = (time_alone,) if sketches.memory is None else (time_alone, cycles_alone, both_alone)
+    costs = (time_alone,) if sketches.memory is None else (time_alone, cycles_alone, both_alone, mostly_cycles)
     starts = _fastest(operators, space, (most, min(most, sketches.most_streamed_tasks)), costs)
     return Descent(operators, sketches, space, most).best(starts, known)
 
@@ -302,7 +303,7 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
                 takes = (
                     ([names.get(of, name) != name for of, name in option.expansions], option.alone.time)
                     for option in each.known
-                    if option.pieces == pieces
+                    if option.pieces == pieces and option.rest is None
                 )
                 found[key] = min(takes, default=([], 0))[1]
             total += found[key] * len(each.origins)

@@ -58,8 +58,9 @@ class Options:
     granularity: Granularities = lowering(
         "How finely to cut operators into tasks: declared (as the expansion says), pieces=N, max-tasks=N or split=N. "
         "Without, chosen if expansions are, else as declared.",
-        more="`pieces=N` cuts every loop nest, or those of one operator, into up to N tasks. `max-tasks=N` joins tasks "
-        "of a family until there are N at most. `split=N` cuts large tasks into up to N.",
+        more="`pieces=N` cuts every loop nest, or those of one operator, into up to N tasks; `ORIGIN:pieces=N,rest=M` "
+        "those with less than half the iterations of its largest into up to M. `max-tasks=N` joins tasks of a family "
+        "until there are N at most. `split=N` cuts large tasks into up to N.",
         default=Granularities(),
         metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
     )

@@ -85,6 +85,12 @@ class OptionSummary:
         heading="pieces",
         words=((None, "declared"),),
     )
+    rest: int | None = figure(
+        "the same of scopes with less than half the iterations of its largest; `null`: as of the others",
+        heading="rest",
+        words=((None, ""),),
+        hidden=None,
+    )
     tasks: int = figure("of one of the operators", unit="tasks", heading="tasks")
     work_cycles: int = figure("of them", heading="work\ncycles")
     least_cycles: int = figure(

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
-from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.driver import Exploration, Point
 from dfcompile.errors import VerificationError
@@ -296,13 +295,11 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> oper
         makespan_cycles: of the schedule that was made of it, if it was taken.
     """
     sketch, default = selection.sketch, selection.default
-    tasks = sketch.candidate.granularity
-    single = (f"{origin}:{'declared' if count is None else f'pieces={count}'}" for origin, count in tasks.own)
     return operator_figures.AutomaticSummary(
         is_taken=selection.is_taken,
         # Without a rule, the command that repeats the choice would choose.
         expand=tuple(_expand(selection.expansions)) or (PUBLISHED,) * selection.is_taken,
-        granularity=(str(Granularity(tasks.max_tasks, tasks.split, tasks.pieces)), *single),
+        granularity=sketch.candidate.granularity.parts,
         estimated_cycles=sketch.estimate.cycles,
         published_cycles=None if default is None else default.estimate.cycles,
         rivals=_rivals(selection, makespan_cycles) if selection.is_taken else None,
@@ -336,9 +333,9 @@ def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 
 def _options(operators: OperatorOptions, selection: Selection) -> Iterator[operator_figures.OptionSummary]:
     origin = operators.origins[0]
-    pieces = selection.sketch.candidate.granularity.pieces_of(origin)
+    granularity, taken = selection.sketch.candidate.granularity, selection.expansions.get(origin, {})
     for option in operators.known:
-        expansions = dict(option.expansions)
-        is_chosen = option.pieces == pieces and expansions == dict(selection.expansions.get(origin, {}))
-        own = {"operators": operators.origins, "expansions": MappingProxyType(expansions), "is_chosen": is_chosen}
+        expansions = MappingProxyType(dict(option.expansions))
+        is_chosen = option.is_of(origin, taken, granularity)
+        own = {"operators": operators.origins, "expansions": expansions, "is_chosen": is_chosen}
         yield filled(operator_figures.OptionSummary, option, option.alone, **own)

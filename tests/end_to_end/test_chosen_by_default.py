@@ -158,6 +158,21 @@ def test_granularity_that_is_named_is_kept(every: tuple[str, ...]) -> None:
     assert others == {4} if every else others > {None, 8, 32}  # and what fills the elements
 
 
+def test_the_rest_of_an_operator_is_kept_and_chosen_words_with_it_give_the_same_again(tmp_path: Path) -> None:
+    text = "conv (float[1,8,12,12] x) => (float[1,8,12,12] z) { z = Conv<pads=[1,1,1,1]>(x, w) }"
+    onnx.save(model_from_text(text, w=np.ones((8, 8, 3, 3), np.float32)), tmp_path / "m.onnx")
+
+    found = report("--granularity", "Conv_0:pieces=64,rest=4", "--expand", "auto")
+    automatic = chosen(found)
+    assert automatic.granularity[1:] == ("Conv_0:pieces=64,rest=4",)
+    assert {(option.pieces, option.rest) for option in automatic.options} == {(64, 4)}
+
+    again = df.compile("m.onnx", pes=8, expand=automatic.expand, granularity=automatic.granularity).report
+    assert again.results[0].schedule.tasks == found.results[0].schedule.tasks
+    whole = df.compile("m.onnx", pes=8, expand=automatic.expand, granularity="Conv_0:pieces=64").report
+    assert again.results[0].schedule.tasks < whole.results[0].schedule.tasks
+
+
 def test_operators_of_one_shape_are_told_apart_where_pieces_of_one_are_named(tmp_path: Path) -> None:
     text = "same (float[1,8] x) => (float[1,8] z) { y = MatMul(x, v) z = MatMul(y, v) }"
     onnx.save(model_from_text(text, v=np.ones((8, 8), np.float32)), tmp_path / "m.onnx")

@@ -200,9 +200,21 @@ def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> t
     Raises:
         UserError: there are too many tasks for the memory; the largest family is named.
     """
-    families = tuple(divided(scope, granularity.pieces_of(scope.origin), granularity.max_tasks) for scope in scopes)
+    families = tuple(
+        divided(scope, granularity.pieces_of(scope.origin, is_large=is_large), granularity.max_tasks)
+        for scope, is_large in zip(scopes, are_large(scopes), strict=True)
+    )
     _check_count(families)
     return families
+
+
+def are_large(scopes: Sequence[MapScope]) -> list[bool]:
+    """Return which scopes have at least half the iterations of the largest of the same operator."""
+    iterations = [prod(scope.extents) for scope in scopes]
+    most: dict[str, int] = {}
+    for scope, count in zip(scopes, iterations, strict=True):
+        most[scope.origin] = max(most.get(scope.origin, 0), count)
+    return [2 * count >= most[scope.origin] for scope, count in zip(scopes, iterations, strict=True)]
 
 
 def finest(scope: MapScope) -> TaskFamily:
