@@ -83,6 +83,7 @@ def longest_within(between: Int64, members: Members, before: Numbers, after: Num
     return longest
 
 
+CELLS = 2**20  # sets times stores of units that are worked on at a time, to bound memory
 PAIRS = 256  # of sets at a time: those near to each other differ from others in few stores
 
 
@@ -199,6 +200,9 @@ class LeastCosts(Struct, frozen=True, dict=True):
         stores = self._stores
         varies = np.zeros(len(stores.whole), np.bool_)
         varies[stores.store[_in_some(inside)[stores.unit]]] = True
+        half = len(inside) // 2
+        if half and len(inside) * int(varies[stores.store].sum()) > CELLS:
+            return np.concatenate([self._moved(inside[:half]), self._moved(inside[half:])])
         found = self._moved_of(varies, inside)
         return found if varies.all() else found + self._moved_of(~varies, inside[:1])
 
