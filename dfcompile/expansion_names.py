@@ -13,6 +13,15 @@ PUBLISHED: Final = "published"  # the default expansion of each type, with the t
 WORDS: Final = (AUTO, QUICK, PUBLISHED)
 
 
+def is_pattern(text: str) -> bool:
+    """Return whether a text stands for names that are like it.
+
+    >>> is_pattern("layer.*.attn"), is_pattern("conv1")
+    (True, False)
+    """
+    return any(sign in text for sign in "*?[")
+
+
 def is_within(pattern: str, origin: str) -> bool:
     """Return whether a pattern is of an operator, or of a module that it belongs to.
 
@@ -21,7 +30,7 @@ def is_within(pattern: str, origin: str) -> bool:
     >>> is_within("conv1", "conv10")
     False
     """
-    if not any(sign in pattern for sign in "*?["):
+    if not is_pattern(pattern):
         return origin == pattern or origin.startswith((f"{pattern}.", f"{pattern}/"))
     return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
 

@@ -192,7 +192,7 @@ class DagBuilder:
         Raises:
             VerificationError: (or ``error``) the graph is not canonical; the message names the node or the edge.
         """
-        columns = {name: np.array(values, dtype=COLUMNS[name]) for name, values in self._columns.items()}
+        columns = {name: np.asarray(values, dtype=COLUMNS[name]) for name, values in self._columns.items()}  # no copies
         fixed = columns["kind"]
         edges = columns["edge_source"], columns["edge_target"], columns["edge_volume"]
         volume_in, volume_out = node_volumes(fixed, *edges)

@@ -21,7 +21,7 @@ from dfcompile.lowering.operators import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operator_nodes
 from dfcompile.lowering.tensor import declared_array
-from dfcompile.options import Choice
+from dfcompile.options import Choice, Choices
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.records import replace
 
@@ -44,10 +44,11 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     chosen = []
     constants: set[str] = set()
     unsupported: list[UnsupportedOpError] = []
+    of_operators = Choices(choices)
     operators = onnx_operators(program, builder.add_view, constants)
     for op in as_they_come(operators, len(operator_nodes(program))):
         try:
-            found = table.select(op, choices)
+            found = table.select(op, of_operators.about(op.origin, op.name))
             fragment = found.outline(op, builder.border(op))
         except UnsupportedOpError as error:
             unsupported.append(explained(error, op, table, choices, builder.border(op)))
@@ -77,8 +78,9 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
     # What is wrong in the operators that an expansion of a third party made is its fault.
     used = ((one.origin, table.by_operator.get((ONNX, one.op_type), {}).get(one.name)) for one in program.chosen)
     made_by = {origin: found.origin for origin, found in used if found is not None and not found.is_own}
+    of_operators = Choices(choices)
     for op in as_they_come(canonical_nodes(program, table, steps.append), len(operator_nodes(program))):
-        found = table.select(op, choices)
+        found = table.select(op, of_operators.about(op.origin, op.name))
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         maker = made_by.get(op.origin, found.origin)
         with faults_of("expansion", maker):

@@ -18,6 +18,7 @@ from dfcompile.options.words import DEFAULT_SLACK as DEFAULT_SLACK
 from dfcompile.options.words import DEFAULT_TRIES as DEFAULT_TRIES
 from dfcompile.options.words import Aim as Aim
 from dfcompile.options.words import Choice as Choice
+from dfcompile.options.words import Choices as Choices
 from dfcompile.options.words import Effort as Effort
 from dfcompile.options.words import Expand as Expand
 from dfcompile.options.words import ExpansionRule as ExpansionRule

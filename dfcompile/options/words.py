@@ -1,6 +1,7 @@
 """Values of options: the words that a user may say, and what is said of operators and inputs."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum, unique
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from dfcompile.expansion_names import PUBLISHED, is_within
+from dfcompile.expansion_names import PUBLISHED, is_pattern, is_within
 
 Fifos = Literal["in-flight", "rule", "minimal"] | int
 
@@ -153,6 +154,33 @@ class Choice(Struct, frozen=True):
         if self.origin in (origin, step):
             return 0 if self.origin == origin else -1
         return 1 if is_within(self.origin, origin) else None
+
+
+class Choices:
+    """Choices by the operators that they may be about: of thousands few are about one."""
+
+    def __init__(self, choices: Iterable[Choice]) -> None:
+        self._all = tuple(choices)
+        self._named: dict[str, list[int]] = {}
+        self._of_many = []  # of all operators, or of those whose names are like a pattern
+        for place, choice in enumerate(self._all):
+            if choice.origin and not is_pattern(choice.origin):
+                self._named.setdefault(choice.origin, []).append(place)
+            else:
+                self._of_many.append(place)
+
+    def about(self, origin: str, step: str = "") -> tuple[Choice, ...]:
+        """Return the choices that may be about an operator, in their order: that `Choice.fit` of no other one does.
+
+        Args:
+            origin: the user's operator.
+            step: of it.
+        """
+        if not self._named:
+            return self._all
+        modules = (origin[: sign.start()] for sign in re.finditer(r"[./]", origin))
+        places = (place for name in dict.fromkeys((origin, step, *modules)) for place in self._named.get(name, ()))
+        return tuple(self._all[place] for place in sorted((*self._of_many, *places)))
 
 
 class Expand(Struct, frozen=True):

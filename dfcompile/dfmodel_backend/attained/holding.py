@@ -1,7 +1,5 @@
 """What of the data of a configuration SRAM holds, so that least is moved."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from msgspec import Struct
 
@@ -204,24 +202,25 @@ class Room:
             heaviest = np.argsort(-np.bincount(place, weight), kind="stable")[: _GRID - 1]
             cycles = distinct(np.append(cycles[heaviest], cycles[-1]))
         self._cycles = cycles
-        self._left: Column = np.full(len(cycles), room) - self._change(taken, np.arange(len(taken.size)))
+        self._left: Column = np.full(len(cycles), room) - self._change(taken)
 
     def _places(self, spans: Spans) -> tuple[Int64, Int64]:
         """Return the first place of the grid that each span touches, and the one behind its last."""
-        first = np.searchsorted(self._cycles, spans.begin, side="right") - 1
-        return np.maximum(first, 0), np.searchsorted(self._cycles, spans.end, side="left")
+        first = np.maximum(np.searchsorted(self._cycles, spans.begin, side="right") - 1, 0)
+        return first, np.maximum(np.searchsorted(self._cycles, spans.end, side="left"), first)
 
-    def _change(self, spans: Spans, which: Int64) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        first, behind = self._places(spans.take(which))
+    def _change(self, spans: Spans) -> Int64:
+        return self._change_at(*self._places(spans), spans.size)
+
+    def _change_at(self, first: Int64, behind: Int64, size: Int64) -> Int64:
         change = np.zeros(len(self._cycles) + 1, dtype=np.int64)
-        some = spans.size[which]
-        np.add.at(change, first, some)
-        np.add.at(change, np.maximum(behind, first), -some)
+        np.add.at(change, first, size)
+        np.add.at(change, behind, -size)
         return np.cumsum(change[:-1])
 
     def release(self, spans: Spans, which: Int64) -> None:
         """Give back what some spans took."""
-        self._left = self._left + self._change(spans, which)
+        self._left = self._left + self._change(spans.take(which))
 
     def put(self, spans: Spans, order: Int64, instead: tuple[Spans, Int64] | None = None) -> Bool:
         """Put in spans one after another where they fit; return whether each is in.
@@ -239,13 +238,14 @@ class Room:
         freed = np.zeros(len(spans.size), dtype=np.int64)
         if instead is not None:
             freed[order] = np.diff(np.append(0, np.cumsum(instead[0].size))[instead[1]])[order]
+        first, behind = self._places(spans)
         for number in range(_TRIES):
             some = order[:size]
             if not len(some):
                 break
-            change = self._change(spans, some)
+            change = self._change_at(first[some], behind[some], spans.size[some])
             if instead is not None:
-                change -= self._change(instead[0], _ranges(instead[1][some], instead[1][some + 1]))
+                change -= self._change(instead[0].take(_ranges(instead[1][some], instead[1][some + 1])))
             if (change <= self._left).all():
                 self._left = self._left - change
                 is_in[some] = True
@@ -255,21 +255,18 @@ class Room:
             if len(some) == 1:
                 order = order[1:]
             if number >= looked:  # now and then: it looks at all of them
-                fits = self._least_left(spans, order) + freed[order] >= spans.size[order]
+                fits = self._least_left(first[order], behind[order]) + freed[order] >= spans.size[order]
                 order, looked = order[fits], number + _LOOKS
         return is_in
 
-    def _least_left(self, spans: Spans, which: Int64) -> Column:
-        """Return the least that is left while each span lasts: of two runs of a power of two that cover it."""
-        first, behind = self._places(spans.take(which))
+    def _least_left(self, first: Int64, behind: Int64) -> Column:
+        """Return the least that is left from a place to another: of two runs of a power of two that cover it."""
         length = np.maximum(behind - first, 1)
         level = np.frexp(length)[1] - 1
-        found = np.empty(len(which))
-        for number, runs in enumerate(_runs(self._left)):
-            at = np.flatnonzero(level == number)
-            last = np.maximum(first[at] + length[at] - (1 << number), first[at])
-            found[at] = np.minimum(runs[first[at]], runs[np.minimum(last, len(runs) - 1)])
-        return found
+        runs = _runs(self._left, int(level.max(initial=0)))
+        last = np.maximum(first + length - (1 << level), first)
+        least: Column = np.minimum(runs[level, first], runs[level, last])
+        return least
 
 
 def _ranges(first: Int64, behind: Int64) -> Int64:
@@ -278,12 +275,10 @@ def _ranges(first: Int64, behind: Int64) -> Int64:
     return np.asarray(np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count))
 
 
-def _runs(values: Column) -> Iterator[Column]:
-    """Yield the least of every 1, 2, 4 … neighbours."""
-    runs, reach = values, 1
-    while True:
-        yield runs
-        if len(runs) <= reach:
-            return
-        runs = np.minimum(runs[:-reach], runs[reach:])
-        reach *= 2
+def _runs(values: Column, levels: int) -> Column:
+    """Return the least of every 1, 2, 4 … neighbours from each value on, ``[level, value]``."""
+    runs = [values]
+    for level in range(levels):
+        reach = 1 << level
+        runs.append(np.minimum(runs[-1], np.append(runs[-1][reach:], np.full(min(reach, len(values)), np.inf))))
+    return np.stack(runs)

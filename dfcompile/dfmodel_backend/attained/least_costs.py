@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend.attained.cores import least_work
 from dfcompile.dfmodel_backend.attained.footprints import largest, sums
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
+from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers, members_of, sums_over
 from dfcompile.distinct import distinct, first_places, numbered
 from dfcompile.scheduler import lower_bound_cycles
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions
@@ -83,7 +83,8 @@ def longest_within(between: Int64, members: Members, before: Numbers, after: Num
     return longest
 
 
-CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
+CELLS = 2**20  # sets times stores of units that are worked on at a time, to bound memory
+PAIRS = 256  # of sets at a time: those near to each other differ from others in few stores
 
 
 class _UnitStores(Struct, frozen=True, eq=False):
@@ -105,19 +106,14 @@ class _UnitStores(Struct, frozen=True, eq=False):
     whole: Column
     is_result: Bool
 
-    def of_sets(self, sizes: Column, stores: range, members: Members) -> Column:
-        """Return the sums of some stores over the units of each set, shape [stores, sets]."""
-        found = np.zeros((len(stores), len(members)))
-        begin, end = np.searchsorted(self.store, (stores.start, stores.stop)).tolist()
-        if begin < end:
-            own, starts = np.unique(self.store[begin:end], return_index=True)
-            rows = members.T[self.unit[begin:end]] * sizes[begin:end, None]
-            found[own - stores.start] = np.add.reduceat(rows, starts, axis=0)
-        return found
-
     def of_all(self, sizes: Column) -> Column:
         """Return the sum of each store over all units, shape [stores]."""
         return np.bincount(self.store, sizes, len(self.whole)).astype(float)
+
+
+def _in_some(members: Members) -> Mask:
+    """Return which units are in some of the sets, but not in all."""
+    return np.asarray(members.any(axis=0) & ~members.all(axis=0))
 
 
 class LeastCosts(Struct, frozen=True, dict=True):
@@ -192,44 +188,60 @@ class LeastCosts(Struct, frozen=True, dict=True):
             after: number of the larger set of each pair.
         """
         moved = np.zeros(len(before))
-        stores = len(self._stores.whole)
-        pairs = max(len(self._stores.store), stores)
-        at_a_time = max(1, CELLS * stores // max(1, len(members) * pairs))
-        for first in range(0, stores, at_a_time):
-            moved += self._moved(range(first, min(first + at_a_time, stores)), members, before, after)
+        kind = 2 * members[before].any(axis=1) + members[after].all(axis=1)  # from the start, to the end, or neither
+        order = np.argsort(kind, kind="stable")
+        for begin in range(0, len(order), PAIRS):
+            pairs = order[begin : begin + PAIRS]
+            moved[pairs] = self._moved(members[after[pairs]] & ~members[before[pairs]])
         return moved / self.model.system.dram_gb_per_s
 
-    def _moved(self, some: range, members: Members, before: Numbers, after: Numbers) -> Column:
-        """Return the bytes of some stores that each pair moves at least: whole numbers."""
+    def _moved(self, inside: Members) -> Column:
+        """Return the bytes that some sets of units move at least; what they all move alike is found of one of them."""
         stores = self._stores
-        reads = (stores.read > 0).astype(float)
-        columns = (stores.written, stores.read, reads, np.ones(len(reads)))
-        sums = (stores.of_sets(sizes, some, members) for sizes in columns)
-        all_written, all_readers = stores.of_all(stores.written), stores.of_all(reads)
-        moved = np.zeros(len(before))
-        for store, written, read, readers, touched in zip(some, *sums, strict=True):
-            pairs = np.flatnonzero(touched[after] != touched[before])  # few of many touch a store
-            smaller, larger = before[pairs], after[pairs]
-            made, taken = written[larger] - written[smaller], read[larger] - read[smaller]
-            elsewhere = all_written[store] - made if all_written[store] else stores.whole[store]
-            moved[pairs] += np.minimum(elsewhere, taken)
-            if all_written[store]:
-                apart = readers[larger] - readers[smaller] < all_readers[store]
-                moved[pairs] += np.where(apart | stores.is_result[store], made, 0.0)
-        return moved
+        varies = np.zeros(len(stores.whole), np.bool_)
+        varies[stores.store[_in_some(inside)[stores.unit]]] = True
+        half = len(inside) // 2
+        if half and len(inside) * int(varies[stores.store].sum()) > CELLS:
+            return np.concatenate([self._moved(inside[:half]), self._moved(inside[half:])])
+        found = self._moved_of(varies, inside)
+        return found if varies.all() else found + self._moved_of(~varies, inside[:1])
+
+    def _moved_of(self, which: Mask, inside: Members) -> Column:
+        """Return the bytes of some stores that each set moves at least: of few of many stores anything."""
+        stores = self._stores
+        entries = np.flatnonzero(which[stores.store] & np.asarray(inside.any(axis=0))[stores.unit])
+        row, place = np.nonzero(inside[:, stores.unit[entries]])
+        entry = entries[place]
+        touched, group = numbered(row * len(stores.whole) + stores.store[entry])
+        row, store = np.divmod(touched, max(len(stores.whole), 1))
+        made, taken, readers = (
+            np.bincount(group, column[entry], len(touched)) for column in (stores.written, stores.read, stores.read > 0)
+        )
+        all_written, all_readers = (column[store] for column in self._totals)
+        elsewhere = np.where(all_written > 0, all_written - made, stores.whole[store])
+        left = np.where((all_written > 0) & ((readers < all_readers) | stores.is_result[store]), made, 0.0)
+        # Store by store, so that sums of parts of bytes are the same however many sets there are.
+        moved = np.stack([np.minimum(elsewhere, taken), left], axis=1)
+        return np.bincount(np.repeat(row, 2), moved.ravel(), len(inside)).astype(float)
+
+    @cached_property
+    def _totals(self) -> tuple[Column, Column]:
+        """Bytes that are written of each store, and how many units read it."""
+        stores = self._stores
+        return stores.of_all(stores.written), stores.of_all((stores.read > 0).astype(float))
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time that the tasks of each pair take at least: their work on all cores, or their longest path."""
         chip, units, dag = self.model.system.accelerator, self.model.units, self.model.machine_dag
         task = units.unit != NO_UNIT
-        work = members.astype(float) @ sums(units.unit[task], dag.work[task], units.count).astype(float)
+        work = sums_over(members, sums(units.unit[task], dag.work[task], units.count).astype(float))
         longest = longest_within(longest_paths(dag, units.unit, units.count), members, before, after)
         cycles = np.maximum((work[after] - work[before]) / chip.cores, longest)
         return np.asarray(cycles / chip.frequency_ghz)
 
     def network_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time of the exchanges of each pair."""
-        total: Column = members.astype(float) @ np.array(self.model.network_ns, float)
+        total: Column = sums_over(members, np.array(self.model.network_ns, float))
         return np.asarray(np.maximum(total[after] - total[before], 0.0))
 
     def fits_dram(self, before: int, units: int) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
 from dfcompile.canonical_dag.dag import Int64, Scope
 from dfcompile.canonical_dag.part import DagPart, part_of
+from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.kernel_sets import predecessors_of
 from dfcompile.distinct import distinct
 
@@ -63,7 +64,7 @@ class TaskUnits:
 
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""
-        return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
+        return np.flatnonzero(members_of((units,), self.count)).tolist()
 
     def part(self, units: int, dag: CanonicalDag) -> DagPart:
         """Return the tasks of a set as a DAG of their own, of a lowering with these nodes and edges."""

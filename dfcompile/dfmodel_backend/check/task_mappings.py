@@ -191,18 +191,27 @@ def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
     """Return the bytes of DRAM of each kernel, and how often they were rounded."""
     dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
     # The bytes of each kernel by configuration, store, and whether it reads or writes them.
-    through_memory: dict[tuple[int, str, bool], Counter[int]] = {}
+    groups: dict[tuple[int, str, bool], int] = {}
+    moved: list[tuple[int, Int64, Int64]] = []
     for touch in times.touches:
         for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
             if len(edges):
-                sums = through_memory.setdefault((touch.configuration, touch.name, is_read), Counter())
-                for kernel, size in zip(times.kernel[ends[edges]].tolist(), sizes[edges].tolist(), strict=True):
-                    sums[kernel] += size
+                group = groups.setdefault((touch.configuration, touch.name, is_read), len(groups))
+                moved.append((group, edges, times.kernel[ends[edges]]))
+    through_memory: list[dict[int, int]] = [{} for _ in groups]
+    if moved:
+        edges, kernels = (np.concatenate(columns) for columns in list(zip(*moved, strict=True))[1:])
+        group_of = np.repeat([group for group, _, _ in moved], [len(edges) for _, edges, _ in moved])
+        pairs, place = np.unique(np.stack([group_of, kernels]), axis=1, return_inverse=True)
+        sums = np.zeros(pairs.shape[1], dtype=np.int64)
+        np.add.at(sums, place.reshape(-1), sizes[edges])
+        for group, kernel, size in zip(*pairs.tolist(), sums.tolist(), strict=True):
+            through_memory[group][kernel] = size
     stores = [{store.name: store for store in one.stores} for one in times.attained.configurations]
     exact = dict.fromkeys(range(len(times.names)), Fraction(0))
     rounded = Counter[int]()
-    for (place, name, is_read), parts in through_memory.items():
-        use = stores[place][name]
+    for (configuration, name, is_read), parts in zip(groups, through_memory, strict=True):
+        use = stores[configuration][name]
         total = use.dram_read_bytes if is_read else use.dram_write_bytes
         everything = sum(parts.values())
         for kernel, part in parts.items():

@@ -90,8 +90,8 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
         raise InfeasibleError(f"configuration {number}: kernels {', '.join(names)} exceed the chip")
     steps = model.steps(members, weight_tiles)
     read, written = model.streams(members, weight_tiles)
-    held = model.held.inside(members) @ model.held.moved
-    before: Members = np.cumsum(members, axis=0) > members
+    held = model.held.loaded(members)
+    before: Members = np.logical_or.accumulate(members) & ~members
     live = model.waiting_bytes(before, members) + model.always_bytes
     tiles, sram = _fewest_tiles(model, members, weight_tiles)
     return tuple(

@@ -8,16 +8,16 @@ readers run takes a column for each of them; it is compared pair by pair instead
 whole and below 2**53: sums are exact.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers
 
 NOBODY = -1  # who makes, or reads, a tensor that no kernel does
 Touched = npt.NDArray[np.bool_]  # [set, tensor]
@@ -58,6 +58,12 @@ class Users(Struct, frozen=True, eq=False, dict=True):
     def largest(self, members: Members, sizes: Column) -> Column:
         """Return the largest of the sizes of a tensor's kernels in a set, ``[set, tensor]``."""
         return np.asarray(self._reduced(np.maximum, members[:, self.kernels] * sizes), float)
+
+    def some(self, which: Mask) -> "Users":
+        """Return the kernels of some tensors."""
+        counts = np.diff(np.append(self.first, len(self.kernels)))
+        kept = counts[which]
+        return Users(self.kernels[np.repeat(which, counts)], np.cumsum(kept) - kept)
 
     def _reduced(self, ufunc: np.ufunc, columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return one column per tensor of those of its kernels; where every tensor has one kernel they are that."""
@@ -102,6 +108,22 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
             written=tile,
         )
 
+    def touched_by(self, kernels: Mask) -> "FlowColumns":
+        """Return the tensors that some kernels make or read."""
+        padded = np.append(kernels, values=False)
+        touched = padded[self.source] | self.readers.any(padded[None, :])[0]
+        reads = np.repeat(touched, np.diff(np.append(self.readers.first, len(self.readers.kernels))))
+        return FlowColumns(
+            source=self.source[touched],
+            readers=self.readers.some(touched),
+            is_read=self.is_read[touched],
+            leaves=self.leaves[touched],
+            size=self.size[touched],
+            border=self.border[reads],
+            inside=self.inside[reads],
+            written=self.written[touched],
+        )
+
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
         has_nobody = (self.source == NOBODY).any() or not self.is_read.all()
@@ -125,15 +147,25 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def streams(self, members: Members) -> tuple[Column, Column]:
         """Return the bytes that each set reads from DRAM, and those that it writes."""
+        read, written = in_parts(self, members, FlowColumns._streams)
+        return read, written
+
+    def _streams(self, members: Members) -> Column:
         read_in = self._read_in(self._padded(members))
-        return read_in.astype(float) @ self.size, self.written_out(members).astype(float) @ self.size
+        return np.stack([read_in.astype(float) @ self.size, self.written_out(members).astype(float) @ self.size])
 
     def crossing(self, members: Members) -> Column:
         """Return the bytes at the border of each set."""
+        return in_parts(self, members, FlowColumns._crossing)
+
+    def _crossing(self, members: Members) -> Column:
         return np.asarray((self._read_in(self._padded(members)) | self.written_out(members)).astype(float) @ self.size)
 
     def entering(self, members: Members) -> Column:
         """Return the SRAM of each set for what comes from DRAM: two tiles."""
+        return in_parts(self, members, FlowColumns._entering)
+
+    def _entering(self, members: Members) -> Column:
         padded = self._padded(members)
         return np.asarray((self.readers.largest(padded, self.border) * ~padded[:, self.source]).sum(axis=1))
 
@@ -144,6 +176,9 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def kept(self, members: Members) -> Column:
         """Return the SRAM of each set for what it makes: tiles in flight, and two of what leaves."""
+        return in_parts(self, members, FlowColumns._kept)
+
+    def _kept(self, members: Members) -> Column:
         found: Column = self.taken_inside(members).sum(axis=1)
         return found + self.written_out(members).astype(float) @ (2 * self.written)
 
@@ -176,6 +211,19 @@ class HeldColumns(Struct, frozen=True, eq=False):
         """Return of which tensors each set has a kernel, as numbers to multiply sizes with."""
         return self.users.any(members).astype(float)
 
+    def touched_by(self, kernels: Mask) -> "HeldColumns":
+        """Return the tensors that some kernels hold."""
+        touched = self.users.any(np.append(kernels, values=False)[None, :])[0]
+        return HeldColumns(self.users.some(touched), self.moved[touched], self.size[touched])
+
+    def loaded(self, members: Members) -> Column:
+        """Return the DRAM traffic of each set."""
+        return in_parts(self, members, lambda some, sets: some.inside(sets) @ some.moved)
+
+    def held(self, members: Members) -> Column:
+        """Return the SRAM of each set."""
+        return in_parts(self, members, lambda some, sets: some.inside(sets) @ some.size)
+
     def first(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by the first kernel of each tensor."""
         found = np.zeros(kernels)
@@ -186,6 +234,21 @@ class HeldColumns(Struct, frozen=True, eq=False):
         """Return sizes by kernel, of tensors with one kernel."""
         counts = np.array([end - first for first, end in self.users.places], np.int64)
         return self.first(sizes * (counts == 1), kernels)
+
+
+SETS = 256  # at a time: those near to each other touch few of thousands of tensors
+FEW_CELLS = 2**18  # sets times kernels that are not worth dividing
+
+_Columns = TypeVar("_Columns", FlowColumns, HeldColumns)
+
+
+def in_parts(columns: _Columns, members: Members, figure: Callable[[_Columns, Members], Column]) -> Column:
+    """Return a figure ``[…, set]`` that is a sum over the tensors that a set touches, few of both at a time."""
+    if members.size <= FEW_CELLS:
+        return figure(columns, members)
+    parts = (members[first : first + SETS] for first in range(0, len(members), SETS))
+    found = [figure(columns.touched_by(np.asarray(part.any(axis=0))), part) for part in parts]
+    return np.concatenate(found, axis=-1)
 
 
 BLOCK_BYTES = 2**25  # of what is multiplied at a time: sums of whole numbers are the same in parts
@@ -241,7 +304,7 @@ class PairBytes:
 
     def _add_made(self, figures: Figures, before: Members, after: Members) -> None:
         """Add what is written and kept of tensors that are made, and what is alive of all."""
-        flows = self._flows
+        flows = self._flows.touched_by(_changing(before, after))
         is_open, is_made = ~flows.made(before), flows.made(after)
         used = np.flatnonzero(is_open.any(axis=0) & is_made.any(axis=0))
         written = flows.written_out(after)[:, used].astype(float)
@@ -250,34 +313,44 @@ class PairBytes:
         for number, added in enumerate((moved, kept, moved)[: len(figures)]):
             figures[number] += is_open[:, used].astype(float) @ added.T
         if not self._is_dram_free:
-            figures[2] += flows.waiting(before, np.zeros_like(before))[:, None]
+            figures[2] += self._flows.waiting(before, np.zeros_like(before))[:, None]
 
     def _add_read(self, figures: Figures, before: Members, after: Members) -> None:
         """Add what is read and loaded of tensors that are there already."""
         # With a last column of nobody: what nobody makes is there from the beginning.
         is_there = np.concatenate([before, np.ones((len(before), 1), bool)], axis=1)
-        done, following = self._counts(before), self._counts(after)
+        runs_more = self._counts(_changing(before, after)[None, :])[0] > 0
+        groups = np.flatnonzero(runs_more)
+        place = np.cumsum(runs_more) - 1
+        done, following = self._counts(before, groups), self._counts(after, groups)
         found = figures.reshape(-1, len(after))
+        columns = np.flatnonzero(runs_more[self._group])
         width = max(1, BLOCK_BYTES // (8 * (len(found) + len(after))))
-        for start in range(0, len(self._group), width):
-            part = slice(start, start + width)
-            group = self._group[part]
+        for start in range(0, len(columns), width):
+            part = columns[start : start + width]
+            group = place[self._group[part]]
             waits = is_there[:, self._source[part]] & (done[:, group] == self._done[part])
             runs = following[:, group] > self._done[part]
             used = np.flatnonzero(waits.any(axis=0) & runs.any(axis=0))
-            taken = self._bytes[:, None, start + used] * waits[:, used]
+            taken = self._bytes[:, None, part[used]] * waits[:, used]
             found += taken.reshape(len(found), len(used)) @ runs[:, used].astype(float).T
         for one in self._wide:
             counts = [members[:, one.kernels].sum(axis=1) for members in (before, after)]
             figures += np.array(one[2:])[:, None, None] * (is_there[:, [one.source]] & (counts[1] > counts[0][:, None]))
 
-    def _counts(self, members: Members) -> Numbers:
-        """Return how many kernels of each group are in each down-set."""
-        if not self._counted:
+    def _counts(self, members: Members, groups: Numbers | None = None) -> Numbers:
+        """Return how many kernels of each group, or of some, are in each set."""
+        counted = self._counted if groups is None else [self._counted[group] for group in groups.tolist()]
+        if not counted:
             return np.zeros((len(members), 0), np.int64)
-        sizes = np.array([len(kernels) for kernels in self._counted])
+        sizes = np.array([len(kernels) for kernels in counted])
         first = np.cumsum(sizes) - sizes
-        return np.add.reduceat(members[:, np.concatenate(self._counted)].astype(np.int64), first, axis=1)
+        return np.add.reduceat(members[:, np.concatenate(counted)].astype(np.int64), first, axis=1)
+
+
+def _changing(before: Members, after: Members) -> Mask:
+    """Return the kernels that are in some larger set and not in all smaller ones."""
+    return np.asarray(after.any(axis=0) & ~before.all(axis=0))
 
 
 def _users(held: HeldColumns) -> Iterator[_Readers]:

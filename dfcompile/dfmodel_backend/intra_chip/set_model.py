@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, sums_over
 from dfcompile.dfmodel_backend.intra_chip.cores import TOO_FEW, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape
@@ -148,7 +148,7 @@ class SetModel(ABC):
         Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
         """
         tables, numbers = self.different_tables
-        counts = members.astype(np.int64) @ np.eye(len(tables), dtype=np.int64)[numbers]
+        counts = np.rint(sums_over(members, np.eye(len(tables), dtype=np.float32)[numbers])).astype(np.int64)
         different, place = np.unique(counts, axis=0, return_inverse=True)
         return np.asarray(least_cycles(tables, different, self.machine.cores)[place.reshape(-1)])
 
@@ -192,7 +192,11 @@ class SetModel(ABC):
 
     def exchange(self, inside: Column, tiles: Column) -> tuple[Column, Column]:  # noqa: ARG002
         """Return time and bytes of each set's exchange with other chips; kernels are added one by one."""
-        return np.cumsum(inside * self.network_parts()[0], axis=1)[:, -1], np.zeros(len(inside))
+        parts = self.network_parts()[0]
+        exchanging = np.flatnonzero(parts)
+        if not len(exchanging):
+            return np.zeros(len(inside)), np.zeros(len(inside))
+        return np.cumsum(inside[:, exchanging] * parts[exchanging], axis=1)[:, -1], np.zeros(len(inside))
 
     def network_parts(self) -> tuple[Column, ...]:
         """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others.
@@ -226,7 +230,7 @@ class SetModel(ABC):
         whole_tiles, runs = self.tiles_of(members)
         tiles = whole_tiles.astype(float)
         crossing = self.crossing_bytes(members, weight_tiles) if crossing is None else crossing
-        dram_bytes = tiles * crossing + self.held.inside(members) @ self.held.moved
+        dram_bytes = tiles * crossing + self.held.loaded(members)
         compute = self.tile_compute_ns(members, weight_tiles) if compute is None else compute
         compute_ns = tiles * compute
         memory_ns = dram_bytes / self.machine.dram_gb_per_s
@@ -240,8 +244,8 @@ class SetModel(ABC):
 
     def sram_bytes(self, members: Members, weight_tiles: Numbers | None = None) -> Column:
         """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what is added."""
-        found: Column = self.flows.kept(members) + self.held.inside(members) @ self.held.size
-        found = found + self.flows.entering(members) + members.astype(float) @ self.sram_extra_bytes
+        found: Column = self.flows.kept(members) + self.held.held(members)
+        found = found + self.flows.entering(members) + sums_over(members, self.sram_extra_bytes)
         if weight_tiles is None:
             return found
         for row in np.flatnonzero(weight_tiles > 1):
@@ -251,10 +255,19 @@ class SetModel(ABC):
     @cached_property
     def _alone(self) -> list[tuple[list[int], list[int], float]]:
         """Of each kernel: what is held in parts, what leaves in tiles, what enters or is added."""
-        alone = np.eye(len(self.works), dtype=bool)
-        held = [self.held.size[row].astype(int).tolist() for row in self.held.users.any(alone)]
-        leaving = [self.flows.written[row].astype(int).tolist() for row in self.flows.written_out(alone)]
-        return list(zip(held, leaving, (self.flows.entering(alone) + self.sram_extra_bytes).tolist(), strict=True))
+        held: list[list[int]] = [[] for _ in self.works]
+        for (first, end), size in zip(self.held.users.places, self.held.size.astype(int).tolist(), strict=True):
+            for kernel in dict.fromkeys(self.held.users.kernels[first:end].tolist()):
+                if kernel != NOBODY:
+                    held[kernel].append(size)
+        leaving: list[list[int]] = [[] for _ in self.works]
+        flows, readers = self.flows, self.flows.readers.kernels.tolist()
+        columns = (flows.source, flows.readers.places, flows.leaves, flows.is_read, flows.written.astype(int))
+        for maker, (first, end), leaves, is_read, size in zip(*(list(column) for column in columns), strict=True):
+            if maker != NOBODY and (leaves or (is_read and any(reader != maker for reader in readers[first:end]))):
+                leaving[maker].append(int(size))
+        entering = flows.entering(np.eye(len(self.works), dtype=bool)) + self.sram_extra_bytes
+        return list(zip(held, leaving, entering.tolist(), strict=True))
 
     def sram_alone(self, kernel: int, parts: int) -> float:
         """Return the SRAM of a kernel alone, with its weights, and what it puts out meanwhile, in so many parts."""

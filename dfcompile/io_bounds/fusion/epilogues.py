@@ -58,55 +58,85 @@ def with_epilogues(model: BoundedModel) -> BoundedModel:
     readers = Counter(operand.tensor for op in model.operators for operand in op.reads)
     inner = (tensor.name for tensor in model.tensors if tensor.role is TensorRole.INTERMEDIATE)
     single = {name for name in inner if readers[name] == 1}
-    found: list[BoundedOperator] = []
+    groups: list[_Group] = []
     maker: dict[str, int] = {}
     for op in model.operators:
-        place = _place(op, maker, single, found)
+        place = _place(op, maker, single, groups)
         if place is None:
-            found.append(op)
-            place = len(found) - 1
+            groups.append(_Group(op))
+            place = len(groups) - 1
         else:
-            found[place] = _merged(found[place], op)
+            groups[place].add(op)
         maker |= dict.fromkeys((operand.tensor for operand in op.writes), place)
-    return model if len(found) == len(model.operators) else replace(model, operators=_in_order(found))
+    if len(groups) == len(model.operators):
+        return model
+    return replace(model, operators=_in_order([group.operator() for group in groups]))
 
 
-def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], found: list[BoundedOperator]) -> int | None:
+class _Group:
+    """An operator and the elementwise ones that are part of it so far: thousands may follow one another.
+
+    Attributes:
+        first: the operator.
+        element_bytes: of a unit.
+        reads: of all of them together, first those of the first operator.
+        writes: of the last one.
+    """
+
+    def __init__(self, first: BoundedOperator) -> None:
+        self.first = first
+        self.element_bytes = first.element_bytes
+        self.reads = list(first.reads)
+        self.writes = first.writes
+        self._within = list(first.within)
+        self._read_at = {operand.tensor: at for at, operand in reversed(list(enumerate(self.reads)))}
+
+    def words_of(self, tensor: str, otherwise: int) -> int:
+        """Return the words that are read of a tensor, if it is read."""
+        return self.reads[self._read_at[tensor]].words if tensor in self._read_at else otherwise
+
+    def add(self, last: BoundedOperator) -> None:
+        """Let an elementwise operator that alone reads the result be a part."""
+        unit = gcd(self.element_bytes, last.element_bytes)
+        own, times = self.element_bytes // unit, last.element_bytes // unit
+        if own != 1:
+            self.reads = [replace(each, units=each.units * own) for each in self.reads]
+        result = self.writes[0].tensor
+        for operand in last.reads:
+            at = self._read_at.get(operand.tensor)
+            if at is not None:
+                self.reads[at] = replace(self.reads[at], words=max(self.reads[at].words, operand.words))
+            elif operand.tensor != result:
+                self._read_at[operand.tensor] = len(self.reads)
+                self.reads.append(replace(operand, units=operand.units * times))
+        self.writes = tuple(replace(each, units=each.units * times) for each in last.writes)
+        self._within += [last.name, *last.within]
+        self.element_bytes = unit
+
+    def operator(self) -> BoundedOperator:
+        """Return all of them as one."""
+        reads, within = tuple(self.reads), tuple(self._within)
+        return replace(self.first, reads=reads, writes=self.writes, within=within, element_bytes=self.element_bytes)
+
+
+def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], groups: list[_Group]) -> int | None:
     """Return the operator that an elementwise one becomes a part of."""
     if op.shape != Rows() or len(op.writes) != 1:
         return None
     for operand in op.reads:
         place = maker.get(operand.tensor)
         if place is not None and operand.tensor in single and operand.words == op.writes[0].words:
-            before = found[place]
+            before = groups[place]
             word_bytes = op.writes[0].units * op.element_bytes
             is_alike = [each.units * before.element_bytes for each in before.writes] == [word_bytes]
-            if is_alike and (before.shape == Rows() or not _reads_more(op, before)):
+            if is_alike and (before.first.shape == Rows() or not _reads_more(op, before)):
                 return place
     return None
 
 
-def _reads_more(op: BoundedOperator, before: BoundedOperator) -> bool:
+def _reads_more(op: BoundedOperator, before: _Group) -> bool:
     """Return whether an operator reads more of an operand than another one whose shape says what it reads of it."""
-    words = {operand.tensor: operand.words for operand in before.reads}
-    return any(operand.words > words.get(operand.tensor, operand.words) for operand in op.reads)
-
-
-def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:
-    unit = gcd(first.element_bytes, last.element_bytes)
-    first, last = _in_units(first, unit), _in_units(last, unit)
-    made = first.writes[0].tensor
-    also = {operand.tensor: operand.words for operand in last.reads}
-    reads = [replace(each, words=max(each.words, also.pop(each.tensor, 0))) for each in first.reads]
-    reads += [operand for operand in last.reads if operand.tensor != made and operand.tensor in also]
-    within = (*first.within, last.name, *last.within)
-    return replace(first, reads=tuple(reads), writes=last.writes, within=within)
-
-
-def _in_units(op: BoundedOperator, unit: int) -> BoundedOperator:
-    times = op.element_bytes // unit
-    reads, writes = (tuple(replace(each, units=each.units * times) for each in side) for side in (op.reads, op.writes))
-    return replace(op, reads=reads, writes=writes, element_bytes=unit)
+    return any(operand.words > before.words_of(operand.tensor, operand.words) for operand in op.reads)
 
 
 def _in_order(operators: list[BoundedOperator]) -> tuple[BoundedOperator, ...]:

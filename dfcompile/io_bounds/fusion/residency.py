@@ -107,10 +107,14 @@ class _Search:
         """Return the states after all operators; ``None`` if there are too many on the way for all orders."""
         layer: _Layer = {(0, 0): _State(0)}
         self.is_exact = orders
+        free = {0: sum(1 << at for at, needed in enumerate(self.needs) if not needed)}  # of those done, what may follow
         for step in range(len(self.model.operators)):
             following: _Layer = {}
+            next_free: dict[int, int] = {}
             for key, state in layer.items():
-                for at in self._ready(key[0]) if orders else (step,):
+                for at in _bits(free[key[0]]) if orders else (step,):
+                    if orders and (done := key[0] | 1 << at) not in next_free:
+                        next_free[done] = self._freed(free[key[0]], at, done)
                     for after, found in self._moves(key, state, at):
                         known = following.get(after)
                         if known is None or found.traffic < known.traffic:
@@ -122,13 +126,14 @@ class _Search:
                     return None
                 best = sorted(following, key=lambda key: (following[key].traffic, key))[: self.most_states]
                 following = {key: following[key] for key in best}
-            layer = following
+            layer, free = following, next_free
         return layer
 
-    def _ready(self, done: int) -> Iterator[int]:
-        for at, needed in enumerate(self.needs):
-            if not done >> at & 1 and needed & ~done == 0:
-                yield at
+    def _freed(self, free: int, at: int, done: int) -> int:
+        """Return what may follow, after an operator of what may."""
+        readers = [self.readers[self.number[operand.tensor]] for operand in self.model.operators[at].writes]
+        waiting = {one: self.needs[one] & ~done for mask in readers for one in _bits(mask)}
+        return free ^ 1 << at | sum(1 << one for one, needed in waiting.items() if not needed)
 
     def _moves(self, key: _Key, state: _State, at: int) -> Iterator[tuple[_Key, _State]]:
         """Yield the states after an operator: each set of its results is held that fits."""

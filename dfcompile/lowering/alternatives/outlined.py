@@ -16,7 +16,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import declared_array, free_name
-from dfcompile.options import Choice
+from dfcompile.options import Choice, Choices
 from dfcompile.records import replace
 
 
@@ -51,12 +51,12 @@ class OutlinedModel:
             UserError: an operator has a form that its expansion does not take; all such operators are named.
             PluginError: an expansion of a third party failed.
         """
-        program = _PlacedOperators(self._given)
+        program, of_operators = _PlacedOperators(self._given), Choices(choices)
         chosen: list[ChosenExpansion] = []
         unsupported: list[UnsupportedOpError] = []
         for number, op in enumerate(self._operators):
             try:
-                found = self._table.select(op, choices)
+                found = self._table.select(op, of_operators.about(op.origin, op.name))
                 # On whose its operands are it depends how an operator is lowered that ends the model.
                 ends = any(tensor.name in self._outputs for tensor in op.results())
                 program.place(self._outline_of(number, found, program.owned(op) if ends else frozenset()))
@@ -71,7 +71,7 @@ class OutlinedModel:
         scopes, arrays = list[MapScope](), dict[str, Array]()
         for outlined, roots in program.placed:
             for number, node in enumerate(outlined.outline.nodes):
-                found = self._table.select(node, choices)
+                found = self._table.select(node, of_operators.about(node.origin, node.name))
                 chosen.append(ChosenExpansion(node.name, node.op_type, node.origin, found.name))
                 part = outlined.scopes(number, found, roots)
                 scopes.extend(part.scopes)

@@ -31,7 +31,7 @@ def test_what_is_made_is_written_if_a_reader_runs_elsewhere() -> None:
     assert (found_ns * system.dram_gb_per_s).tolist() == [0, 32, 32]  # bytes: nothing, written, read
 
 
-def test_bytes_of_several_edges_add_up_and_blocks_of_stores_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_of_several_edges_add_up_and_blocks_of_pairs_too(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = DagBuilder("many")
     makers = [builder.add_task(builder.add_scope(name, origin=name)) for name in ("left", "right")]
     reader = builder.add_task(builder.add_scope("reader"))
@@ -47,7 +47,7 @@ def test_bytes_of_several_edges_add_up_and_blocks_of_stores_too(monkeypatch: pyt
     before, after = np.array([0, 0, 1, 2, 0]), np.array([1, 2, 2, 3, 3])
 
     whole = LeastCosts(model).memory_ns(members, before, after)
-    monkeypatch.setattr(least_costs, "CELLS", 1)
+    monkeypatch.setattr(least_costs, "PAIRS", 2)
     in_blocks = LeastCosts(model).memory_ns(members, before, after)
 
     assert (whole * system.dram_gb_per_s).tolist() == [64, 128, 64, 128, 0]

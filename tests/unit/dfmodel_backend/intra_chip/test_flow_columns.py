@@ -1,10 +1,12 @@
 """Columns of tensors say of every set of kernels what adding up tensor by tensor says."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.columns import members_of
+from dfcompile.dfmodel_backend.intra_chip import flow_columns
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import FINEST, GraphModel
 from dfcompile.dfmodel_backend.kernel_sets import predecessors_of
@@ -77,6 +79,25 @@ def test_of_every_set_the_columns_are_sums_over_tensors(graph: DataflowGraph) ->
         for number, inside in enumerate(sets):
             rest = inside - before
             assert waiting[number] == sum(t.size_bytes for t in streams if waits(before, rest, t))
+
+
+@examples(30)
+@given(graphs(most=6))
+def test_a_few_sets_and_their_tensors_at_a_time_give_the_same(graph: DataflowGraph) -> None:
+    model = GraphModel(graph, machine().machine, MappingOptions()).in_tiles(3)
+    members = members_of(tuple(subsets(len(graph.kernels))), len(graph.kernels))
+
+    def figures() -> list[list[float]]:
+        flows, held = model.flows, model.held
+        columns = (*flows.streams(members), flows.crossing(members), flows.entering(members), flows.kept(members))
+        return [column.tolist() for column in (*columns, held.loaded(members), held.held(members))]
+
+    whole = figures()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow_columns, "FEW_CELLS", 0)
+        patch.setattr(flow_columns, "SETS", 2)
+
+        assert figures() == whole
 
 
 def test_a_connection_has_two_tiles_at_a_border_and_as_many_as_are_in_flight_inside() -> None:
