@@ -9,7 +9,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 
-_LARGEST_FAMILY = 64  # of more, compilers of simulators take long for the signals of a family
+_LARGEST_FAMILY = 64  # so that simulators have a word for each signal
 MOST_ACCESSES = 2**30 - 1  # of a task: twice as many fit in a parameter of Verilog
 
 
@@ -24,7 +24,8 @@ class Family(Struct, frozen=True):
         outputs: output edges of each task.
         first: number of the first task in the circuit.
         count: of tasks.
-        first_pull: reading port of the first input of the first task; the others follow, task by task.
+        first_pull: reading port of the first input of the first task; those of the other tasks follow, then the second
+            inputs, and so on.
         first_push: writing port of its first output, likewise.
     """
 
@@ -146,15 +147,11 @@ class _Layout:
             name = dag.scopes[scope].name
             self.families.append(Family(name, reads, writes, inputs, outputs, first, len(nodes), pulls, pushes))
             self.number.update(zip(nodes, range(first, first + len(nodes)), strict=True))
-            for place in range(inputs):
-                self.pull_of.update(
-                    (self._inputs[node][place], pulls + i * inputs + place) for i, node in enumerate(nodes)
-                )
-            for place in range(outputs):
-                self.push_of.update(
-                    (self._outputs[node][place], pushes + i * outputs + place) for i, node in enumerate(nodes)
-                )
-            pulls, pushes = pulls + inputs * len(nodes), pushes + outputs * len(nodes)
+            read = [self._inputs[node][place] for place in range(inputs) for node in nodes]
+            written = [self._outputs[node][place] for place in range(outputs) for node in nodes]
+            self.pull_of.update(zip(read, range(pulls, pulls + len(read)), strict=True))
+            self.push_of.update(zip(written, range(pushes, pushes + len(written)), strict=True))
+            pulls, pushes = pulls + len(read), pushes + len(written)
         for node in np.flatnonzero(dag.work == 0).tolist():
             self.number[node] = len(self.number)
 
