@@ -70,6 +70,7 @@ class Circuit(Struct, frozen=True):
         stores: writing ports that are the memory's.
         waits: of each node, shape [nodes].
         blocks: nodes of each spatial block, if there are barriers between them; else none.
+        hop_cycles: from the write of an element to a FIFO until it can be read, and back.
     """
 
     families: tuple[Family, ...]
@@ -78,6 +79,7 @@ class Circuit(Struct, frozen=True):
     stores: tuple[int, ...]
     waits: tuple[Waits, ...]
     blocks: tuple[tuple[int, ...], ...]
+    hop_cycles: int = 0
 
     @property
     def tasks(self) -> int:
@@ -111,6 +113,7 @@ def circuit_of(dag: CanonicalDag, replay: Replay) -> Circuit:
         stores=tuple(layout.memory_ports(layout.push_of)),
         waits=layout.waits(),
         blocks=layout.blocks(),
+        hop_cycles=replay.hop_cycles,
     )
 
 

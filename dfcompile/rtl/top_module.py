@@ -13,7 +13,7 @@ from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 _OF_FAMILIES = ("may_run", "ended", "pull", "available", "push", "space")
 _WIDTH = 120  # of a line
 _PORTS = """\
-    parameter REGISTERED = 0,  // 1: both ends of a FIFO see registers alone; 0: it passes through
+    parameter REGISTERED = 0,  // cycles of a FIFO, there and back, beyond those printed
     parameter EXTRA = 0        // places that each FIFO has more than printed
 ) (
     input  wire clk,
@@ -104,6 +104,7 @@ def _body(circuit: Circuit) -> Iterator[str]:
     signals = _Signals(circuit)
     groups = _groups(circuit.fifos, signals)
     yield "    genvar i;"
+    yield f"    localparam HOP = {circuit.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
     parts = len(circuit.families) + len(groups)
     if parts:
         yield f"    wire [{parts - 1}:0] moving;"
@@ -169,8 +170,7 @@ def _fifos(numbers: tuple[int, int], key: _Group, ports: list[tuple[int, int]], 
     yield ""
     yield f"    // from {writer} to {reader}"
     yield f"    wire [{len(ports) - 1}:0] {name}_push, {name}_space, {name}_pull, {name}_available;"
-    yield f"    fifos #(.COUNT({len(ports)}), .CAPACITY({key[2]} + EXTRA), .FORWARD(REGISTERED), .BACKWARD(REGISTERED))"
-    yield f"    {name} ("
+    yield f"    fifos #(.COUNT({len(ports)}), .CAPACITY({key[2]} + EXTRA), .FORWARD(HOP), .BACKWARD(HOP)) {name} ("
     yield f"        .clk(clk), .reset(reset), .push({name}_push), .space({name}_space),"
     yield f"        .pull({name}_pull), .available({name}_available), .moves(moving[{moving}])"
     yield "    );"
