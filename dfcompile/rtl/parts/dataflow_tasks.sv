@@ -1,10 +1,8 @@
 // COUNT canonical tasks of one shape. Each reads READS times, one element of each of its INPUTS, and writes WRITES times,
 // one element to each of its OUTPUTS. Write j takes place when ceil(j * READS / WRITES) reads have.
 //
-// A task goes from step to step. In a step it writes if a write is due, one output after the other; then, unless more
-// writes are due, it reads, one input after the other. An access that is not possible holds up those behind it; those
-// before it are not repeated. A step takes a cycle. With more streams than PORTS it has phases, a cycle each: no more
-// than PORTS outputs are written in one, nor inputs read; reads begin in the phase of the last writes.
+// In a cycle a task writes if a write is due, one output after the other; then, unless more writes are due, it reads, one
+// input after the other. An access that is not possible holds up those behind it; those before it are not repeated.
 //
 // The handshakes of a cycle rise from 0 while go is up and no register that they depend on changes; clk rises, and
 // takes what they have come to; go falls, and they with it; clk falls, and the registers change. So tasks that wait for
@@ -16,9 +14,7 @@ module dataflow_tasks #(
     parameter READS = 1,
     parameter WRITES = 1,
     parameter INPUTS = 1,
-    parameter OUTPUTS = 1,
-    parameter PORTS = 1 << 30,  // streams that are read, and that are written, in a cycle
-    parameter DEPTH = 0         // cycles of the pipeline, in which a task drains before it has ended
+    parameter OUTPUTS = 1
 ) (
     input  wire                     clk,
     input  wire                     reset,
@@ -32,45 +28,36 @@ module dataflow_tasks #(
     output wire [COUNT-1:0]         ended       // the last write takes place, or has
 );
     /* verilator no_inline_module */
-    localparam LAST_WRITES = (OUTPUTS - 1) / PORTS;  // phases: of the last writes, and of the first reads
-    localparam PHASES = LAST_WRITES + (INPUTS - 1) / PORTS + 1;
 
     (* mem2reg *) reg [$clog2(READS+1)-1:0]        unread[0:COUNT-1];  // reads to come
     (* mem2reg *) reg [$clog2(READS+WRITES+1)-1:0] credit[0:COUNT-1];  // reads so far * WRITES - writes so far * READS
     reg [COUNT-1:0]         has_unread, is_due, is_one;  // reads are to come; a write is due; no more than one
-    reg [COUNT*PHASES-1:0]  phase;                       // a bit of each task is up
     reg [COUNT*INPUTS-1:0]  got;                         // inputs of the next read
     reg [COUNT*OUTPUTS-1:0] sent;                        // outputs of the next write
 
-    reg [COUNT-1:0] passes, writes, reads, accesses;  // the cycle, for a task; with it a row of writes, of reads
-    reg [COUNT-1:0] finishes;
+    reg [COUNT-1:0] writing, reading;  // all outputs so far, all inputs so far; at the end all of them
     integer k;
     always @* begin
-        passes = {COUNT{go}} & may_run;
+        writing = {COUNT{go}} & is_due;
         for (k = 0; k < OUTPUTS; k = k + 1) begin
-            accesses = is_due & phase[(k / PORTS) * COUNT +: COUNT];
-            push[k * COUNT +: COUNT] = passes & accesses & ~sent[k * COUNT +: COUNT];
-            passes = passes & (~accesses | sent[k * COUNT +: COUNT] | space[k * COUNT +: COUNT]);
+            push[k * COUNT +: COUNT] = writing & ~sent[k * COUNT +: COUNT];
+            writing = writing & (sent[k * COUNT +: COUNT] | space[k * COUNT +: COUNT]);
         end
-        writes = passes & is_due & phase[LAST_WRITES * COUNT +: COUNT];
-        finishes = ~has_unread & (~is_due | (is_one & writes));
-        reads = has_unread & (~is_due | (is_one & writes));
+        reading = {COUNT{go}} & may_run & has_unread & (~is_due | (is_one & writing));
         for (k = 0; k < INPUTS; k = k + 1) begin
-            accesses = reads & phase[(LAST_WRITES + k / PORTS) * COUNT +: COUNT];
-            pull[k * COUNT +: COUNT] = passes & accesses & ~got[k * COUNT +: COUNT];
-            passes = passes & (~accesses | got[k * COUNT +: COUNT] | available[k * COUNT +: COUNT]);
+            pull[k * COUNT +: COUNT] = reading & ~got[k * COUNT +: COUNT];
+            reading = reading & (got[k * COUNT +: COUNT] | available[k * COUNT +: COUNT]);
         end
-        reads = passes & reads & phase[(PHASES - 1) * COUNT +: COUNT];
     end
+    assign moves = |(push & space) | |(pull & available);
+    assign ended = ~has_unread & (~is_due | (is_one & writing));
 
-    reg [COUNT-1:0]         has_passed, has_read, has_written, has_finished;  // in this cycle
+    reg [COUNT-1:0]         has_read, has_written;  // in this cycle
     reg [COUNT*INPUTS-1:0]  now_got;
     reg [COUNT*OUTPUTS-1:0] now_sent;
     always @(posedge clk) begin
-        has_passed <= passes;
-        has_read <= reads;
-        has_written <= writes;
-        has_finished <= finishes;
+        has_read <= reading;
+        has_written <= writing;
         now_got <= got | (pull & available);
         now_sent <= sent | (push & space);
     end
@@ -81,7 +68,6 @@ module dataflow_tasks #(
             has_unread <= {COUNT{1'b1}};
             is_due <= 0;
             is_one <= 0;
-            phase <= {COUNT{1'b1}} << (LAST_WRITES * COUNT);
             got <= 0;
             sent <= 0;
             for (t = 0; t < COUNT; t = t + 1) begin
@@ -91,9 +77,6 @@ module dataflow_tasks #(
         end else begin
             got <= now_got & ~{INPUTS{has_read}};
             sent <= now_sent & ~{OUTPUTS{has_written}};
-            if (PHASES > 1)
-                phase <= (phase & ~{PHASES{has_passed}})
-                    | ((phase << COUNT | phase >> ((PHASES - 1) * COUNT)) & {PHASES{has_passed}});
             if (|(has_read | has_written))
                 for (t = 0; t < COUNT; t = t + 1)
                     if (has_read[t] | has_written[t]) begin
@@ -104,13 +87,4 @@ module dataflow_tasks #(
                         has_unread[t] <= unread[t] != 0;
                     end
         end
-
-    if (DEPTH > 0) begin : pipeline
-        reg [COUNT*DEPTH-1:0] drained;
-        always @(negedge clk) drained <= reset ? 0 : {drained, has_finished};
-        assign ended = drained[(DEPTH - 1) * COUNT +: COUNT];
-    end else begin : pipeline
-        assign ended = finishes;
-    end
-    assign moves = |(push & space) | |(pull & available) | |(passes & (has_unread | is_due)) | |(finishes & ~ended);
 endmodule
