@@ -51,9 +51,16 @@ def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tu
     known = registered_partitioners()
     for name in asked.partition:
         known.find(name, "--partition")
-    own = {"fifos": asked.fifo, "simulated": asked.simulate, "hop_cycles": load_system(asked.system).streams.hop_cycles}
+    hop_cycles = 0 if asked.system is None else load_system(asked.system).streams.hop_cycles
     choices = tuple(
-        ScheduleOptions(count, name, **own, **of_stage(asked, "scheduling"))
+        ScheduleOptions(
+            count,
+            name,
+            fifos=asked.fifo,
+            simulated=asked.simulate,
+            hop_cycles=hop_cycles,
+            **of_stage(asked, "scheduling"),
+        )
         for count in asked.pes
         for name in asked.partition
     )
